@@ -55,8 +55,8 @@ def sizes(charges: Sequence[Charge], count: Count) -> list[int]:
     """
     texts = [text for charge in charges for text in (*charge.texts, *charge.without)]
     counted = iter(checked(count_of(count)).many(texts))
-    found = []
+    totals = []
     for charge in charges:
         tokens = sum(next(counted) for _ in charge.texts) - sum(next(counted) for _ in charge.without)
-        found.append(charge.fixed + (tokens if charge.times == 1 else round(charge.times * tokens)))
-    return found
+        totals.append(charge.fixed + (tokens if charge.times == 1 else round(charge.times * tokens)))
+    return totals

@@ -132,7 +132,7 @@ class EstimatedRules:
 
     def _data(self, text: str) -> str:
         """Write arguments and results as they are counted: as JSON, or as the words in it."""
-        return text if self.estimate.tool_form == "json" else " ".join(_leaves(parsed(text)))
+        return text if self.estimate.tool_form == "json" else " ".join(leaves(parsed(text)))
 
 
 def estimated_tools(request: Request, estimate: Estimate) -> Iterator[Charge]:
@@ -168,20 +168,22 @@ def _written(tool: Mapping[str, Any], estimate: Estimate) -> str:
 
 def _turns(request: Request) -> set[int]:
     """Return the indices of messages where the speaker changes between the model and anybody else."""
-    spoken = [(index, each.role == "assistant") for index, each in enumerate(request.messages) if not is_system(each)]
-    return {index for (_, one), (index, other) in pairwise(spoken) if one != other}
+    speakers = [
+        (index, message.role == "assistant") for index, message in enumerate(request.messages) if not is_system(message)
+    ]
+    return {index for (_, one), (index, other) in pairwise(speakers) if one != other}
 
 
 def _schemas(schema: object) -> list[Mapping[str, Any]]:
     """List a schema and those of all its properties."""
-    found: list[Mapping[str, Any]] = []
+    schemas: list[Mapping[str, Any]] = []
     waiting = [schema]
     while waiting:
-        each = as_object(waiting.pop())
-        found += [each] if each or not found else []
-        items = [each["items"]] if as_object(each.get("items")) else []
-        waiting += [*as_object(each.get("properties")).values(), *items]
-    return found
+        inner = as_object(waiting.pop())
+        schemas += [inner] if inner or not schemas else []
+        items = [inner["items"]] if as_object(inner.get("items")) else []
+        waiting += [*as_object(inner.get("properties")).values(), *items]
+    return schemas
 
 
 def _words(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -192,20 +194,20 @@ def _words(schema: Mapping[str, Any]) -> Iterator[str]:
     yield from as_object(schema.get("properties"))
 
 
-def _leaves(value: object) -> list[str]:
+def leaves(value: object) -> list[str]:
     """List all keys and values of a JSON value."""
-    found: list[str] = []
+    texts: list[str] = []
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, Mapping):
-            found += map(str, each)
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
+        inner = waiting.pop()
+        if isinstance(inner, Mapping):
+            texts += map(str, inner)
+            waiting += inner.values()
+        elif isinstance(inner, list):
+            waiting += inner
         else:
-            found.append(str(each))
-    return found
+            texts.append(str(inner))
+    return texts
 
 
 def _json(value: object) -> str:

@@ -84,9 +84,9 @@ def evidence_for(request: Request, rules: str) -> Evidence:
 
 def looked_up(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     """Return what a table says of the first of these names, with the interval of the first that has enough calls."""
-    known = [rows[name] for name in names if name in rows]
-    enough = (row for row in known if row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS)
-    spread = next(enough, known[-1] if known else Evidence(names[0], low=-_UNHEARD_OF, high=_UNHEARD_OF))
+    matches = [rows[name] for name in names if name in rows]
+    enough = (row for row in matches if row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS)
+    spread = next(enough, matches[-1] if matches else Evidence(names[0], low=-_UNHEARD_OF, high=_UNHEARD_OF))
     return replace(rows.get(names[0], Evidence(names[0])), low=spread.low, high=spread.high)
 
 

@@ -59,7 +59,7 @@ def formats() -> tuple[Format, ...]:
 @cache
 def role_names() -> Mapping[str, str]:
     """Map each foreign name of a role to OpenAI's."""
-    return {name: own for own, others in table("roles").items() for name in others}
+    return {name: role for role, others in table("roles").items() for name in others}
 
 
 @cache
@@ -109,7 +109,7 @@ def nearest(value: Any) -> str:
     """Name the format that is most like a value of an unknown format, and what the value lacks; "" if there is none."""
     keys = {key for key in value if isinstance(key, str)} if isinstance(value, Mapping) else set[str]()
     lacking = [(row, _words(needed)) for row in formats() for needed in row.needs if _words(needed) - keys]
-    row, words = max(lacking, key=lambda each: len(keys & each[1]) / len(each[1]))
+    row, words = max(lacking, key=lambda candidate: len(keys & candidate[1]) / len(candidate[1]))
     if not keys & words:
         return ""
     missing = " and ".join(repr(word) for word in sorted(words - keys))
@@ -124,4 +124,4 @@ def _words(needed: str) -> frozenset[str]:
 
 
 def _frozen(value: Any) -> Any:
-    return tuple(_frozen(each) for each in value) if isinstance(value, list) else value
+    return tuple(_frozen(entry) for entry in value) if isinstance(value, list) else value

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, Literal
@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, Message, ToolCall
 from budgetkit.requests.charges import Charge
-from budgetkit.requests.estimates import Estimate, estimate_for, estimated_schema, estimated_tools
+from budgetkit.requests.estimates import Estimate, estimate_for, estimated_schema, estimated_tools, leaves
 from budgetkit.requests.images import image_charges
 from budgetkit.requests.openai_chat import is_system, parsed
 from budgetkit.requests.openai_tools import namespace
@@ -102,7 +102,7 @@ def host_name(host: str) -> str:
     """
     rows: Mapping[str, Mapping[str, Any]] = read_toml("frames.toml")["host"]
     name = host.casefold()
-    return next((listed for listed, row in rows.items() if name in row.get("also", ())), name)
+    return next((table_name for table_name, row in rows.items() if name in row.get("also", ())), name)
 
 
 def hidden_prompt(host: str) -> str:
@@ -162,12 +162,12 @@ def claude_charges(request: Request, frame: Frame) -> Iterator[Charge]:
     yield Charge("framing", "request", fixed=frame.request)
     yield from _before(request, frame)
 
-    spoken = [index for index, message in enumerate(request.messages) if not is_system(message)]
+    dialogue = [index for index, message in enumerate(request.messages) if not is_system(message)]
     before: Message | None = None
-    for index in spoken:
+    for index in dialogue:
         message = request.messages[index]
         yield from image_charges(message, index, request.model)
-        fixed = _change(before, message, frame, is_last=index == spoken[-1])
+        fixed = _change(before, message, frame, is_last=index == dialogue[-1])
         if message.role in RESULT_ROLES:
             yield Charge("message", message.role, (f"\n{message.text}",), fixed, message=index)
         else:
@@ -273,7 +273,7 @@ def _gemini_charges(request: Request, frame: Frame) -> Iterator[Charge]:
         goes_on = before is not None and before.role in RESULT_ROLES and message.role in RESULT_ROLES
         yield Charge("message", message.role, _words_of(message), 0 if goes_on else frame.content, message=index)
         for call in message.tool_calls:
-            words = (call.name, *_leaves(parsed(call.arguments)))
+            words = (call.name, *leaves(parsed(call.arguments)))
             yield Charge("message", f"call {call.name}", words, frame.call, message=index)
         before = message
     for tool in request.tools:
@@ -294,7 +294,7 @@ def _words_of(message: Message) -> tuple[str, ...]:
     """List the texts of a message; of a result, which is JSON, all keys and values."""
     if message.role not in RESULT_ROLES:
         return message.texts
-    return tuple(text for part in message.texts for text in _leaves(parsed(part)))
+    return tuple(text for part in message.texts for text in leaves(parsed(part)))
 
 
 def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
@@ -357,26 +357,10 @@ def _template_tools(request: Request, frame: Frame) -> Iterator[Charge]:
 
 def _properties(schema: object, depth: int = 0) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """List the name and schema of every property, those of objects inside too."""
-    own = as_object(schema)
-    for name, inner in as_object(own.get("properties")).items():
+    fields = as_object(schema)
+    for name, inner in as_object(fields.get("properties")).items():
         yield str(name), as_object(inner)
         if depth < _DEEPEST:
             yield from _properties(inner, depth + 1)
-    if as_object(own.get("items")) and depth < _DEEPEST:
-        yield from _properties(own["items"], depth + 1)
-
-
-def _leaves(value: object) -> Sequence[str]:
-    """List all keys and values of a JSON value."""
-    texts: list[str] = []
-    waiting = [value]
-    while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, Mapping):
-            texts += map(str, inner)
-            waiting += inner.values()
-        elif isinstance(inner, list):
-            waiting += inner
-        else:
-            texts.append(str(inner))
-    return texts
+    if as_object(fields.get("items")) and depth < _DEEPEST:
+        yield from _properties(fields["items"], depth + 1)

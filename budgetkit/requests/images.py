@@ -173,10 +173,10 @@ def size_in(url: str) -> tuple[int, int] | None:
     start = url.index(",") + 1 if "," in url else len(url)
     try:
         encoded = url[start : start + _LOOKED_AT].encode("ascii")
-        found = _size(a2b_base64(encoded + b"=" * (-len(encoded) % 4)))
+        size = _size(a2b_base64(encoded + b"=" * (-len(encoded) % 4)))
     except (Error, ValueError, IndexError):
         return None
-    return found if found and min(found) > 0 else None
+    return size if size and min(size) > 0 else None
 
 
 def _size(data: bytes) -> tuple[int, int] | None:

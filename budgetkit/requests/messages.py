@@ -139,10 +139,10 @@ class Framing:
         """
         read = _read(messages)
         charges = [charge for charge in self.charges(Request("chat", messages=read)) if charge.message is not None]
-        found = [0] * len(read)
+        tokens = [0] * len(read)
         for charge, size in zip(charges, sizes(charges, counter), strict=True):
-            found[charge.message or 0] += size
-        return found
+            tokens[charge.message or 0] += size
+        return tokens
 
     @renamed(count="counter")
     def answers(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
@@ -164,9 +164,9 @@ class Framing:
         if self.rules is None:
             sized = zip(read, self.messages(read, counter), strict=True)
             return [size if message.role == "assistant" else 0 for message, size in sized]
-        listed = [self.rules.answer(message) if message.role == "assistant" else [] for message in read]
-        counted = iter(sizes([charge for charges in listed for charge in charges], counter))
-        return [sum(next(counted) for _ in charges) for charges in listed]
+        bills = [self.rules.answer(message) if message.role == "assistant" else [] for message in read]
+        counted = iter(sizes([charge for charges in bills for charge in charges], counter))
+        return [sum(next(counted) for _ in charges) for charges in bills]
 
     @renamed(count="counter")
     def request(self, messages: Sequence[AnyMessage], counter: Count, tools: Any = None) -> int:
@@ -225,7 +225,7 @@ class Framing:
         else:
             charges = [
                 Charge("framing", "request", fixed=self.priming),
-                *(charge for index, each in enumerate(request.messages) for charge in self._charged(each, index)),
+                *(charge for index, message in enumerate(request.messages) for charge in self._charged(message, index)),
                 *self._tools(request),
             ]
         return [*charges, *thinking_charges(request, charges)]

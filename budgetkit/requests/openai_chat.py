@@ -35,12 +35,12 @@ def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
 def answer_charges(message: Message) -> list[Charge]:
     """List what an answer bills: its text; for one call 6 tokens, name and arguments; for several 10 and their JSON."""
     calls = message.tool_calls
-    said = [Charge("message", "answer", message.texts)] if message.text else []
+    charges = [Charge("message", "answer", message.texts)] if message.text else []
     if len(calls) == 1:
-        said.append(Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6))
+        charges.append(Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6))
     elif calls:
-        said.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
-    return said
+        charges.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
+    return charges
 
 
 def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
@@ -89,9 +89,9 @@ def _call(call: ToolCall, index: int, family: OpenAIFamily) -> Charge:
 
 def _calls(message: Message, index: int, results: Sequence[Message], escaped: bool) -> Charge:
     """Charge several calls of one message as one JSON object, and all their results as one JSON list."""
-    each = tuple(_listed([result], escaped) for result in results)
+    by_itself = tuple(_listed([result], escaped) for result in results)
     texts = (_uses(message), _listed(results, escaped))
-    return Charge("message", f"{len(message.tool_calls)} calls", texts, 16, each, message=index)
+    return Charge("message", f"{len(message.tool_calls)} calls", texts, 16, by_itself, message=index)
 
 
 def _uses(message: Message) -> str:

@@ -77,7 +77,7 @@ class _Root:
         required = schema.get("required")
         required = required if isinstance(required, list | tuple) else ()
         written = [self.member(name, member, name in required, depth) for name, member in members.items()]
-        if not any("\n" in each or "//" in each for each in written):
+        if not any("\n" in line or "//" in line for line in written):
             return f"{{ {' '.join(written).removesuffix(',')} }}"
         return "\n".join(["{", *written, "}"])
 
@@ -116,8 +116,8 @@ class _Root:
         lines = []
         for choice in choices:
             typed = self.type(choice, depth + 1)
-            said = "" if "\n" in typed or not choice.get("description") else f" // {choice['description']}"
-            lines.append(f" | {typed}{said}{_trailing(choice, is_choice=True)}")
+            comment = "" if "\n" in typed or not choice.get("description") else f" // {choice['description']}"
+            lines.append(f" | {typed}{comment}{_trailing(choice, is_choice=True)}")
         return "\n" + "\n".join(lines) + "\n"
 
     def named(self, kind: str, schema: Schema, depth: int) -> str:
@@ -163,13 +163,13 @@ def _trailing(schema: Schema, is_choice: bool = False) -> str:
 
     A format is shown of a text, and of each choice of a union.
     """
-    said = []
+    comments = []
     if "format" in schema and (is_choice or schema.get("type") == "string"):
-        said.append(f"format: {schema['format']}")
+        comments.append(f"format: {schema['format']}")
     if "default" in schema:
         default = schema["default"]
-        said.append(f"default: {default if 'enum' in schema and isinstance(default, str) else _json(default)}")
-    return f" // {', '.join(said)}" if said else ""
+        comments.append(f"default: {default if 'enum' in schema and isinstance(default, str) else _json(default)}")
+    return f" // {', '.join(comments)}" if comments else ""
 
 
 def _json(value: object) -> str:
@@ -206,6 +206,6 @@ def _shown(value: Any, names: bool = False, depth: int = 0) -> Any:
     if depth > _DEEPEST_SHOWN:
         return None
     if isinstance(value, Mapping):
-        kept = {key: inner for key, inner in value.items() if names or not _is_unseen(key, value)}
-        return {key: _shown(inner, not names and key in _NAMES, depth + 1) for key, inner in kept.items()}
+        fields = {key: inner for key, inner in value.items() if names or not _is_unseen(key, value)}
+        return {key: _shown(inner, not names and key in _NAMES, depth + 1) for key, inner in fields.items()}
     return [_shown(inner, depth=depth + 1) for inner in value] if isinstance(value, list | tuple) else value

@@ -60,7 +60,7 @@ def plain_text(value: Any) -> str:
     'Look.\nThen act.'
     """
     if isinstance(value, list):
-        return "\n".join(filter(None, (plain_text(each) for each in value if not isinstance(each, list))))
+        return "\n".join(filter(None, (plain_text(part) for part in value if not isinstance(part, list))))
     at = found(value, table("paths")["text"]) if isinstance(value, Mapping) else value
     return at if isinstance(at, str) else ""
 
@@ -123,14 +123,14 @@ def _content_part(part: Raw) -> dict[str, Any]:
     picture = kind in table("marks")["image"] or part.get("modality") == "image" or str(mime).startswith("image/")
     if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
         return {**part, "type": kind} if kind in ("image_url", "input_image") else _image_part(part)
-    about_user = [told for told in map(part.get, table("marks")["about_user"]) if isinstance(told, str)]
+    about_user = [sentence for sentence in map(part.get, table("marks")["about_user"]) if isinstance(sentence, str)]
     text = found(part, table("paths")["text"]) or "\n".join(about_user) or None
     if isinstance(text, str) or part.get("text") == "":
         return {**part, "type": kind if isinstance(kind, str) and kind else "text", "text": text or ""}
     if not kind and isinstance(part.get("json"), dict | list):
         return {"type": "text", "text": _json(part["json"])}
     named = kind if isinstance(kind, str) and kind else str(mime or "")
-    inner = next((key for key, each in part.items() if isinstance(each, Mapping)), "unknown")
+    inner = next((key for key, field in part.items() if isinstance(field, Mapping)), "unknown")
     return {**part, "type": named or ("file" if "file_name" in part else inner)}
 
 

@@ -29,7 +29,7 @@ def found(value: Any, path: str, unpack: bool = False) -> Any:
 
 def filled(**fields: Any) -> dict[str, Any]:
     """Leave out the fields that are empty."""
-    return {name: each for name, each in fields.items() if each}
+    return {name: value for name, value in fields.items() if value}
 
 
 def holds(value: Any, condition: str) -> bool:
@@ -46,8 +46,12 @@ def holds(value: Any, condition: str) -> bool:
 
 
 def _is_one_of(at: Any, choices: tuple[str, ...]) -> bool:
-    listed = at if isinstance(at, list) else [at]
-    texts = [json.dumps(each) if isinstance(each, bool) else each for each in listed if isinstance(each, str | bool)]
+    candidates = at if isinstance(at, list) else [at]
+    texts = [
+        json.dumps(candidate) if isinstance(candidate, bool) else candidate
+        for candidate in candidates
+        if isinstance(candidate, str | bool)
+    ]
     return any(fnmatchcase(text, choice) for text in texts for choice in choices)
 
 
@@ -69,8 +73,8 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
         value = unpacked(value) if unpack else value
         if step == "*":
-            each = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-            return [at for one in each if (at := _walk(one, steps[place + 1 :], unpack)) is not None] or None
+            members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            return [at for one in members if (at := _walk(one, steps[place + 1 :], unpack)) is not None] or None
         if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
             value = value.get(step)
         elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
@@ -112,8 +116,8 @@ def nested(attributes: Any) -> Any:
 def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(attributes, Mapping):
         return attributes.items()
-    each = [one for one in attributes if isinstance(one, Mapping)] if isinstance(attributes, list) else []
-    return [(one["key"], _typed(one.get("value"))) for one in each if isinstance(one.get("key"), str)]
+    entries = [one for one in attributes if isinstance(one, Mapping)] if isinstance(attributes, list) else []
+    return [(one["key"], _typed(one.get("value"))) for one in entries if isinstance(one.get("key"), str)]
 
 
 def _typed(value: Any) -> Any:
@@ -124,7 +128,7 @@ def _typed(value: Any) -> Any:
     if kind == "intValue" and isinstance(inner, str) and inner.isdigit() and len(inner) < 20:
         return int(inner)
     if kind == "arrayValue":
-        return [_typed(each) for each in found(inner, "values") or [] if not isinstance(each, list)]
+        return [_typed(entry) for entry in found(inner, "values") or [] if not isinstance(entry, list)]
     return inner if str(kind).endswith("Value") else value
 
 
@@ -132,7 +136,7 @@ def _listed(value: Any) -> Any:
     """Turn objects whose keys are all numbers into lists."""
     if not isinstance(value, dict):
         return value
-    made = {key: _listed(each) for key, each in value.items()}
-    if made and all(key.isdecimal() and key.isascii() and len(key) < 9 for key in made):
-        return [made[key] for key in sorted(made, key=int)]
-    return made
+    fields = {key: _listed(member) for key, member in value.items()}
+    if fields and all(key.isdecimal() and key.isascii() and len(key) < 9 for key in fields):
+        return [fields[key] for key in sorted(fields, key=int)]
+    return fields

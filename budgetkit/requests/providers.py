@@ -60,15 +60,15 @@ def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | 
     >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-sonnet-4-5").estimate.family
     ('gpt-4o', 'claude-4.5')
     """
-    known = resolve(model)
-    if known.openai_family:
-        return OpenAIRules(FAMILIES[known.openai_family], model=known.name, is_routed=known.is_routed)
-    frame = frame_for(known.name, known.host)
-    if frame is not None and (known.tokenizer == "exact" or best(known.name) is not None):
-        return FrameRules(frame, known.name)
+    resolved = resolve(model)
+    if resolved.openai_family:
+        return OpenAIRules(FAMILIES[resolved.openai_family], model=resolved.name, is_routed=resolved.is_routed)
+    frame = frame_for(resolved.name, resolved.host)
+    if frame is not None and (resolved.tokenizer == "exact" or best(resolved.name) is not None):
+        return FrameRules(frame, resolved.name)
     # A chat template that is known, and lacks its vocabulary here, still says what becomes of thinking.
     has_template = frame is not None and frame.form == "template"
-    return EstimatedRules(estimate_for(known.name), known.name, forgets_thinking=has_template)
+    return EstimatedRules(estimate_for(resolved.name), resolved.name, forgets_thinking=has_template)
 
 
 def counter_for(model: str | Model | ResolvedModel) -> Counter:

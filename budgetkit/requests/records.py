@@ -40,16 +40,17 @@ def read_records(
     for record in records:
         line, raw = placed(record)
         spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
-        made = [raw] if spelling is None else _messages(raw, spelling)
-        for message in made:
+        messages = [raw] if spelling is None else _messages(raw, spelling)
+        for message in messages:
             if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
                 read.messages.append(located(line, message))
         if spelling is not None:
             last = spelling
-            skipped = skipped + (not made)
+            skipped = skipped + (not messages)
             read.formats += [spelling.name] if spelling.name else []
-        if made and found(made[-1], "role") == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
-            read.usage.append(told)
+        if messages and found(messages[-1], "role") == "assistant":
+            usage = _usage(raw, len(read.messages) - 1, model)
+            read.usage += [usage] if usage else []
     if skipped:
         read.notes.append(f"records that hold no message are left out: {skipped:,}")
     return read
@@ -62,7 +63,7 @@ def system_messages(body: Raw, row: Format) -> list[dict[str, Any]]:
     ['Be brief.']
     """
     system = unpacked(found(body, row.system, unpack=True)) if row.system else None
-    if isinstance(system, list) and system and all(is_record(each) and "role" in each for each in system):
+    if isinstance(system, list) and system and all(is_record(part) and "role" in part for part in system):
         return read_records(system).messages
     if not system or not isinstance(system, str | list | Mapping):
         return []
@@ -108,13 +109,13 @@ def _is_odd(raw: Raw) -> bool:
     if not isinstance(role, str):
         return False
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-    known = table("marks")["part"]
+    part_types = table("marks")["part"]
     textless = any(part.get("type") == "text" and not isinstance(part.get("text"), str) for part in parts)
     return (
         (role not in OWN_ROLES and role.lower() in role_names())
         or isinstance(content, Mapping)
         or textless
-        or any(part.get("type") not in known or isinstance(part.get("text"), Mapping) for part in parts)
+        or any(part.get("type") not in part_types or isinstance(part.get("text"), Mapping) for part in parts)
         or (isinstance(calls, list) and any(isinstance(call, Mapping) and "args" in call for call in calls))
         or (role == "tool" and "tool_call_id" not in raw and "tool_call_ids" in raw)
     )
@@ -124,34 +125,34 @@ def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
     """Read one record by its row into messages; results of earlier calls come first."""
     if row.role == "=":
         return []
-    made = _fields(raw, row) if row.said else _sequence(raw, row)
+    messages = _fields(raw, row) if row.said else _sequence(raw, row)
     time = found(raw, table("paths")["time"])
-    for message in made:
+    for message in messages:
         if isinstance(time, str | int | float) and not isinstance(time, bool):
             message["timestamp"] = time
-    if made:
-        made[-1]["native"] = raw.get("native", raw)
-    return made
+    if messages:
+        messages[-1]["native"] = raw.get("native", raw)
+    return messages
 
 
 def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
     """Read a record whose fields are a message each; neighbours of one role become one message."""
-    made: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     for role, path in row.said:
         if not isinstance(text := found(raw, path), str) or not text:
             continue
-        if made and made[-1]["role"] == role:
-            made[-1]["content"] += "\n" + text
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += "\n" + text
         else:
-            made.append({"role": role, "content": text})
-    return made
+            messages.append({"role": role, "content": text})
+    return messages
 
 
 def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
     role = _role(raw, row)
     content = raw if not row.text or (row is _GENERIC and is_item(raw)) else found(raw, row.text)
     contents = [content, *(found(raw, path) for path in row.besides)]
-    parts = [sort for each in contents for part in _listed(each) for sort in sorted_part(part)]
+    parts = [sort for body in contents for part in _listed(body) for sort in sorted_part(part)]
     if row.call:
         parts.append(("call", _called(raw, row)))
     if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
@@ -176,8 +177,8 @@ def _steps(role: Any, parts: list[Sorted]) -> list[dict[str, Any]]:
         steps[-1].append((kind, value))
         has_call = has_call or kind == "call"
         has_result = has_result or kind == "result"
-    made = early + [message for step in steps if step for message in _step(role, step)]
-    return made or [{"role": role, "content": None}]
+    messages = early + [message for step in steps if step for message in _step(role, step)]
+    return messages or [{"role": role, "content": None}]
 
 
 def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
@@ -217,13 +218,19 @@ def _role(raw: Raw, row: Format) -> Any:
     """Return OpenAI's name of the role; an unknown role stays."""
     if row.role.startswith("="):
         return row.role[1:]
-    said = found(raw, row.role)
-    if said is None and (is_item(raw) or row.roles):
-        said = raw.get("role") if row is _GENERIC and raw.get("role") else "" if row.roles else "assistant"
-    if not isinstance(said, str):
-        return "user" if said is None and row.name == "gemini" else said
-    own = next((name for pattern, name in row.roles.items() if fnmatchcase(said, pattern)), None)
-    return own or role_names().get(said.lower(), said)
+    foreign_role = found(raw, row.role)
+    if foreign_role is None and (is_item(raw) or row.roles):
+        # An item of Responses has no role: it is the model's, unless the format has names of its own for silence.
+        if row is _GENERIC and raw.get("role"):
+            foreign_role = raw.get("role")
+        else:
+            foreign_role = "" if row.roles else "assistant"
+    if foreign_role is None and row.name == "gemini":
+        return "user"
+    if not isinstance(foreign_role, str):
+        return foreign_role
+    role = next((name for pattern, name in row.roles.items() if fnmatchcase(foreign_role, pattern)), None)
+    return role or role_names().get(foreign_role.lower(), foreign_role)
 
 
 def _listed(content: Any) -> list[Any]:
@@ -232,7 +239,7 @@ def _listed(content: Any) -> list[Any]:
         return []
     if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
         content = content["parts"]
-    return [each for each in content if each is not None] if isinstance(content, list) else [content]
+    return [part for part in content if part is not None] if isinstance(content, list) else [content]
 
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
@@ -248,8 +255,8 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     if last.get("content") is not None and message.get("content") is not None:
         return False
     for name in ("content", "reasoning_content"):
-        if (said := message.get(name)) is not None:
-            last[name] = said if last.get(name) is None else f"{last[name]}\n{said}"
+        if (text := message.get(name)) is not None:
+            last[name] = text if last.get(name) is None else f"{last[name]}\n{text}"
     if calls := message.get("tool_calls"):
         last["tool_calls"] = [*(last.get("tool_calls") or []), *calls]
     natives = last["native"] if isinstance(last["native"], list) else [last["native"]]

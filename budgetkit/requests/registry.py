@@ -39,15 +39,15 @@ def _from_row(row: dict[str, Any]) -> Framing:
 
 def _framed(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     """Make the framing of an OpenAI family, which its own rules decide."""
-    own = rules.family
+    family = rules.family
     return Framing(
-        per_message=own.per_message - 1,
+        per_message=family.per_message - 1,
         count_role=True,
         count_name=True,
-        per_name=own.per_name,
-        priming=own.request,
+        per_name=family.per_name,
+        priming=family.request,
         rules=rules,
-        source=f"{own.name}: {_RECORDED}",
+        source=f"{family.name}: {_RECORDED}",
         counter=counter,
     )
 
@@ -85,11 +85,11 @@ def framing_for(model: str | Model | ResolvedModel) -> Framing:
     >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming, framing_for("claude-sonnet-4-5").priming
     (3, 2, 6)
     """
-    known = resolve(model)
-    of_its_own = known.facts.framing
+    resolved = resolve(model)
+    of_its_own = resolved.facts.framing
     if of_its_own and not of_its_own.startswith("openai"):
         return FRAMINGS[of_its_own]
-    return _by_rules(known, os.environ.get(FOLDERS, ""))
+    return _by_rules(resolved, os.environ.get(FOLDERS, ""))
 
 
 def framing_of(count: object, framing: Framing | None = None) -> Framing:
@@ -136,6 +136,8 @@ def _by_rules(model: ResolvedModel, folders: str) -> Framing:
         # A request is sent to be answered, so its last message is not the assistant's.
         priming = frame.request + frame.user_last
         return Framing(priming=priming, rules=rules, counter=model.name, source=source)
-    own = rules.estimate
-    source = f"{own.family}: {own.source}, read {own.date}"
-    return Framing(priming=own.constants["request"], rules=rules, counter=f"calibrated:{model.name}", source=source)
+    estimate = rules.estimate
+    source = f"{estimate.family}: {estimate.source}, read {estimate.date}"
+    return Framing(
+        priming=estimate.constants["request"], rules=rules, counter=f"calibrated:{model.name}", source=source
+    )

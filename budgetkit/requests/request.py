@@ -141,7 +141,9 @@ def _shape(raw: Raw) -> str | None:
     messages = objects(raw["messages"])
     tools = raw.get("tools")
     tools = objects(tools if isinstance(tools, list | tuple) else as_object(tools).get("tools"))
-    names_roles = any("tool_calls" in each or each.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES) for each in messages)
+    names_roles = any(
+        "tool_calls" in entry or entry.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES) for entry in messages
+    )
     if names_roles or any("function" in tool for tool in tools):
         return "chat"
 
@@ -170,12 +172,12 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 def _listed(raw: Raw, shape: str) -> list[Any]:
     """List what stands where a shape has its messages; one of them by itself is a list of one."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
-    listed = list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+    records = list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
     if shape == "responses":
-        return [{"role": "user", "content": item} if isinstance(item, str) else item for item in listed]
+        return [{"role": "user", "content": item} if isinstance(item, str) else item for item in records]
     if shape == "gemini":
-        return [{"parts": [{"text": content}]} if isinstance(content, str) else content for content in listed]
-    return listed
+        return [{"parts": [{"text": content}]} if isinstance(content, str) else content for content in records]
+    return records
 
 
 def _is_foreign(read: Records) -> bool:
@@ -260,7 +262,7 @@ def asked(raw: Raw, shape: str) -> dict[str, Any]:
 
 def objects(value: object) -> list[Raw]:
     """Return the objects in a list; an empty list for anything else."""
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []
 
 
 def as_object(value: object) -> Raw:

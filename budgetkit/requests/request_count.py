@@ -136,8 +136,8 @@ class RequestCount:
     def __repr__(self) -> str:
         between = "" if self.exact else f", interval={self.interval}"
         missing = f", uncounted={self.uncounted}" if self.uncounted else ""
-        known = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{_after(self.unknown)}"
-        return f"RequestCount(model={self.model!r}, {known})"
+        facts = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{_after(self.unknown)}"
+        return f"RequestCount(model={self.model!r}, {facts})"
 
     def _repr_html_(self) -> str:
         """Show the total, what it rests on and the ledger."""
@@ -149,10 +149,10 @@ class RequestCount:
         sure = f", {basis}{between}."
         rows = [(row.kind, row.part, "" if row.message is None else row.message, row.tokens) for row in self.ledger]
         nearer = f" It could be {self.nearer}." if self.nearer else ""
-        said = element(
+        summary = element(
             "div", element("b", f"{self.tokens:,} tokens"), f"{sure}{missing} Counted by: {self.counted_by}.{nearer}"
         )
-        return shown(said, table([("kind", "part", "message", "tokens"), *rows], style="border-collapse:collapse"))
+        return shown(summary, table([("kind", "part", "message", "tokens"), *rows], style="border-collapse:collapse"))
 
 
 def count_request(
@@ -193,13 +193,13 @@ def count_request(
     read = read_request(request)
     if model is None:
         name = read.model or _ASSUMED.get(read.shape, "unknown")
-        known = resolve(name)
+        resolved = resolve(name)
     else:
-        known = resolve(model)
+        resolved = resolve(model)
         name = model_name(model)
-    known = replace(known, host=host or known.host)
-    rules = rules_for(known)
-    count = counter_for(known)
+    resolved = replace(resolved, host=host or resolved.host)
+    rules = rules_for(resolved)
+    count = counter_for(resolved)
     charges = rules.charges(replace(read, model=name))
     charges += thinking_charges(read, charges)
     ledger = tuple(
@@ -207,13 +207,13 @@ def count_request(
         for charge, tokens in zip(charges, sizes(charges, count), strict=True)
     )
     assumed = "" if model or read.model else f"{name} assumed, since the request names no model: "
-    hidden = hidden_prompt(known.host)
+    hidden = hidden_prompt(resolved.host)
     thinking = unruled_thinking(read.messages, read.shape, rules)
     names = dict.fromkeys([*read.uncounted, *thinking, *([hidden] if hidden else [])])
-    asked = replace(read, model=name, uncounted=tuple(names))
+    billed = replace(read, model=name, uncounted=tuple(names))
     named = rules_name(rules)
-    evidence = evidence_for(asked, named)
-    uncounted = (*asked.uncounted, *(["image of unknown size"] if _unsized(read) else []))
+    evidence = evidence_for(billed, named)
+    uncounted = (*billed.uncounted, *(["image of unknown size"] if _unsized(read) else []))
     tokens = sum(row.tokens for row in ledger)
     basis = _basis(rules, count, evidence, is_sure=not (uncounted or assumed or _unknown(name)))
     return RequestCount(
@@ -222,7 +222,7 @@ def count_request(
         counted_by=f"{assumed}rules of {_told(rules, named, evidence)}; the counter is {count.name}"
         + _after(_unknown(name)),
         exact=basis == "exact",
-        interval=(tokens, tokens) if basis == "exact" else _interval(rules, asked, charges, tokens, evidence),
+        interval=(tokens, tokens) if basis == "exact" else _interval(rules, billed, charges, tokens, evidence),
         uncounted=uncounted,
         ledger=ledger,
         basis=basis,
@@ -281,8 +281,8 @@ def _unknown(name: str) -> str:
     return f"no model {brief(name)} is known{f', nearest are {quoted(near)}' if near else ''}"
 
 
-def _after(told: str) -> str:
-    return f"; {told}" if told else ""
+def _after(sentence: str) -> str:
+    return f"; {sentence}" if sentence else ""
 
 
 def _unsized(request: Request) -> list[Image]:

@@ -117,8 +117,8 @@ def _decoded(written: bytes, name: str) -> tuple[str, str]:
     try:
         text = written.decode("cp1252")
     except UnicodeDecodeError:
-        told = f"{name}, line {line}: neither UTF-8 nor Windows-1252; byte 0x{byte:02x} cannot stand there"
-        raise ValueError(f"{told}; save the file as UTF-8") from None
+        problem = f"{name}, line {line}: neither UTF-8 nor Windows-1252; byte 0x{byte:02x} cannot stand there"
+        raise ValueError(f"{problem}; save the file as UTF-8") from None
     note = f"the text is not UTF-8 and was read as Windows-1252, first on line {line:,}; if letters look wrong"
     return text, f"{note}, save it as UTF-8"
 

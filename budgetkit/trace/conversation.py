@@ -92,7 +92,7 @@ class Trace:
 
     def __repr__(self) -> str:
         parts = {"messages": len(self.messages), "tools": len(self.tools)}
-        parts["passages"] = sum(len(found) for found in self.contexts.values())
+        parts["passages"] = sum(len(passages) for passages in self.contexts.values())
         named = ", ".join(f"{n:,} {name[:-1] if n == 1 else name}" for name, n in parts.items() if n)
         return f"Trace({brief(self.id)}, {named})"
 
@@ -112,15 +112,15 @@ class Trace:
         if not isinstance(self.id, str):
             raise TypeError(f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)")
         if isinstance(self.messages, str | bytes | Mapping) or not isinstance(self.messages, Iterable):
-            told = f"messages are {brief(self.messages)}; known is a list of them"
-            raise TypeError(f"{told}; put one message into a list")
-        given = tuple(self.messages)
-        own = all(isinstance(message, Message) for message in given)
-        object.__setattr__(self, "messages", given if own else messages_of(given))
+            problem = f"messages are {brief(self.messages)}; known is a list of them"
+            raise TypeError(f"{problem}; put one message into a list")
+        messages = tuple(self.messages)
+        are_read = all(isinstance(message, Message) for message in messages)
+        object.__setattr__(self, "messages", messages if are_read else messages_of(messages))
         object.__setattr__(self, "tools", read_tools(self.tools).listed)
         if not self.messages:
-            said = f"an empty trace, {brief(self.id)}; a trace has at least one message with a role"
-            raise ValueError(f"{said}; look whether its messages stand under 'messages'")
+            problem = f"an empty trace, {brief(self.id)}; a trace has at least one message with a role"
+            raise ValueError(f"{problem}; look whether its messages stand under 'messages'")
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -157,14 +157,14 @@ class Trace:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What reading the file left out or changed, a sentence each. If nothing can be counted, the first says so."""
-        told = self.fields.get("warnings")
-        notes = [note for note in told if isinstance(note, str)] if isinstance(told, list | tuple) else []
+        saved = self.fields.get("warnings")
+        notes = [note for note in saved if isinstance(note, str)] if isinstance(saved, list | tuple) else []
         if self.is_silent:
             empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
             notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
         elif self.empty:
-            told = f"messages with no content and no tool call: {len(self.empty):,}, first message {self.empty[0]}"
-            notes.append(f"{told}; many providers refuse these; give them content, or leave them out")
+            number = f"messages with no content and no tool call: {len(self.empty):,}, first message {self.empty[0]}"
+            notes.append(f"{number}; many providers refuse these; give them content, or leave them out")
         if self.uncounted:
             kinds = ", ".join(self.uncounted)
             notes.append(f"parts whose tokens nobody can tell from the outside are not counted: {kinds}")
@@ -259,9 +259,9 @@ class Trace:
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
-        found = self.ledger(counter, roles, framing).demand(self.turns, sections)
-        found.attrs["roles"] = None if callable(roles) else dict(roles)
-        return found
+        frame = self.ledger(counter, roles, framing).demand(self.turns, sections)
+        frame.attrs["roles"] = None if callable(roles) else dict(roles)
+        return frame
 
     @renamed(count="counter")
     def items(
@@ -324,8 +324,8 @@ class Trace:
 
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
-            known = f"it has turns 1 to {len(self.turns)}; take one of these"
-            raise ValueError(f"turn {number} of trace {brief(self.id)} was asked for; {known}")
+            choices = f"it has turns 1 to {len(self.turns)}; take one of these"
+            raise ValueError(f"turn {number} of trace {brief(self.id)} was asked for; {choices}")
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> Counted:
@@ -352,5 +352,5 @@ def _says(message: Message) -> bool:
 
 def _is_empty(message: Message) -> bool:
     """Say whether a message has no content of any kind, where it should have one."""
-    held = any(map(message.raw.get, _OTHER_CONTENT))
-    return not (_says(message) or message.role in RESULT_ROLES or message.uncounted or held)
+    has_other_content = any(map(message.raw.get, _OTHER_CONTENT))
+    return not (_says(message) or message.role in RESULT_ROLES or message.uncounted or has_other_content)

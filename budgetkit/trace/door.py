@@ -28,16 +28,16 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     written = value["messages"]
     written = list(written) if isinstance(written, tuple) else written
     if not isinstance(written, list) or not written:
-        told = "an empty list" if written == [] else type(written).__name__
+        kind = "an empty list" if written == [] else type(written).__name__
         wanted = "give it a list of at least one message with a role"
-        raise ValueError(f"{where}: an empty trace; 'messages' is {told}; {wanted}")
+        raise ValueError(f"{where}: an empty trace; 'messages' is {kind}; {wanted}")
     file = where.rpartition(", line ")[0]
     lines, values = zip(*map(placed, written), strict=True)
     places = [f"{where}, message {n}" if at is None else f"{file}, line {at}" for n, at in enumerate(lines, start=1)]
-    messages = tuple(_message(each, place) for each, place in zip(values, places, strict=True))
+    messages = tuple(_message(raw, place) for raw, place in zip(values, places, strict=True))
     _refuse_orphans(messages, places)
     meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
-    own = _BESIDE - ({"meta"} if meta is None else set())
+    read_fields = _BESIDE - ({"meta"} if meta is None else set())
     trace = Trace(
         str(value["id"]) if value.get("id") is not None else default_id,
         messages,
@@ -45,7 +45,7 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
         _contexts(messages, value.get("contexts"), meta or {}, where),
         meta or {},
         where,
-        {key: field for key, field in value.items() if key not in own},
+        {key: field for key, field in value.items() if key not in read_fields},
     )
     if trace.is_silent:
         warn_caller(f"{where}: {trace.warnings[0]}")
@@ -68,40 +68,40 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
     for place, message in zip(places, messages, strict=True):
         called.update(call.id for call in message.tool_calls)
         if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
-            known = ", ".join(map(one_line, sorted(called)[:5])) or "none"
-            told = f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}"
+            choices = ", ".join(map(one_line, sorted(called)[:5])) or "none"
+            problem = f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}"
             wanted = "put the assistant message with that call before it, or leave it out"
-            raise ValueError(f"{told}; the calls before it are {known}; {wanted}")
+            raise ValueError(f"{problem}; the calls before it are {choices}; {wanted}")
 
 
 def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
-    listed: list[Mapping[str, Any]] = []
+    tools: list[Mapping[str, Any]] = []
     for name in ("tools", "functions"):  # a body has both while it moves from the older form to the newer one
         try:
-            listed += read_tools(value.get(name) or None).listed
+            tools += read_tools(value.get(name) or None).listed
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-    return tuple(listed)
+    return tuple(tools)
 
 
 def _contexts(
-    messages: tuple[Message, ...], given: Any, meta: Mapping[str, Any], where: str
+    messages: tuple[Message, ...], passages: Any, meta: Mapping[str, Any], where: str
 ) -> dict[int, tuple[Passage, ...]]:
     """Collect the passages by message; those of the conversation go to the message they apply to."""
-    found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
-    if given and not isinstance(given, list | tuple):
-        told = f"{where}: contexts of type {type(given).__name__}"
-        raise ValueError(f"{told}; they are a list of passages, texts or objects; write them so")
-    if given:
+    contexts = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
+    if passages and not isinstance(passages, list | tuple):
+        problem = f"{where}: contexts of type {type(passages).__name__}"
+        raise ValueError(f"{problem}; they are a list of passages, texts or objects; write them so")
+    if passages:
         index = meta.get("contexts_apply_to_message", last_user(messages))
         if not isinstance(index, int) or not 0 <= index < len(messages):
-            known = f"the conversation has messages 0 to {len(messages) - 1}; correct meta.contexts_apply_to_message"
-            raise ValueError(f"{where}: contexts for message {brief(index)}; {known}")
+            choices = f"the conversation has messages 0 to {len(messages) - 1}; correct meta.contexts_apply_to_message"
+            raise ValueError(f"{where}: contexts for message {brief(index)}; {choices}")
         try:
-            found[index] = (*found.get(index, ()), *map(Passage.of, given))
+            contexts[index] = (*contexts.get(index, ()), *map(Passage.of, passages))
         except (ValueError, TypeError) as error:
             raise ValueError(f"{where}: {error}") from None
-    return found
+    return contexts
 
 
 def to_line(trace: Trace) -> str:
@@ -125,10 +125,12 @@ def to_line(trace: Trace) -> str:
     """
     record: dict[str, Any] = {"id": trace.id, "messages": [dict(message.raw) for message in trace.messages]}
     meta = dict(trace.meta)
-    own = {index: len(trace.messages[index].contexts) for index in trace.contexts}
-    outside = {index: found[own[index] :] for index, found in trace.contexts.items() if found[own[index] :]}
-    for index, found in outside.items():
-        passages = [dict(passage.raw) for passage in found]
+    inside = {index: len(trace.messages[index].contexts) for index in trace.contexts}
+    outside = {
+        index: retrieved[inside[index] :] for index, retrieved in trace.contexts.items() if retrieved[inside[index] :]
+    }
+    for index, retrieved in outside.items():
+        passages = [dict(passage.raw) for passage in retrieved]
         if len(outside) == 1 and index == meta.get("contexts_apply_to_message", last_user(trace.messages)):
             record["contexts"] = passages
         else:

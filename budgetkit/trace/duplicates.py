@@ -63,16 +63,16 @@ def near_duplicates(items: Sequence[Item], at_least: float = 0.9, from_tokens: i
         from rapidfuzz import fuzz, process
     texts = dict(_texts(items, from_tokens))
     places = list(texts)
-    own: dict[int, str] = {}
+    originals: dict[int, str] = {}
     rows = []
     for (index, text), near in zip(texts.items(), _near(list(texts.values()), at_least), strict=True):
-        earlier = {places[at]: own[places[at]] for at in near if places[at] in own}
-        found = process.extractOne(text, earlier, scorer=fuzz.ratio, score_cutoff=100 * at_least)
-        if found is None:
-            own[index] = text
+        earlier = {places[at]: originals[places[at]] for at in near if places[at] in originals}
+        match = process.extractOne(text, earlier, scorer=fuzz.ratio, score_cutoff=100 * at_least)
+        if match is None:
+            originals[index] = text
         else:
             item = items[index]
-            rows.append((index, found[2], item.section, found[1] / 100, item.tokens, item.group is not None))
+            rows.append((index, match[2], item.section, match[1] / 100, item.tokens, item.group is not None))
     types = {"item": "int64", "of": "int64", "similarity": "float64", "tokens": "int64", "paired": "bool"}
     return pd.DataFrame(rows, columns=["item", "of", "section", "similarity", "tokens", "paired"]).astype(types)
 
@@ -95,25 +95,26 @@ def _near(texts: Sequence[str], at_least: float) -> Iterator[list[int]]:
     length = max(1, min(8, int(0.35 / max(apart, 0.04) + 0.5)))  # the longest with which the share stays well above 0
     share = (1 - (2 * length - 1) * apart) / 2
     sizes = np.array([len(text) for text in texts])
-    found = [np.unique(_pieces(text, length), return_counts=True) for text in texts]
+    pieces_and_times = [np.unique(_pieces(text, length), return_counts=True) for text in texts]
     # An index: each piece gets a number, and each number the places of the texts that hold the piece.
-    listed = np.concatenate([np.zeros(0, np.uint64), *(pieces for pieces, _ in found)])
-    numbers = np.unique(listed, return_inverse=True)[1]
-    holders = np.repeat(np.arange(len(texts)), [len(pieces) for pieces, _ in found])[np.argsort(numbers, kind="stable")]
+    all_pieces = np.concatenate([np.zeros(0, np.uint64), *(pieces for pieces, _ in pieces_and_times)])
+    numbers = np.unique(all_pieces, return_inverse=True)[1]
+    of_text = np.repeat(np.arange(len(texts)), [len(pieces) for pieces, _ in pieces_and_times])
+    holders = of_text[np.argsort(numbers, kind="stable")]
     spread = np.bincount(numbers)
     starts = np.cumsum(spread) - spread
-    ends = np.cumsum([len(pieces) for pieces, _ in found])
-    for place, ((_, times), end) in enumerate(zip(found, ends, strict=True)):
-        own = numbers[end - len(times) : end]
-        order = np.argsort(-spread[own], kind="stable")
+    ends = np.cumsum([len(pieces) for pieces, _ in pieces_and_times])
+    for place, ((_, times), end) in enumerate(zip(pieces_and_times, ends, strict=True)):
+        piece_numbers = numbers[end - len(times) : end]
+        order = np.argsort(-spread[piece_numbers], kind="stable")
         needed = share * (sizes[:place] + sizes[place]) - length  # 1 less than the formula: similarities are rounded
         # The pieces that most texts hold are taken as shared, as long as enough must be shared beside them.
         least = share * 2 * sizes[place] / (1 + apart) - length
         common = np.searchsorted(np.cumsum(times[order]), 0.5 * least)
         taken = int(times[order[:common]].sum())
         rare = order[common:]
-        many = spread[own[rare]]
-        at = np.repeat(starts[own[rare]] - np.cumsum(many) + many, many) + np.arange(many.sum())
+        many = spread[piece_numbers[rare]]
+        at = np.repeat(starts[piece_numbers[rare]] - np.cumsum(many) + many, many) + np.arange(many.sum())
         shared = np.bincount(holders[at], np.repeat(times[rare], many), len(texts))[:place]
         yield np.flatnonzero(shared + taken >= needed).tolist()
 
@@ -123,7 +124,7 @@ def _pieces(text: str, length: int) -> npt.NDArray[np.uint64]:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     if len(points) < length:
         return points[:0]
-    found = np.zeros(len(points) - length + 1, np.uint64)
+    numbers = np.zeros(len(points) - length + 1, np.uint64)
     for at in range(length):
-        found = found * np.uint64(1_000_003) + points[at : at + len(found)]
-    return found
+        numbers = numbers * np.uint64(1_000_003) + points[at : at + len(numbers)]
+    return numbers

@@ -54,10 +54,10 @@ class Filler:
         """Replace the words of a text; where it is JSON, its fields keep names that differ."""
         is_json = _is_json(text)
         pieces = _KEY.split(text) if is_json else [text]
-        made: list[str] = []
+        filler: list[str] = []
         for place, piece in enumerate(pieces):
-            made += [f'"{self.name(piece, is_json)}"'] if place % 2 else _replaced(piece, self._word, is_json)
-        return whole if self._sizes(whole := "".join(made)) == self._sizes(text) else self._mended(made, text)
+            filler += [f'"{self.name(piece, is_json)}"'] if place % 2 else _replaced(piece, self._word, is_json)
+        return whole if self._sizes(whole := "".join(filler)) == self._sizes(text) else self._mended(filler, text)
 
     def name(self, name: str, is_json: bool = False) -> str:
         """Replace a name by one that no other name gets."""
@@ -66,18 +66,20 @@ class Filler:
     def _word(self, word: str, before: str) -> str:
         if word in _STAYS or _is_escape(word):
             return word
-        if (known := self.words.get((before, word))) is None:
+        if (filler := self.words.get((before, word))) is None:
             contexts = (before, *_ELSEWHERE.get(before[-1:], ()))
-            made = (_cased(each, word) for each in chain(_short(1), _short(2), islice(_short(3), _TRIED)))
-            candidates = chain([alike(word)], made) if word[0] != "\\" else _escapes()
-            known = next(self._fitting(self._counts(word, contexts), contexts, candidates, " a"))
-            self.words[before, word] = known
-        return known
+            short_words = (
+                _cased(candidate, word) for candidate in chain(_short(1), _short(2), islice(_short(3), _TRIED))
+            )
+            candidates = chain([alike(word)], short_words) if word[0] != "\\" else _escapes()
+            filler = next(self._fitting(self._counts(word, contexts), contexts, candidates, " a"))
+            self.words[before, word] = filler
+        return filler
 
     def _named(self, word: str, before: str) -> str:
         if word in _STAYS or _is_escape(word):
             return word
-        if (known := self.names.get((before, word))) is None:
+        if (filler := self.names.get((before, word))) is None:
             contexts = (before,) if before else _BEFORE_NAMES
             used = self.used[before]
             wanted = self._counts(word, contexts)
@@ -85,11 +87,11 @@ class Filler:
             kind = before, like, word[0] == "\\", *wanted
             if (free := self.free.get(kind)) is None:
                 near = islice(_variants(like), _TRIED)
-                listed = chain(near, _short(2), islice(_short(3), 4 * _TRIED)) if word[0] != "\\" else _escapes()
-                free = self.free[kind] = self._fitting(wanted, contexts, listed, "_a")
-            known = self.names[before, word] = next(name for name in free if name not in used)
-            used.add(known)
-        return known
+                candidates = chain(near, _short(2), islice(_short(3), 4 * _TRIED)) if word[0] != "\\" else _escapes()
+                free = self.free[kind] = self._fitting(wanted, contexts, candidates, "_a")
+            filler = self.names[before, word] = next(name for name in free if name not in used)
+            used.add(filler)
+        return filler
 
     def _counts(self, text: str, contexts: Sequence[str]) -> list[int]:
         return [self.count(context + text) for context in contexts]
@@ -99,45 +101,45 @@ class Filler:
     ) -> Iterator[str]:
         """Give the candidates that count as wanted in every context, then those that do so in the first, then any."""
         nearest = []
-        for each in candidates:
-            longer = each + more * max(0, wanted[0] - self.count(contexts[0] + each))
+        for candidate in candidates:
+            longer = candidate + more * max(0, wanted[0] - self.count(contexts[0] + candidate))
             if self._counts(longer, contexts) == wanted:
                 yield longer
             elif self.count(contexts[0] + longer) == wanted[0]:
                 nearest.append(longer)
         yield from nearest
-        yield from (f"{each}{number or ''}" for number in counting())
+        yield from (f"{candidate}{number or ''}" for number in counting())
 
     def _sizes(self, text: str) -> tuple[int, int, int]:
         """Count a text as it stands, as compact JSON and inside a list: providers write results in these three ways."""
-        listed = json.dumps([parsed(text)], ensure_ascii=False)
-        return self.count(text), self.count(compact(text)), self.count(listed)
+        as_list = json.dumps([parsed(text)], ensure_ascii=False)
+        return self.count(text), self.count(compact(text)), self.count(as_list)
 
-    def _mended(self, made: list[str], text: str) -> str:
+    def _mended(self, pieces: list[str], text: str) -> str:
         """Change one word of filler so that the whole counts like the text, in all three ways or as it stands."""
         sizes = self._sizes(text)
-        whole = "".join(made)
+        whole = "".join(pieces)
         if text.count("\n") > 1 and not _is_json(text):  # in each line by itself, which is quicker in long texts
             lines = [self.text(f"\n{line}") for line in text.split("\n")]
             if all(line[:1] == "\n" for line in lines) and self._sizes(apart := "".join(lines)[1:]) == sizes:
                 return apart
         longer = " a" * (sizes[0] - self.count(whole))
-        places = (each for each in range(len(made) - 2, 0, -1) if made[each][-1:].isalpha())
+        places = (at for at in range(len(pieces) - 2, 0, -1) if pieces[at][-1:].isalpha())
         for place in islice(places, _MENDED):
-            for other in (made[place] + longer, *_OTHERS):
-                changed = "".join([*made[:place], other, *made[place + 1 :]])
-                if (found := self._sizes(changed)) == sizes:
+            for other in (pieces[place] + longer, *_OTHERS):
+                changed = "".join([*pieces[:place], other, *pieces[place + 1 :]])
+                if (changed_sizes := self._sizes(changed)) == sizes:
                     return changed
-                whole = changed if found[0] == sizes[0] != self.count(whole) else whole
+                whole = changed if changed_sizes[0] == sizes[0] != self.count(whole) else whole
         return whole if self.count(whole) == sizes[0] else self._of_size(sizes[0], _is_json(text))
 
-    def _of_size(self, size: int, listed: bool) -> str:
+    def _of_size(self, size: int, as_list: bool) -> str:
         """Make any filler of a size, where words for words do not give it; a JSON list where one is wanted."""
         words = max(0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1)
-        lists = [f'["{"a" * less}{" a" * (words - less)}"]' for less in range(words)] if listed else []
-        for made in (*lists, "", *("a" + " a" * words + "1" * more for more in range(24))):
-            if self.count(made) == size:
-                return made
+        lists = [f'["{"a" * less}{" a" * (words - less)}"]' for less in range(words)] if as_list else []
+        for filler in (*lists, "", *("a" + " a" * words + "1" * more for more in range(24))):
+            if self.count(filler) == size:
+                return filler
         raise ValueError(
             f"no filler of {size:,} tokens under {brief(getattr(self.count, 'name', self.count))}; texts are filled by "
             "their words; redact with a counter that counts each text by itself, such as 'o200k_base' or 'chars/4'"
@@ -146,15 +148,15 @@ class Filler:
 
 def _replaced(text: str, replace: Callable[[str, str], str], is_json: bool) -> list[str]:
     """List the pieces of a text with each word replaced; `replace` gets the word and the characters before it."""
-    made = []
+    pieces = []
     end = 0
-    for found in (_JSON_PIECE if is_json else _WORD).finditer(text):
-        before = text[max(0, found.start() - 2) : found.start()]
+    for match in (_JSON_PIECE if is_json else _WORD).finditer(text):
+        before = text[max(0, match.start() - 2) : match.start()]
         if len(before) == 2 and before[0] == "\\":
-            before = text[max(0, found.start() - 3) : found.start()]
-        made += [text[end : found.start()], replace(found[0], before)]
-        end = found.end()
-    return [*made, text[end:]]
+            before = text[max(0, match.start() - 3) : match.start()]
+        pieces += [text[end : match.start()], replace(match[0], before)]
+        end = match.end()
+    return [*pieces, text[end:]]
 
 
 def alike(word: str) -> str:
@@ -196,8 +198,8 @@ def _short(length: int) -> Iterator[str]:
 
 def _variants(word: str) -> Iterator[str]:
     """List names as long as a word, which differ from one another in their first three characters."""
-    free = ("123456789" if each.isdecimal() else _LETTERS for each in word[:3])
-    return ("".join(each) + word[3:] for each in product(*free))
+    choices = ("123456789" if letter.isdecimal() else _LETTERS for letter in word[:3])
+    return ("".join(letters) + word[3:] for letters in product(*choices))
 
 
 def _is_json(text: str) -> bool:

@@ -90,7 +90,7 @@ def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
     roles = Counter(message.role for message in trace.messages)
     return Intake(
         format=trace.format,
-        titles=tuple(each.title for each in traces),
+        titles=tuple(conversation.title for conversation in traces),
         chosen=chosen,
         roles=tuple(roles.items()),
         notes=trace.warnings,

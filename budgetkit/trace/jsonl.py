@@ -53,8 +53,8 @@ def broken_lines(places: list[int]) -> str:
     >>> broken_lines([2, 7])
     'lines that cannot be read as JSON are left out: 2, line 2, 7'
     """
-    listed = ", ".join(f"{line:,}" for line in places[:5])
-    return f"lines that cannot be read as JSON are left out: {len(places):,}, line {listed}"
+    examples = ", ".join(f"{line:,}" for line in places[:5])
+    return f"lines that cannot be read as JSON are left out: {len(places):,}, line {examples}"
 
 
 def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
@@ -74,8 +74,8 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
         if line.isspace() or not line:
             blank += 1
             if blank > MOST_BLANK:
-                told = f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped"
-                raise ValueError(f"{told}; look what wrote it, or leave them out")
+                problem = f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped"
+                raise ValueError(f"{problem}; look what wrote it, or leave them out")
             continue
         blank = 0
         try:
@@ -99,8 +99,8 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
 
 def _refuse_long(read: bytes, name: str, number: int) -> bytes:
     if len(read) > LONGEST_LINE:
-        told = f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end"
-        raise ValueError(f"{told}; a conversation takes one line of less; look what wrote it")
+        problem = f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end"
+        raise ValueError(f"{problem}; a conversation takes one line of less; look what wrote it")
     return read
 
 
@@ -112,14 +112,14 @@ def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | Non
     here = stream.tell()
     total = stream.seek(0, os.SEEK_END)
     read = 0
-    told = 0
+    reported = 0
     stream.seek(here)
     for line in lines:
         yield line
         read += len(line)
-        if read - told >= _MEGABYTE:
+        if read - reported >= _MEGABYTE:
             progress(read, total)
-            told = read
+            reported = read
     progress(read, total)
 
 
@@ -128,8 +128,8 @@ def _decoded(line: bytes, name: str, number: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         at = number + line.count(b"\n", 0, error.start)
-        told = f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there"
-        raise ValueError(f"{told}; save the file as UTF-8") from None
+        problem = f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there"
+        raise ValueError(f"{problem}; save the file as UTF-8") from None
 
 
 def _parsed(text: str, name: str, number: int) -> Any:
@@ -138,8 +138,8 @@ def _parsed(text: str, name: str, number: int) -> Any:
     except json.JSONDecodeError:
         raise
     except RecursionError:
-        told = f"{name}, line {number}: nested too deeply; a conversation needs about ten levels"
-        raise ValueError(f"{told}; look what wrote it") from None
+        problem = f"{name}, line {number}: nested too deeply; a conversation needs about ten levels"
+        raise ValueError(f"{problem}; look what wrote it") from None
     except ValueError as error:  # a number of more digits than Python reads
         raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
 
@@ -150,8 +150,8 @@ def _refuse_deep(value: Any, text: str) -> Any:
     for _ in range(_DEEPEST):
         if not level:
             return value
-        inside = (each.values() if isinstance(each, dict) else each for each in level)
-        level = [inner for each in inside for inner in each if isinstance(inner, dict | list)]
+        inside = (container.values() if isinstance(container, dict) else container for container in level)
+        level = [inner for container in inside for inner in container if isinstance(inner, dict | list)]
     if level:
         raise RecursionError
     return value
@@ -159,13 +159,13 @@ def _refuse_deep(value: Any, text: str) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse an object that gives a field twice that is read here; a tool's output may give other fields twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         for name in _READ:
             if names.count(name) > 1:
                 raise ValueError(f"{brief(name)} stands twice in one object, and nobody knows which counts")
-    return found
+    return fields
 
 
 def _whole(line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError) -> Any:
@@ -173,8 +173,8 @@ def _whole(line: str, rest: str, name: str, number: int, alone: json.JSONDecodeE
     try:
         return _parsed(line + rest, name, number)
     except json.JSONDecodeError as error:
-        found = error if line.strip() in _OPENERS else alone
-        raise _broken(name, number + found.lineno - 1, found) from None
+        cause = error if line.strip() in _OPENERS else alone
+        raise _broken(name, number + cause.lineno - 1, cause) from None
 
 
 def _broken(name: str, number: int, error: json.JSONDecodeError) -> ValueError:

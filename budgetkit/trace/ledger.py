@@ -148,9 +148,9 @@ class Ledger:
 
 def unwritable(tokens: npt.ArrayLike) -> Tokens:
     """Return token counts as a read-only array, since it is kept and handed out again."""
-    found = np.array(tokens, dtype=np.int64)
-    found.flags.writeable = False
-    return found
+    array = np.array(tokens, dtype=np.int64)
+    array.flags.writeable = False
+    return array
 
 
 def count_all(
@@ -161,11 +161,11 @@ def count_all(
     framing: Framing,
 ) -> Counted:
     """Count a whole conversation in one go."""
-    passages = [passage.message for found in contexts.values() for passage in found]
+    passages = [passage.message for group in contexts.values() for passage in group]
     sizes = framing.messages([*messages, *passages], count)
     counted = unwritable(sizes[: len(messages)])
     rest = iter(sizes[len(messages) :])
-    retrieved = {index: [next(rest) for _ in found] for index, found in contexts.items()}
+    retrieved = {index: [next(rest) for _ in group] for index, group in contexts.items()}
     system = [message for message in messages if message.role in SYSTEM_ROLES][:1]
     return Counted(counted, retrieved, framing.schemas(tools, count, system), framing.priming)
 
@@ -192,7 +192,7 @@ def ledger(
         past,
         present,
         [Item(past_section(schemas, roles), counted.tools, payload=schemas, roles=table)] if tools else [],
-        {index: _retrieved(found, counted.passages[index], roles, table) for index, found in contexts.items()},
+        {index: _retrieved(passages, counted.passages[index], roles, table) for index, passages in contexts.items()},
         counted.priming,
         gone,
     )
@@ -201,27 +201,29 @@ def ledger(
 def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
     """Return for each message the index of the summary that replaced it; opening system messages stay."""
     last = np.full(len(messages), _NEVER, dtype=np.int64)
-    for each in compactions if isinstance(compactions, list | tuple) else ():
-        at, kept = (each.get(name) for name in ("at", "first_kept")) if isinstance(each, Mapping) else (None, None)
-        if type(at) is int and type(kept) is int and 0 <= kept <= at < len(messages):
-            besides = each.get("kept")
+    for compaction in compactions if isinstance(compactions, list | tuple) else ():
+        at, first_kept = (
+            (compaction.get(name) for name in ("at", "first_kept")) if isinstance(compaction, Mapping) else (None, None)
+        )
+        if type(at) is int and type(first_kept) is int and 0 <= first_kept <= at < len(messages):
+            besides = compaction.get("kept")
             stay = [slot for slot in besides if type(slot) is int] if isinstance(besides, list) else []
-            index = np.arange(opening(messages), kept)
+            index = np.arange(opening(messages), first_kept)
             index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]
             last[index] = at
     return last
 
 
 def _retrieved(
-    found: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
+    passages: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
 ) -> list[Item]:
     """Make items of passages; without scores from the retriever, a passage's rank gives its score."""
-    scores = [passage.score for passage in found]
+    scores = [passage.score for passage in passages]
     if None in scores:
-        scores = [1 / rank for rank in range(1, len(found) + 1)]
+        scores = [1 / rank for rank in range(1, len(passages) + 1)]
     return [
         Item(past_section(message, roles), size, score=score or 0.0, payload=message, roles=table)
-        for message, size, score in zip((passage.message for passage in found), sizes, scores, strict=True)
+        for message, size, score in zip((passage.message for passage in passages), sizes, scores, strict=True)
     ]
 
 

@@ -95,14 +95,14 @@ def load_trace(
     >>> load_trace([{"type": "human", "content": "Hello world"}]).format
     'LangChain messages'
     """
-    known: list[str] = []
+    trace_ids: list[str] = []
     for place, trace in enumerate(iter_traces(source, progress, columns)):
         if conversation in (place, trace.id, _title(trace.fields)):
             return trace
-        known.append(trace.id)
-    ids = ", ".join(map(one_line, known[:5])) + (", ..." if len(known) > 5 else "")
-    told = f"it has {len(known)}, 0 to {len(known) - 1}, with the ids {ids}; take one of these"
-    raise ValueError(f"conversation {brief(conversation)} of {_name(source)} was asked for; {told}")
+        trace_ids.append(trace.id)
+    ids = ", ".join(map(one_line, trace_ids[:5])) + (", ..." if len(trace_ids) > 5 else "")
+    choices = f"it has {len(trace_ids)}, 0 to {len(trace_ids) - 1}, with the ids {ids}; take one of these"
+    raise ValueError(f"conversation {brief(conversation)} of {_name(source)} was asked for; {choices}")
 
 
 def load_traces(
@@ -158,10 +158,10 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
     """
     rows: list[tuple[str, str, str, int, int]] = []
     for id, value, _ in _named(source, None, columns):
-        said = value["messages"] if isinstance(value["messages"], list) else []
+        messages = value["messages"] if isinstance(value["messages"], list) else []
         name = str(id if value.get("id") is None else value["id"])
-        known = str(value.get("format") or "openai-chat")
-        rows.append((name, _title(value), label(known), len(said), sum(map(_length, said))))
+        format_name = str(value.get("format") or "openai-chat")
+        rows.append((name, _title(value), label(format_name), len(messages), sum(map(_length, messages))))
     return pd.DataFrame(rows, columns=["id", "title", "format", "messages", "characters"])
 
 
@@ -207,8 +207,8 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
                     raise
                 refused[name] = str(error)
     if next(places) == 0:
-        told = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
-        raise ValueError(f"{told}; a trace has at least one message with a role; give a file that has one")
+        problem = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
+        raise ValueError(f"{problem}; a trace has at least one message with a role; give a file that has one")
     if refused:
         left = ", ".join(list(refused)[:3])
         warn_caller(f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}")
@@ -226,9 +226,9 @@ def _title(value: Mapping[str, Any]) -> str:
     return " ".join(title.split())
 
 
-def _length(said: Any) -> int:
+def _length(record: Any) -> int:
     """Count the characters of text in a message that has not been checked."""
-    raw = placed(said)[1]
+    raw = placed(record)[1]
     content = raw.get("content") if isinstance(raw, Mapping) else None
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
@@ -246,11 +246,11 @@ def _opened(source: Source) -> Any:
     if path.is_file():
         return path.open("rb")
     if len(path.parts) == 1 and not path.suffix:
-        told = f"no trace {brief(str(source))}; shipped are {shipped}"
-        raise ValueError(f"{told}; use one of these, or the path of a file")
-    found = "that is a folder" if path.is_dir() else "that is no file" if path.exists() else "there is none"
-    told = f"a trace file {one_line(str(path))} was asked for; {found}"
-    raise FileNotFoundError(f"{told}; correct the path, or use one of {shipped}")
+        problem = f"no trace {brief(str(source))}; shipped are {shipped}"
+        raise ValueError(f"{problem}; use one of these, or the path of a file")
+    state = "that is a folder" if path.is_dir() else "that is no file" if path.exists() else "there is none"
+    problem = f"a trace file {one_line(str(path))} was asked for; {state}"
+    raise FileNotFoundError(f"{problem}; correct the path, or use one of {shipped}")
 
 
 def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:

@@ -49,8 +49,8 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
     (Message(raw={'role': 'user', 'content': 'Hello world', 'native': {'type': 'human', 'content': 'Hello world'}}),)
     """
     raw = [plain(value) for value in values]
-    made = converted({"messages": raw}, pairing=pairing)
-    return tuple(map(Message, made[0]["messages"] if made else raw))
+    conversations = converted({"messages": raw}, pairing=pairing)
+    return tuple(map(Message, conversations[0]["messages"] if conversations else raw))
 
 
 def plain(value: Any, room: int = _ROOM) -> Any:
@@ -62,14 +62,14 @@ def plain(value: Any, room: int = _ROOM) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if room == 0:
-        told = f"a value nested deeper than {_ROOM} levels; a conversation needs about ten"
-        raise ValueError(f"{told}; look what made it")
+        problem = f"a value nested deeper than {_ROOM} levels; a conversation needs about ten"
+        raise ValueError(f"{problem}; look what made it")
     if isinstance(value, Message):
         value = value.raw
     if isinstance(value, Mapping):
-        return {str(key): plain(each, room - 1) for key, each in value.items()}
+        return {str(key): plain(member, room - 1) for key, member in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(each, room - 1) for each in value]
+        return [plain(member, room - 1) for member in value]
     if isinstance(value, bytes):
         return {"type": "file", BYTES: b64encode(value).decode("ascii")}
     return plain(_written(value), room - 1)
@@ -79,13 +79,17 @@ def _written(value: Any) -> Any:
     """Ask an object what it holds; fields without a value are left out."""
     for name in _WRITERS:
         if callable(write := getattr(value, name, None)) and not isinstance(value, type):
-            held = write()
-            return {key: each for key, each in held.items() if each is not None} if isinstance(held, Mapping) else held
-    held = {name: each for name in _FIELDS if (each := getattr(value, name, None)) is not None}
-    if "content" in held or "parts" in held:
-        return held
+            fields = write()
+            return (
+                {key: field for key, field in fields.items() if field is not None}
+                if isinstance(fields, Mapping)
+                else fields
+            )
+    fields = {name: field for name in _FIELDS if (field := getattr(value, name, None)) is not None}
+    if "content" in fields or "parts" in fields:
+        return fields
     for name in ("item", "isoformat", "hex"):  # numpy's numbers, dates, identifiers
         if callable(write := getattr(value, name, None)):
             return write()
-    known = "messages are dictionaries, or objects with a role and a content; write it as one of these"
-    raise TypeError(f"a value of type {type(value).__name__}; {known}")
+    advice = "messages are dictionaries, or objects with a role and a content; write it as one of these"
+    raise TypeError(f"a value of type {type(value).__name__}; {advice}")

@@ -47,8 +47,10 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     >>> usage_frame(bk.load_trace("support-chat")).empty
     True
     """
-    listed = trace.fields.get("usage")
-    rows = [row for row in listed if _is_reading(row, len(trace.messages))] if isinstance(listed, list | tuple) else []
+    records = trace.fields.get("usage")
+    rows = (
+        [row for row in records if _is_reading(row, len(trace.messages))] if isinstance(records, list | tuple) else []
+    )
     frame = pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS)
     frame["fresh_tokens"] = [_fresh(row) for row in rows]
     for name in ("message_index", *_LIVES):

@@ -27,7 +27,7 @@ def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]
     everything: Iterator[Numbered] = chain([first], numbered)
     if _is_saved_here(first[1]):
         for line, value in unbroken(everything):
-            yield from ((line, each) for each in _split(value, f"{name}, line {line}"))
+            yield from ((line, entry) for entry in _split(value, f"{name}, line {line}"))
         return
     if sessions.may_begin(first[1]):
         records, is_session = sessions.looked_at(everything)
@@ -42,11 +42,11 @@ def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]
         return
     everything = unbroken(everything)
     if isinstance(first[1], Mapping) and row_of(first[1]) is None and is_record(first[1]):
-        said = {"messages": [LocatedMessage(line, value) for line, value in everything]}
-        yield from ((first[0], each) for each in _converted(said) or [said])
+        document = {"messages": [LocatedMessage(line, value) for line, value in everything]}
+        yield from ((first[0], entry) for entry in _converted(document) or [document])
     else:
         for line, value in everything:
-            yield from ((line, each) for each in _split(value, f"{name}, line {line}"))
+            yield from ((line, entry) for entry in _split(value, f"{name}, line {line}"))
 
 
 def _is_saved_here(value: Any) -> bool:
@@ -91,9 +91,9 @@ def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
     if (
         isinstance(value, list)
         and depth < _DEEPEST
-        and any(isinstance(each, list) or (isinstance(each, Mapping) and "role" not in each) for each in value)
+        and any(isinstance(entry, list) or (isinstance(entry, Mapping) and "role" not in entry) for entry in value)
     ):
-        return [conversation for each in value for conversation in _split(each, where, depth + 1)]
+        return [conversation for entry in value for conversation in _split(entry, where, depth + 1)]
     if isinstance(value, list):
         return [{"messages": value}]
     has = quoted(value) if isinstance(value, Mapping) else type(value).__name__
@@ -118,6 +118,9 @@ def _converted(value: Any) -> list[dict[str, Any]] | None:
     """Read one JSON value as conversations; return None for OpenAI's chat format and for unknown formats."""
     lines = value.get("loglines") if isinstance(value, Mapping) else value
     if isinstance(lines, list) and lines and sessions.matches(lines[0]):
-        read = [each for _, each in sessions.conversations(enumerate(lines, start=1))]
-        return [{**each, "messages": [placed(said)[1] for said in each["messages"]]} for each in read] or None
+        read = [conversation for _, conversation in sessions.conversations(enumerate(lines, start=1))]
+        return [
+            {**conversation, "messages": [placed(message)[1] for message in conversation["messages"]]}
+            for conversation in read
+        ] or None
     return converted(value)

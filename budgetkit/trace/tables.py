@@ -47,9 +47,9 @@ class UnknownColumns(ValueError):
 
     def __init__(self, name: str, columns: Iterable[str]) -> None:
         self.columns = tuple(columns)
-        known = f"a table whose columns are not known: {quoted(self.columns)}"
+        problem = f"a table whose columns are not known: {quoted(self.columns)}"
         wanted = 'columns={"role": ..., "content": ...}'
-        super().__init__(f"{name} is {known}; say which holds who speaks and which what is said, with {wanted}")
+        super().__init__(f"{name} is {problem}; say which holds who speaks and which what is said, with {wanted}")
 
 
 def kind(head: bytes, name: str) -> str:
@@ -121,11 +121,11 @@ def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
 
 def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Columns) -> Iterator[Numbered]:
     """Read rows that are a conversation each, or rows that are a message each and name their conversation."""
-    said: dict[str, list[dict[str, Any]]] = {}
+    by_conversation: dict[str, list[dict[str, Any]]] = {}
     where: dict[str, int] = {}
     chosen: Mapping[str, str | None] | None = None
     for number, row in enumerate(table, start=2):
-        cells = {str(key): _cell(each) for key, each in row.items() if key is not None}
+        cells = {str(key): _cell(cell) for key, cell in row.items() if key is not None}
         chosen = _chosen(cells, columns, name) if chosen is None else chosen
         if chosen["role"] is None:
             document = {key: unpacked(value) for key, value in cells.items() if value not in (None, "")}
@@ -134,12 +134,12 @@ def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Column
             yield number, document
             continue
         role, content, key = (cells.get(chosen[what] or "") for what in ("role", "content", "conversation"))
-        rest = {key: each for key, each in cells.items() if key not in chosen.values() and each not in (None, "")}
+        rest = {key: cell for key, cell in cells.items() if key not in chosen.values() and cell not in (None, "")}
         where.setdefault(str(key), number)
-        said.setdefault(str(key), []).append({**rest, "role": role, "content": _parts(content)})
-    for key, messages in said.items():
+        by_conversation.setdefault(str(key), []).append({**rest, "role": role, "content": _parts(content)})
+    for key, messages in by_conversation.items():
         read = read_records(messages)
-        named = filled(warnings=_alone(messages) if len(said) == 1 else []) if key == "None" else {"id": key}
+        named = filled(warnings=_alone(messages) if len(by_conversation) == 1 else []) if key == "None" else {"id": key}
         yield where[key], {**named, "messages": read.messages, "format": "table"}
 
 
@@ -150,14 +150,14 @@ def _is_document(row: Mapping[str, Any]) -> bool:
 
 def _alone(messages: list[dict[str, Any]]) -> list[str]:
     """Say that all rows were taken as one conversation, where a column has values that several of them share."""
-    columns = dict.fromkeys(key for each in messages for key in each if key not in ("role", "content"))
-    values = {key: [str(each.get(key, "")) for each in messages] for key in columns}
-    shared = [key for key, each in values.items() if 1 < len({*each}) <= len(each) / 2 and "" not in each]
+    columns = dict.fromkeys(key for entry in messages for key in entry if key not in ("role", "content"))
+    values = {key: [str(entry.get(key, "")) for entry in messages] for key in columns}
+    shared = [key for key, entry in values.items() if 1 < len({*entry}) <= len(entry) / 2 and "" not in entry]
     if not shared:
         return []
-    told = f"all {len(messages):,} rows were taken as one conversation, since no column says which they belong to"
+    notice = f"all {len(messages):,} rows were taken as one conversation, since no column says which they belong to"
     mend = f'if {brief(shared[0])} does, pass columns={{"conversation": {brief(shared[0])}}}, or name it "conversation"'
-    return [f"{told}; in these, several rows share a value: {quoted(shared[:5])}; {mend} in the table"]
+    return [f"{notice}; in these, several rows share a value: {quoted(shared[:5])}; {mend} in the table"]
 
 
 def _parts(content: Any) -> Any:
@@ -168,12 +168,12 @@ def _parts(content: Any) -> Any:
 
 def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, str | None]:
     """Say which column holds the role, the content and the conversation."""
-    if columns is not None and (wrong := [each for each in columns.values() if each not in cells]):
+    if columns is not None and (wrong := [column for column in columns.values() if column not in cells]):
         raise ValueError(f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these")
     lower = {key.lower().strip(): key for key in reversed(list(cells))}
     usual = format_table("columns").items()
-    found = {what: next((lower[each] for each in names if each in lower), None) for what, names in usual}
-    chosen = {**found, **(columns or {})}
+    matches = {what: next((lower[column] for column in names if column in lower), None) for what, names in usual}
+    chosen = {**matches, **(columns or {})}
     if chosen["content"] is None or {"prompt", "instruction", "messages", "conversations"} & lower.keys():
         return {**chosen, "role": None} if columns is None else chosen
     return chosen
@@ -186,9 +186,9 @@ def _cell(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _cell(each) for key, each in value.items()}
+        return {str(key): _cell(member) for key, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return [_cell(each) for each in value]
+        return [_cell(member) for member in value]
     return _cell(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
@@ -344,5 +344,5 @@ def _yaml(text: str, name: str) -> Any:
     try:
         return _cell(yaml.load(text, _Plain))  # noqa: S506 - a loader of plain values
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        told = " ".join(str(error).split())
-        raise ValueError(f"{name}: YAML that cannot be read; {told:.200}; mend it, or write it as JSON") from None
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{name}: YAML that cannot be read; {reason:.200}; mend it, or write it as JSON") from None

@@ -86,7 +86,7 @@ def _aider(text: str) -> list[Numbered]:
     """Read Aider's history: "####" is the user, ">" Aider's own output, which is left out; the rest is the model."""
     starts = [*_AIDER.finditer(text)]
     ends = [start.start() for start in starts[1:]] + [len(text)]
-    found: list[Numbered] = []
+    sessions: list[Numbered] = []
     number = 1  # the line that a session begins on
     counted_to = 0
     for start, end in zip(starts, ends, strict=True):
@@ -95,19 +95,19 @@ def _aider(text: str) -> list[Numbered]:
         lines = text[start.end() : end].splitlines()
 
         # Lines of one speaker are put together at the end: to lengthen a text line by line takes its length each time.
-        spoken: list[tuple[str, list[str]]] = []
+        turns: list[tuple[str, list[str]]] = []
         for line in lines:
             if line.startswith(">"):
                 continue
             role = "user" if line.startswith("#### ") else "assistant"
-            if spoken and (spoken[-1][0] == role or not line.strip()):
-                spoken[-1][1].append(line.removeprefix("#### "))
+            if turns and (turns[-1][0] == role or not line.strip()):
+                turns[-1][1].append(line.removeprefix("#### "))
             elif line.strip():
-                spoken.append((role, [line.removeprefix("#### ")]))
-        messages = [{"role": role, "content": "\n".join(texts).strip()} for role, texts in spoken]
+                turns.append((role, [line.removeprefix("#### ")]))
+        messages = [{"role": role, "content": "\n".join(texts).strip()} for role, texts in turns]
 
         aside = sum(line.startswith(">") for line in lines)
         warnings = [f"{aside:,} lines of Aider's own output are left out"] if aside else []
         conversation = {"id": start[1].strip(), "messages": messages, "format": "aider", **filled(warnings=warnings)}
-        found.append((number, conversation))
-    return [numbered for numbered in found if numbered[1]["messages"]] or found
+        sessions.append((number, conversation))
+    return [numbered for numbered in sessions if numbered[1]["messages"]] or sessions

@@ -14,14 +14,14 @@ _ITEMS: Final = Format(name="", label="", items=True)
 _ROOM = 12
 
 
-def answered(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]:
+def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]:
     """Return the messages of an answer, and the usage that it reports."""
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
     counted = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
     read = read_records(_records(answer), row if row.of else _ITEMS).messages
-    if len(read) > len(asked) and read[: len(asked)] == asked:
-        read = read[len(asked) :]  # some logs keep the whole conversation as the answer
+    if len(read) > len(sent) and read[: len(sent)] == sent:
+        read = read[len(sent) :]  # some logs keep the whole conversation as the answer
     return read, counted
 
 
@@ -34,7 +34,7 @@ def _records(answer: Any) -> list[Any]:
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
             answer = answer[0]
         if isinstance(answer, list) and any(map(_is_message, answer)):
-            return [_as_said(each) for each in answer]
+            return [_as_said(entry) for entry in answer]
         if isinstance(answer, Mapping) and (_is_said(answer) or is_item(answer)):
             return [_as_said(answer)]
         if isinstance(answer, list) and answer and all(isinstance(e, Mapping) and "type" in e for e in answer):
@@ -53,25 +53,25 @@ def _unless_text(answer: Any) -> Any:
     inside = unpacked(answer)
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
-    known = ["role", *(name for name in table("marks")["answer"] if isinstance(found(inside, name), list | Mapping))]
-    return inside if isinstance(inside, Mapping) and any(name in inside for name in known) else answer
+    fields = ["role", *(name for name in table("marks")["answer"] if isinstance(found(inside, name), list | Mapping))]
+    return inside if isinstance(inside, Mapping) and any(name in inside for name in fields) else answer
 
 
-def _is_message(each: Any) -> bool:
-    return isinstance(each, Mapping) and ("role" in each or (is_record(each) and not is_item(each)))
+def _is_message(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and ("role" in entry or (is_record(entry) and not is_item(entry)))
 
 
 def _is_said(answer: Mapping[str, Any]) -> bool:
     return bool({"content", "tool_calls", "parts"} & answer.keys()) if "role" in answer else is_record(answer)
 
 
-def _as_said(each: Any) -> Any:
+def _as_said(answer: Any) -> Any:
     """Give the assistant's role to an answer that does not say who speaks."""
-    if isinstance(each, str):
-        return {"role": "assistant", "content": each}
-    if isinstance(each, Mapping) and each.get("role") is None and ("parts" in each or "content" in each):
-        return {**each, "role": "assistant"} if "type" not in each or "role" in each else each
-    return each
+    if isinstance(answer, str):
+        return {"role": "assistant", "content": answer}
+    if isinstance(answer, Mapping) and answer.get("role") is None and ("parts" in answer or "content" in answer):
+        return {**answer, "role": "assistant"} if "type" not in answer or "role" in answer else answer
+    return answer
 
 
 def model_of(answer: Any, model: Any) -> Any:
@@ -124,5 +124,5 @@ def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str,
 
 def _usage(events: Sequence[Event]) -> dict[str, Any]:
     """Merge the usage of several events; later values win."""
-    told = [at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)]
-    return {key: each for usage in told for key, each in usage.items() if each is not None}
+    usages = [at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)]
+    return {key: value for usage in usages for key, value in usage.items() if value is not None}

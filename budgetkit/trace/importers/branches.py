@@ -55,8 +55,8 @@ def _parents(records: Sequence[Record]) -> list[int]:
     parents: list[int] = []
     for place, record in enumerate(records):
         named = (_name(record.get(field)) for field in ("parentUuid", "parentId", "logicalParentUuid"))
-        known = (places[name] for name in named if name in places)
-        parents.append(next(known, place - 1))
+        candidates = (places[name] for name in named if name in places)
+        parents.append(next(candidates, place - 1))
     return parents
 
 

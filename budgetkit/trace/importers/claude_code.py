@@ -60,7 +60,7 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
     named = [
         beginning,
         *(record for _, record in events[:1]),
-        *(record for each in agents.values() for _, record in each),
+        *(record for agent_lines in agents.values() for _, record in agent_lines),
     ]
     name = next((id for record in named if isinstance(id := record.get("sessionId", record.get("id")), str)), None)
     if events:
@@ -237,13 +237,13 @@ def _compaction(
         line = lines[min(max(entry_number, 0), len(lines) - 1)][0]
         first_kept = places.get(("line", line), start)
     uuids = found(boundary, "preservedMessages.uuids.*") or []
-    kept = [places[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in places]
+    kept_slots = [places[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in places]
     before = found(boundary, "preTokens") or record.get("tokensBefore")
     measured = filled(before_tokens=before if type(before) is int else 0, trigger=found(boundary, "trigger"))
-    return {"at": start, "first_kept": first_kept} | filled(kept=kept) | measured
+    return {"at": start, "first_kept": first_kept} | filled(kept=kept_slots) | measured
 
 
 def _about(event: Raw) -> dict[str, Any]:
     """Keep what an event says about its message: when, where, by whom."""
-    kept = {name: each for name, each in event.items() if name != "message"}
-    return {"event": kept} | filled(timestamp=kept.get("timestamp"))
+    fields = {name: value for name, value in event.items() if name != "message"}
+    return {"event": fields} | filled(timestamp=fields.get("timestamp"))

@@ -67,5 +67,5 @@ def _usage(text: str, place: int) -> dict[str, Any] | None:
         "cache_read_input_tokens": found(numbers, "cacheReads"),
         "cache_creation_input_tokens": found(numbers, "cacheWrites"),
     }
-    counted = usage_of({name: each for name, each in named.items() if each is not None}, place)
+    counted = usage_of({name: count for name, count in named.items() if count is not None}, place)
     return counted if counted is not None and counted["context_tokens"] else None

@@ -87,7 +87,7 @@ def conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any]:
         started = time  # results are written before this record, so the next request starts with it
 
     notes = [*notes, *paired(read.messages, strict=False)]
-    compactions = [each for each in compactions if each["at"] < len(read.messages)]
+    compactions = [compaction for compaction in compactions if compaction["at"] < len(read.messages)]
     session = {"id": about.get("id"), "messages": read.messages, "usage": usage, "other_lines": aside}
     return session | {"format": "codex"} | filled(compactions=compactions, window=about.get("window"), warnings=notes)
 

@@ -76,8 +76,8 @@ def _replayed(lines: Iterable[Any]) -> dict[str, Any]:
         if kind == _SET:
             parent[steps[-1]] = value
         elif kind == _EXTEND:
-            held = parent.get(steps[-1]) if isinstance(parent, dict) else parent[steps[-1]]
-            entries = held if isinstance(held, list) else []
+            before = parent.get(steps[-1]) if isinstance(parent, dict) else parent[steps[-1]]
+            entries = before if isinstance(before, list) else []
             length = line.get("i")
             if isinstance(length, int):
                 entries = entries[:length]

@@ -87,10 +87,10 @@ def _by_document(value: Mapping[str, Any], row: Format) -> list[Conversation]:
 def _as_document(value: Any) -> Any:
     """Bring a value into the form of one document: wrap a list of messages, and nest a span's flat attributes."""
     if isinstance(value, list):
-        raw = [placed(each)[1] for each in value]
-        if raw and all(isinstance(each, Mapping) and _is_block(each) for each in raw):
+        raw = [placed(entry)[1] for entry in value]
+        if raw and all(isinstance(entry, Mapping) and _is_block(entry) for entry in raw):
             return {"messages": [{"role": "assistant", "content": raw}]}
-        first = next((each for each in raw if isinstance(each, Mapping)), None)
+        first = next((entry for entry in raw if isinstance(entry, Mapping)), None)
         if first is not None and first.get("type") in ("say", "ask") and "ts" in first:
             return {"messages": value}  # what Cline's window shows
         return {"messages": value} if first is not None and (is_record(first) or is_item(first)) else value
@@ -101,7 +101,7 @@ def _as_document(value: Any) -> Any:
     if isinstance(value.get("attributes"), list | Mapping):
         value = {**value, "attributes": nested(value["attributes"])}
     if isinstance(value.get("events"), list) and holds(value, "events.*.attributes"):
-        value = {**value, "events": [_event(each) for each in value["events"]]}
+        value = {**value, "events": [_event(entry) for entry in value["events"]]}
     if isinstance(messages := value.get("messages"), list) and len(messages) == 1 and isinstance(messages[0], list):
         value = {**value, "messages": messages[0]}  # LangChain sends a list of prompts
     return value
@@ -124,26 +124,26 @@ def _is_block(raw: Mapping[str, Any]) -> bool:
 def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read the documents inside a document; those without messages are left out, and a warning says how many."""
     inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
-    read = [one for each in inside for one in converted(each, depth + 1) or [] if one["messages"]]
+    read = [one for record in inside for one in converted(record, depth + 1) or [] if one["messages"]]
     if inside and len(read) < len(inside) and read:
-        told = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
-        read[0]["warnings"] = [*read[0].get("warnings", ()), told]
+        note = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
+        read[0]["warnings"] = [*read[0].get("warnings", ()), note]
     return read or [{"messages": [], "format": row.name}]
 
 
 def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
-    for each in value if isinstance(value, list) else []:
-        if isinstance(each, list) and depth < _ROOM:
-            yield from _flat(each, depth + 1)
+    for entry in value if isinstance(value, list) else []:
+        if isinstance(entry, list) and depth < _ROOM:
+            yield from _flat(entry, depth + 1)
         else:
-            yield each
+            yield entry
 
 
 def _plainly(value: Mapping[str, Any], pairing: Pairing | None) -> list[Conversation] | None:
     """Read a list of messages that needs no row for its document; None where all are in OpenAI's own form."""
     read = read_records(value["messages"], None, value.get("model"))
-    said = (placed(message)[1] for message in read.messages)
-    if not read.formats and not read.notes and not any(isinstance(m, Mapping) and "native" in m for m in said):
+    messages = (placed(message)[1] for message in read.messages)
+    if not read.formats and not read.notes and not any(isinstance(m, Mapping) and "native" in m for m in messages):
         return None
     name = next(iter(read.formats), "openai-responses")
     return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes, pairing)]
@@ -156,36 +156,47 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int, pairing: Pairing 
     system = system_messages(value, row)
     body = _body(value, row, depth, notes)
     messages = [*system, *body["messages"]]
-    usage = [{**told, "message_index": told["message_index"] + len(system)} for told in _told(body.get("usage"))]
+    usage = [
+        {**usage_row, "message_index": usage_row["message_index"] + len(system)}
+        for usage_row in _told(body.get("usage"))
+    ]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     read = _read_in_full(value, row)
-    rest = {key: each for key, each in value.items() if key not in read}
+    rest = {key: field for key, field in value.items() if key not in read}
     tools = _tools(_at(value, row.tools))
-    made: list[Conversation] = []
+    conversations: list[Conversation] = []
     for path, answer in answers or [("", None)]:
-        said, counted = answered(answer, messages, row)
-        told = usage_of(_at(value, row.usage) or counted, len(messages) + len(said) - 1, model_of(answer, model))
+        answer_messages, counted = answered(answer, messages, row)
+        usage_row = usage_of(
+            _at(value, row.usage) or counted, len(messages) + len(answer_messages) - 1, model_of(answer, model)
+        )
         conversation = {**{k: v for k, v in body.items() if k not in ("messages", "format")}, **rest}
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
         if len(row.answers) > 1:
             id = _at(value, table("paths")["id"])
             conversation |= {"title": path, **filled(id="" if id is None else f"{id} {path}")}
-        conversation["messages"] = [*messages, *said]
-        made.append(_finished(conversation, row.name, [*usage, *([told] if told else [])], notes, pairing))
-    return made
+        conversation["messages"] = [*messages, *answer_messages]
+        conversations.append(
+            _finished(conversation, row.name, [*usage, *([usage_row] if usage_row else [])], notes, pairing)
+        )
+    return conversations
 
 
 def _told(usage: Any) -> list[dict[str, Any]]:
     """Return the usage records that name the message they belong to."""
-    listed = usage if isinstance(usage, list) else []
-    return [each for each in listed if isinstance(each, dict) and type(each.get("message_index")) is int]
+    rows = usage if isinstance(usage, list) else []
+    return [
+        usage_row for usage_row in rows if isinstance(usage_row, dict) and type(usage_row.get("message_index")) is int
+    ]
 
 
 def _read_in_full(value: Mapping[str, Any], row: Format) -> set[str]:
     """Name the fields that become messages, tools or usage, and so need no copy beside them."""
     paths = [row.messages, row.system, row.tools, *(path for _, path in row.said if isinstance(value.get(path), str))]
-    used = [next((each for each in path.split("|") if _at(value, each) is not None), "") for path in paths if path]
+    used = [
+        next((option for option in path.split("|") if _at(value, option) is not None), "") for path in paths if path
+    ]
     return {path for path in used if "." not in path} | {"usage", "messages"}
 
 
@@ -194,8 +205,8 @@ def _finished(
 ) -> Conversation:
     messages = list(value["messages"])
     notes = [*notes, *paired(messages, name in _STRICT or pairing is not None, pairing)]
-    kept = (_at(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
-    notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in kept if isinstance(id, str)]
+    stored = (_at(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
+    notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in stored if isinstance(id, str)]
     finished = {**value, "messages": messages, "format": name}
     if value.get("id") is None and isinstance(id := _at(value, table("paths")["id"]), str | int):
         finished["id"] = id
@@ -223,7 +234,7 @@ def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -
     if not isinstance(inside, list):
         return {"messages": []}
     if row.order:
-        inside = sorted(inside, key=lambda each: _rank(_at(each, row.order)))
+        inside = sorted(inside, key=lambda entry: _rank(_at(entry, row.order)))
     read = read_records(inside, row, _at(value, row.model))
     notes += read.notes
     return {"messages": read.messages, **filled(usage=read.usage)}
@@ -241,20 +252,20 @@ def _rank(value: Any) -> float:
 
 
 def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Conversation:
-    made = converted(inside, depth + 1) if depth < _ROOM else None
-    if made:
-        notes += made[0].pop("warnings", ())
-        return made[0]
+    conversations = converted(inside, depth + 1) if depth < _ROOM else None
+    if conversations:
+        notes += conversations[0].pop("warnings", ())
+        return conversations[0]
     if isinstance(inside.get("messages"), list):
         return {**inside, "messages": list(inside["messages"])}
     question = _at(inside, table("paths")["question"])
     if isinstance(question, list | Mapping) and depth < _ROOM:
         return _nested_body({"messages": question} if isinstance(question, list) else question, depth + 1, notes)
-    texts = {key: each for key, each in inside.items() if isinstance(each, str)}
-    asked = question if isinstance(question, str) else next(iter(texts.values()), None)
-    if aside := ", ".join(key for key, each in texts.items() if each is not asked):
+    texts = {key: text for key, text in inside.items() if isinstance(text, str)}
+    question_text = question if isinstance(question, str) else next(iter(texts.values()), None)
+    if aside := ", ".join(key for key, text in texts.items() if text is not question_text):
         notes.append(f"of its inputs these are not counted: {aside:.200}")
-    return {"messages": [] if asked is None else [{"role": "user", "content": asked}]}
+    return {"messages": [] if question_text is None else [{"role": "user", "content": question_text}]}
 
 
 def _nodes(inside: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

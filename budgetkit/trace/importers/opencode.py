@@ -61,7 +61,7 @@ def conversation(value: Raw) -> dict[str, Any]:
     notes += paired(messages, strict=False)
     session = {"id": found(value, "info.id"), "title": found(value, "info.title"), "messages": messages}
     read = filled(usage=usage, compactions=compactions, warnings=notes)
-    return {name: each for name, each in session.items() if each is not None} | {"format": "opencode"} | read
+    return {name: field for name, field in session.items() if field is not None} | {"format": "opencode"} | read
 
 
 def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ def _usage(counts: Any, info: Raw, place: int | None) -> dict[str, Any] | None:
     read, written = (found(counts, f"cache.{name}") for name in ("read", "write"))
     names = {"input_tokens": counts.get("input"), "output_tokens": counts.get("output")}
     named = names | {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}
-    counted = usage_of({name: each for name, each in named.items() if each is not None}, place, info.get("modelID"))
+    counted = usage_of({name: count for name, count in named.items() if count is not None}, place, info.get("modelID"))
     if counted is None or not counted["context_tokens"]:
         return None
     # Where a total is told, it says whether the thoughts are part of the answer; older files count them beside it.

@@ -33,16 +33,16 @@ def documents(value: Raw) -> list[dict[str, Any]]:
         parts = raw.get("parts") if isinstance(raw, Mapping) else None
         if not isinstance(parts, list):
             continue
-        said = [part for part in parts if isinstance(part, Mapping)]
+        records = [part for part in parts if isinstance(part, Mapping)]
         if raw.get("kind") == "response":
-            messages += _response(raw, said)
+            messages += _response(raw, records)
             continue
         text = raw.get("instructions")
         if isinstance(text, str) and text and text not in instructions:
             instructions.append(text)
             if len(instructions) == 1:
                 messages.append({"role": "system", "content": text, "native": {"instructions": text}})
-        messages += [_requested(part) for part in said]
+        messages += [_requested(part) for part in records]
 
     notes = []
     if len(instructions) > 1:

@@ -97,9 +97,9 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
 def _unknown(kinds: Mapping[Any, int]) -> list[str]:
     """Say in a sentence which kinds of records nobody here knows, and how many there are."""
     marks = table("marks")
-    known = {*marks["event"], *marks["codex"], *marks["aside"], None}
-    strange = {str(kind)[:40]: number for kind, number in kinds.items() if kind not in known}
+    known_kinds = {*marks["event"], *marks["codex"], *marks["aside"], None}
+    strange = {str(kind)[:40]: number for kind, number in kinds.items() if kind not in known_kinds}
     if not strange:
         return []
-    listed = ", ".join(f"{kind} ({number:,})" for kind, number in list(strange.items())[:5])
-    return [f"records of kinds that are not known here are passed over: {sum(strange.values()):,}, {listed}"]
+    examples = ", ".join(f"{kind} ({number:,})" for kind, number in list(strange.items())[:5])
+    return [f"records of kinds that are not known here are passed over: {sum(strange.values()):,}, {examples}"]
