@@ -284,7 +284,6 @@ def page(folder: Path, conversation: Path | None) -> str:
     named = by_cause.loc[by_cause.index.isin(["unexplained"]), "missed"].sum() / by_cause["missed"].sum()
     bare = unexplained_share(sessions, near=0, habit=1_000)
     lines += [
-        "",
         f"**Said plainly: {named:.0%} of the missed tokens are unexplained, and {bare:.0%} would be without these two"
         " shapes, which were found on the same sessions.** The difference rests on a pattern, not on a reason. Of"
         " Claude Code's and pi's misses no more stop where an earlier prompt ended than by chance (below).",

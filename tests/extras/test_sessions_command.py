@@ -67,7 +67,11 @@ def test_a_page_is_written_that_only_its_owner_can_read(home: Path, capsys: Capt
     output = home / "page.html"
     assert run(["sessions", "1", "--report", str(output)]) == 0
     assert stat.S_IMODE(output.stat().st_mode) == 0o600 or sys.platform == "win32"
-    assert SECRET not in output.read_text(encoding="utf-8")
+    written = output.read_text(encoding="utf-8")
+    assert SECRET not in written
+    three = ("Why so dear?", "What was lost?", "What would another rule have cost?")
+    places = [written.index(question) for question in (*three, "was never billed", "What fills the window")]
+    assert places == sorted(places), "the answers come first"
     assert "with filler for its words; --text keeps them" in capsys.readouterr().out
 
 

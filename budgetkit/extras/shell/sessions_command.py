@@ -16,9 +16,13 @@ from budgetkit.budget.quoting import one_line
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
+from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.explorers.drawing import listed
+from budgetkit.lab.explorers.report import Lead
+from budgetkit.lab.explorers.view import sendable
 from budgetkit.lab.sessions import Session, compare, sessions
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, comparison
 from budgetkit.lab.sessions.holding import By, agents, holding
 from budgetkit.lab.sessions.sentences import finding, in_short, notices
 from budgetkit.models.products import catalogue_of, product_window
@@ -72,7 +76,7 @@ def command(
     if with_tools:
         _held(path, session, with_text)
     elif report is not None:
-        _report(session, report, with_text)
+        _report(session, window, report, with_text)
     else:
         _answer(session, window, with_text, as_json)
     return None
@@ -241,12 +245,48 @@ def _rule(row: dict[Any, Any]) -> list[Any]:
     return [label, cost, row["compactions"], row["used_later"]]
 
 
-def _report(session: Session, output: str, with_text: bool) -> None:
+def _lead(session: Session, window: int | None) -> Lead:
+    """Return the three answers and their figures, in numbers only."""
+    compared = comparison(session, USUAL, window=window, prices=session.prices)
+    filled = session.filled_by()
+    largest = [f"{row['what']} {row['share']:.0%}" for row in filled.iloc[:_KINDS].to_dict("records")]
+    prompt = int(filled["tokens"].sum())
+    sentences = [
+        *in_short(session, compared.table),
+        f"What filled the largest prompt, of {prompt:,} tokens? {', '.join(largest)}.",
+        session.gap_sentence,
+        *notices(compared.table),
+    ]
+    rules = {
+        "title": figures.rules_compared.title,
+        "note": finding(compared.table, float(session.totals()["cost"])),
+        "spec": figures.rules_compared.spec(compared),
+        "table": listed(compared.table.drop(columns=["system", "relative"])),
+        "click": None,
+    }
+    reads = {
+        "title": figures.cache_reads.title,
+        "note": session.sentence,
+        "spec": figures.cache_reads.spec(session),
+        "table": listed(session.misses()),
+        "click": None,
+    }
+    cost = _dollars(session.totals()["cost"])
+    requests = f"{len(session.usage):,} requests to {session.model or 'a model that is not named'}"
+    return Lead(
+        title=f"A recorded session: {requests}{', ' if cost else ''}{cost}",
+        sentences=[sentence for sentence in sentences if sentence],
+        charts=sendable({"rules": rules, "reads": reads}),
+        then="The same messages under plain policies: what is shown below was never billed",
+    )
+
+
+def _report(session: Session, window: int | None, output: str, with_text: bool) -> None:
     """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     before = os.umask(0o077)
     try:
-        ConversationExplorer(trace, model=session.model).save(output)
+        ConversationExplorer(trace, model=session.model).save(output, lead=_lead(session, window))
     finally:
         os.umask(before)
     path = Path(output).expanduser()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -30,11 +31,31 @@ _FOOT: Final = "Made by budgetkit. All of it is in this file; it asks the networ
 _HERE: Final = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """What a report begins with: its title, sentences, figures by name, and the heading of what follows."""
+
+    title: str
+    sentences: Sequence[str]
+    charts: Mapping[str, Data]
+    then: str
+
+
 def page(
-    title: str, state: Data, charts: Mapping[str, Data], film: Data, messages: Sequence[Message], text: str
+    title: str,
+    state: Data,
+    charts: Mapping[str, Data],
+    film: Data,
+    messages: Sequence[Message],
+    text: str,
+    lead: Lead | None = None,
 ) -> str:
     """Return a report: key figures, what is played turn by turn, figures with their tables, and the set-up as text."""
-    before, behind = _around(title, state, charts, text)
+    if lead is not None:
+        title = lead.title
+    before, behind = _around(title, state, charts, text, lead=lead)
+    if lead is not None:
+        charts = {**lead.charts, **charts}
     for rows, longest in _LEVELS:
         shown_messages = [_message(message, longest) for message in messages]
         data = _data(state, charts, rows, film and {**film, "messages": shown_messages})
@@ -70,7 +91,12 @@ def _json(content: Data) -> str:
 
 
 def _around(
-    title: str, state: Data, charts: Mapping[str, Data], setup: str, receipt: Markup = NOTHING
+    title: str,
+    state: Data,
+    charts: Mapping[str, Data],
+    setup: str,
+    receipt: Markup = NOTHING,
+    lead: Lead | None = None,
 ) -> tuple[str, str]:
     """Return the page before its data and behind them; the two together are whole."""
     cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
@@ -91,6 +117,7 @@ def _around(
     main = element(
         "main",
         element("h1", title),
+        *_begin(lead),
         element("p", state.get("source") or "", class_="bk-source"),
         *_read(state),
         _key_figures(state.get("kpis", [])),
@@ -109,6 +136,16 @@ def _around(
     page = f"{DOCTYPE}\n{element('html', head, body, lang='en')}\n"
     before, _, behind = page.partition(_HERE)
     return before, behind
+
+
+def _begin(lead: Lead | None) -> list[Markup]:
+    """Return what a report begins with, and the heading of the rest."""
+    if lead is None:
+        return []
+    sentences = [element("p", sentence) for sentence in lead.sentences]
+    cards = [_figure(name, chart) for name, chart in lead.charts.items()]
+    figures = element("div", *cards, class_="bk-figures")
+    return [element("div", *sentences, class_="bk-lead"), figures, element("h2", lead.then)]
 
 
 def _read(state: Data) -> list[Markup]:
