@@ -43,6 +43,31 @@ def test_answers_of_each_kind_have_a_reserve_of_their_own() -> None:
     assert [answer_reserve(traces, COUNT, kind=kind).tokens for kind in ("call", "text", "all")] == [100, 10, 100]
 
 
+def answering(lengths: Sequence[int]) -> bk.Trace:
+    question = {"role": "user", "content": "Go on."}
+    return spoken(*(m for size in lengths for m in (question, {"role": "assistant", "content": "y" * size})))
+
+
+@pytest.mark.parametrize("conversations", [19, 40])
+def test_a_reserve_of_answers_holds_for_the_next_conversation(conversations: int) -> None:
+    """Answers of one conversation are alike: a quantile of all answers was exceeded in 9 to 11 of 100."""
+    random = np.random.default_rng(conversations)
+    longer = []
+    for _ in range(40):
+        middles = random.lognormal(5, 0.7, conversations + 10)
+        answers = [np.maximum(1, random.lognormal(np.log(middle), 0.2, 8)).astype(int) for middle in middles]
+        reserve = answer_reserve([answering(lengths) for lengths in answers[:conversations]], COUNT)
+        assert reserve.is_promise and reserve.tokens <= reserve.longest
+        longer += [float((lengths > reserve.tokens).mean()) for lengths in answers[conversations:]]
+    assert np.mean(longer) <= 0.06
+
+
+def test_of_few_conversations_the_longest_answer_is_reserved_and_nothing_promised() -> None:
+    reserve = answer_reserve([answering([10, 90])] * 8, COUNT)
+    assert (reserve.tokens, reserve.is_promise) == (90, False)
+    assert reserve.sentence.endswith("no promise: a promise of 5 % needs 19 conversations; there are 8")
+
+
 def referring(backs: list[int]) -> bk.Trace:
     """Each turn asks for what was said first so many turns before."""
     turns = [f"word{number}" for number in range(60)]

@@ -93,8 +93,8 @@ class Buffer:
         >>> Buffer(0.05, 0.04, 0.06, 0.05, 8_192, 500, "chars/4", kinds=("code", "prose")).lacks(["log", "prose"])
         "learned on 'code', 'prose'; the conversation has 'log' too, for which it promises nothing; add such texts"
         """
-        known = {meaning(kind) for kind in self.kinds}
-        missing = [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in known]
+        learned = {meaning(kind) for kind in self.kinds}
+        missing = [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in learned]
         if not missing:
             return ""
         return (

@@ -58,7 +58,7 @@ def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.Dat
     random = np.random.default_rng(seed)
     rows = [_measured(claim, random) for claim in _on_texts(errors) if len(claim[4])]
     rows += _filled(errors, random)
-    rows += [_memory(name, said) for name, said in (("gpt-4o", 80_000), ("gpt-3.5-turbo", 8_000))]
+    rows += [_memory(name, value) for name, value in (("gpt-4o", 80_000), ("gpt-3.5-turbo", 8_000))]
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
@@ -98,14 +98,14 @@ def _characters_a_token(errors: pd.DataFrame) -> float:
 
 
 def _measured(claim: Claim, random: np.random.Generator) -> dict[str, object]:
-    name, document, said, unit, errors, statistic = claim
+    name, document, value, unit, errors, statistic = claim
     low = float("nan")
     high = float("nan")
     if statistic not in (_most, _least):  # of an extreme, resampling says nothing
         sources = places_by_source(errors)
         repeated = np.array([statistic(errors.iloc[_drawn(sources, random)]) for _ in range(_REPEATS)])
         low, high = interval_of(repeated, statistic(errors), len(sources))
-    row: dict[str, object] = {"claim": name, "document": document, "said": float(said), "measured": statistic(errors)}
+    row: dict[str, object] = {"claim": name, "document": document, "said": float(value), "measured": statistic(errors)}
     return row | {"low": low, "high": high, "unit": unit, "corpus": _name(errors)}
 
 
@@ -138,9 +138,9 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str,
     return [dict(zip(_COLUMNS, (name, "001", *row, _name(errors)), strict=True)) for name, *row in rows]
 
 
-def _memory(name: str, said: float) -> dict[str, object]:
+def _memory(name: str, value: float) -> dict[str, object]:
     """Compute document 001's memory budget by its own formula: only the priming of the request is there."""
     budget = presets.memory_engine(model(name, ends=""))
     limit = allocate(budget, {"messages": 3})["memory"].limit
-    row: dict[str, object] = {"claim": f"memory budget of {name}", "document": "001", "said": float(said)}
+    row: dict[str, object] = {"claim": f"memory budget of {name}", "document": "001", "said": float(value)}
     return row | {"measured": float(limit), "unit": "tokens", "corpus": "document 001's own formula"}

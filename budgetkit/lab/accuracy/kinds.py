@@ -265,20 +265,20 @@ def language_of(text: str) -> str:
         if name == "zh hans" and len(_TRADITIONAL.findall(lower)) > len(_SIMPLIFIED.findall(lower)):
             return "zh hant"
         return name
-    for language, (own, least, foreign) in _LETTERS.items():
-        if len(re.findall(own, lower)) >= max(2, least * letters) and not re.search(foreign, lower):
+    for language, (letters_of_its_own, least, foreign) in _LETTERS.items():
+        if len(re.findall(letters_of_its_own, lower)) >= max(2, least * letters) and not re.search(foreign, lower):
             return language
     words = _WORD.findall(lower)
     heard = Counter(words)
     hits = {language: heard.keys() & small for language, small in _WORDS_OF.items()}
-    sizes = {language: sum(heard[word] for word in known) for language, known in hits.items()}
+    sizes = {language: sum(heard[word] for word in words_of_other) for language, words_of_other in hits.items()}
     language = max(sizes, key=sizes.__getitem__)
     if len(hits[language]) < 2 or sizes[language] < _LEAST_WORDS * len(words):
         return ""
     # Neighbours share most small words; what tells them apart are those that only one of them has.
-    for other, known in hits.items():
+    for other, words_of_other in hits.items():
         alone = sum(heard[word] for word in hits[language] - _WORDS_OF[other])
-        against = sum(heard[word] for word in known - _WORDS_OF[language])
+        against = sum(heard[word] for word in words_of_other - _WORDS_OF[language])
         if other != language and alone < max(1, _MARGIN * against):
             return ""
     return language

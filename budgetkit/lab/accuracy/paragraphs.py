@@ -69,4 +69,4 @@ def by_kind(text: str) -> dict[str, str]:
         for paragraph in _GAP.split(block.strip("\n")) if number % 2 == 0 else [block.strip("\n")]:
             if paragraph.strip():
                 parts_of.setdefault(CODE if number % 2 else kind(paragraph), []).append(paragraph)
-    return {each: "\n\n".join(parts) for each, parts in parts_of.items()}
+    return {name: "\n\n".join(parts) for name, parts in parts_of.items()}

@@ -27,8 +27,20 @@ Kind = Literal["all", "call", "text"]
 _DRAWS = 2_000
 
 
+class _OfTheNext:
+    """A number that is a promise of the next conversation, where it rests on enough of them."""
+
+    risk: float
+    conversations: int
+
+    @property
+    def is_promise(self) -> bool:
+        """Whether there are conversations enough to promise something of the next one."""
+        return self.conversations >= needed(self.risk)
+
+
 @dataclass(frozen=True)
-class AnswerReserve:
+class AnswerReserve(_OfTheNext):
     """How much to reserve for an answer.
 
     Parameters
@@ -55,11 +67,6 @@ class AnswerReserve:
     conversations: int
     longest: int
     cut_short: float
-
-    @property
-    def is_promise(self) -> bool:
-        """Whether there are conversations enough to promise something of the next one."""
-        return self.conversations >= needed(self.risk)
 
     @property
     def sentence(self) -> str:
@@ -192,7 +199,7 @@ def _counted(message: Message, count: Callable[[str], int]) -> int:
 
 
 @dataclass(frozen=True)
-class TurnFloor:
+class TurnFloor(_OfTheNext):
     """How many of the last turns to keep, by how far back messages are referred to.
 
     Parameters
@@ -216,11 +223,6 @@ class TurnFloor:
     risk: float
     conversations: int
     farthest: int
-
-    @property
-    def is_promise(self) -> bool:
-        """Whether there are conversations enough to promise something of the next one."""
-        return self.conversations >= needed(self.risk)
 
     @property
     def sentence(self) -> str:
@@ -261,8 +263,8 @@ def turn_floor(traces: Sequence[Trace], risk: float = 0.05) -> TurnFloor:
     """
     back = [distances for distances in map(_turns_back, traces) if len(distances)]
     if not back:
-        known = "a floor in turns is read off what later messages refer to"
-        raise ValueError(f"{len(traces)} conversations in which nothing refers to an earlier turn; {known}; give some")
+        rule = "a floor in turns is read off what later messages refer to"
+        raise ValueError(f"{len(traces)} conversations in which nothing refers to an earlier turn; {rule}; give some")
     turns, farthest = _least_that_holds(back, risk)
     return TurnFloor(turns=turns, risk=risk, conversations=len(back), farthest=farthest)
 

@@ -119,7 +119,7 @@ class Decided:
         """Say how many of the recorded answers are longer than a budget's reserve of the answer."""
         reserve = reserve_of_answers(budget)
         size = 0 if reserve is None else budget.sizes[reserve.name]
-        share = sum(each > size for each in self.answers) / max(1, len(self.answers))
+        share = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
         return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
 
     def _lost(self, row: int) -> str:
@@ -158,8 +158,8 @@ def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
 
 def _written(table: pd.DataFrame) -> str:
     """Write a table as Markdown."""
-    listed: list[Any] = [table.columns, *table.itertuples(index=False)]
-    head, *body = (f"| {' | '.join(map(_cell, each))} |" for each in listed)
+    lines: list[Any] = [table.columns, *table.itertuples(index=False)]
+    head, *body = (f"| {' | '.join(map(_cell, row))} |" for row in lines)
     return "\n".join([head, "|" + "---|" * table.shape[1], *body])
 
 

@@ -63,15 +63,20 @@ def sensitivity(
     """
     name, measure = named_objective(objective)
     values = values_of(budget, vary)
-    moves = [(line, value) for line, listed in values.items() for value in listed]
+    moves = [(line, value) for line, by_name in values.items() for value in by_name]
     settings: list[dict[str, Any]] = [{}, *({line: value} for line, value in moves)]
     chosen_on, _ = split(len(traces), hold_out, seed)
     present = policy or OldestFirst()
     work = partial(measured, budget, settings, {name: measure}, present, values, {"prices": prices, **options})
     seen = [traces[place] for place in chosen_on]
     means = np.array(answers_of(work, seen, 1, None, progress))[:, :, 0].mean(axis=0)
-    changes = (means[1:] - means[0]) / means[0] if means[0] else np.where(means[1:] == 0, 0.0, np.inf)
+    if means[0]:
+        changes = (means[1:] - means[0]) / means[0]
+    else:
+        changes = np.where(means[1:] == 0, 0.0, np.inf)
     table = pd.DataFrame(moves, columns=["line", "value"]).assign(mean=means[1:], change=changes)
-    spread = table.groupby("line")["change"].agg(lambda each: max(each.max(), 0.0) - min(each.min(), 0.0))
+    # The present setting changes nothing, and is one of the ends where all others lie on one side of it.
+    by_line = table.groupby("line")["change"]
+    spread = by_line.max().clip(lower=0.0) - by_line.min().clip(upper=0.0)
     table["spread"] = table["line"].map(spread)
     return table.sort_values("spread", ascending=False, kind="stable", ignore_index=True)

@@ -153,7 +153,7 @@ def solve(
     budget = setup.budget
     frame = _frame(demands, setup)
     condition = so_that or nothing_cut()
-    kinds = {each.name: each.kind for each in budget} | {"window": "window"}
+    kinds = {line_of_budget.name: line_of_budget.kind for line_of_budget in budget} | {"window": "window"}
     if line not in kinds:
         raise LookupError(f"no line {brief(line)} in this budget; its lines are {quoted(kinds)}; name one of them")
 
@@ -283,8 +283,8 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
         return pd.DataFrame([dict(demands)])
     several: Any = demands
     if isinstance(several, str) or not isinstance(several, Iterable):
-        known = "a mapping from section to tokens, a DataFrame of turns, a Trace, and a list of these"
-        raise TypeError(f"demands of {brief(demands)}; known are {known}; give one of them")
+        forms = "a mapping from section to tokens, a DataFrame of turns, a Trace, and a list of these"
+        raise TypeError(f"demands of {brief(demands)}; known are {forms}; give one of them")
     frames = [_frame(demand, setup) for demand in several]
     return pd.concat(frames, keys=range(len(frames)), names=["conversation"]).fillna(0).astype(np.int64)
 
@@ -299,7 +299,7 @@ def _range(budget: Budget, frame: pd.DataFrame, line: str, kind: str, condition:
         return 1, min(MOST_TOKENS, 2 * (settled + budget.reserved + budget.capped))
     if kind == "reserve" or budget.deficit != "raise":
         return 0, max(1, budget.window)
-    now = next(each.tokens or 0 for each in budget if each.name == line)
+    now = next(line_of_budget.tokens or 0 for line_of_budget in budget if line_of_budget.name == line)
     return 0, max(1, now + max(0, budget.unclaimed))
 
 
@@ -343,7 +343,7 @@ def _binds(budget: Budget, frame: pd.DataFrame, line: str, far: int) -> str:
     plans: Any = _planned(budget, frame, line, far)
     if plans is None or plans.overrun:
         return f"with {line} at {far:,} the reserves, caps and required sections claim more than the window."
-    section, column = max(plans.columns.items(), key=lambda each: int(each[1]["cut"].sum()))
+    section, column = max(plans.columns.items(), key=lambda pair: int(pair[1]["cut"].sum()))
     if not column["cut"].any():
         return f"even with {line} at {far:,} it does not hold, though nothing is cut."
     cap = plans.budget.caps[section]

@@ -77,9 +77,10 @@ def _cost(outcome: Replay) -> float:
     return float(np.sum(outcome.cost))
 
 
-def _lost_evidence(outcome: Replay, found: pd.DataFrame | None = None, summaries: Summaries = "lost") -> float:
+def _lost_evidence(outcome: Replay, pairs: pd.DataFrame | None = None, summaries: Summaries = "lost") -> float:
     """Return how many needed messages are not there; what a summary replaced is not there."""
-    pairs = evidence(outcome.trace) if found is None else found
+    if pairs is None:
+        pairs = evidence(outcome.trace)
     _, needs, is_there = needed_there(outcome, pairs)
     if summaries == "kept":
         is_there = is_there | (np.array(outcome.kept.state, dtype=np.int64)[needs] == SUMMARISED)
@@ -190,7 +191,7 @@ def tune(
     if check_tokens("trials", trials) < 1:
         raise ValueError("0 trials; tuning tries at least one setting; give 1 or more")
     several = [objective] if isinstance(objective, str) or callable(objective) else list(objective)
-    objectives = dict(named_objective(each, summaries) for each in several)
+    objectives = dict(named_objective(aim, summaries) for aim in several)
     first = next(iter(objectives))
     present_policy = OldestFirst() if policy is None else policy_of(policy)
     options = {"prices": _needed_prices(first, prices), **options}
@@ -255,12 +256,12 @@ def tune(
     return replace(tuned, gain=gain.share, low=gain.low, high=gain.high)
 
 
-def _needed_prices(objective: str, given: Prices | str | None) -> Prices | None:
+def _needed_prices(objective: str, prices_or_model: Prices | str | None) -> Prices | None:
     """Return the prices of a model or those given; a cost needs the price of input."""
-    prices = prices_of(given)
+    prices = prices_of(prices_or_model)
     if objective == "cost" and (prices is None or prices.input is None):
-        known = "the price of input is needed"
-        raise ValueError(f"a cost without prices; {known}; give prices=bk.cost.prices('gpt-4o'), or the model's name")
+        rule = "the price of input is needed"
+        raise ValueError(f"a cost without prices; {rule}; give prices=bk.cost.prices('gpt-4o'), or the model's name")
     return prices
 
 
@@ -269,8 +270,8 @@ def named_objective(objective: str | Objective, summaries: Summaries = "lost") -
     if callable(objective):
         return getattr(objective, "__name__", "objective"), objective
     if objective not in OBJECTIVES:
-        known = quoted(OBJECTIVES)
-        raise LookupError(f"no objective {brief(objective)}; known are {known}, or a function of a Replay")
+        names = quoted(OBJECTIVES)
+        raise LookupError(f"no objective {brief(objective)}; known are {names}, or a function of a Replay")
     measure = OBJECTIVES[objective]
     if summaries == "kept" and objective in ("cut", "evidence"):
         return objective, partial(measure, summaries="kept")  # type: ignore[call-arg]
@@ -318,7 +319,7 @@ def measured(
     measures = dict(objectives)
     if settings and "evidence" in objectives:
         # What needs what is the same under every setting.
-        measures["evidence"] = partial(measures["evidence"], found=evidence(trace))  # type: ignore[call-arg]
+        measures["evidence"] = partial(measures["evidence"], pairs=evidence(trace))  # type: ignore[call-arg]
     rows = []
     for setting in settings:
         try:

@@ -83,7 +83,7 @@ def folder(
         return files([root], root.parent.name or str(root.parent), root.parent, kind, language, most)
     if pattern == "**/*" and _is_listed(root / "MANIFEST.csv"):
         return _listed(root, most)
-    paths = sorted(each for each in root.glob(pattern) if each.is_file() and not _hidden(each.relative_to(root)))
+    paths = sorted(file for file in root.glob(pattern) if file.is_file() and not _hidden(file.relative_to(root)))
     return files(paths, root.name, root, kind, language, most)
 
 
