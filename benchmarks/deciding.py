@@ -71,7 +71,11 @@ def main(paths: list[str]) -> None:
         window = window_of(traces, count)
         start = bk.presets.working_memory(window, output=window // 8, history_floor=0)
         caps = {"no cap": None, "1/2": window // 2, "1/4": window // 4, "1/8": window // 8}
-        vary = {"output": [window // 16, window // 8, window // 5], "history": caps, "policy": POLICIES}
+        outputs = [window // 16, window // 8, window // 5]
+        needs = bk.deciding.answer_reserve(traces, count).tokens
+        if needs > outputs[-1]:
+            outputs.append(needs)  # a smaller reserve is never chosen
+        vary = {"output": outputs, "history": caps, "policy": POLICIES}
         for name in OBJECTIVE_NAMES:
             found = bk.tune(traces, start, vary, name, prices=prices, workers=2)
             rest = [traces[i] for i in found.parts[1]]  # those that it was not chosen on

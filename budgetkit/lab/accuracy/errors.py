@@ -148,7 +148,7 @@ def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
     kinds = [name for name in ("class", "language") if name in errors]
     if kinds and number.max() + 1 < FEWEST_FOR_A_GAIN:
         number = errors.groupby(["source", *kinds], sort=False, observed=True).ngroup().to_numpy()
-    return [np.flatnonzero(number == each) for each in range(number.max() + 1)]
+    return [np.flatnonzero(number == source) for source in range(number.max() + 1)]
 
 
 def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float, float]:
