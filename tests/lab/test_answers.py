@@ -56,7 +56,7 @@ def test_a_reserve_of_answers_holds_for_the_next_conversation(conversations: int
     for _ in range(40):
         middles = random.lognormal(5, 0.7, conversations + 10)
         answers = [np.maximum(1, random.lognormal(np.log(middle), 0.2, 8)).astype(int) for middle in middles]
-        reserve = answer_reserve([answering(lengths) for lengths in answers[:conversations]], COUNT)
+        reserve = answer_reserve([answering(lengths.tolist()) for lengths in answers[:conversations]], COUNT)
         assert reserve.is_promise and reserve.tokens <= reserve.longest
         longer += [float((lengths > reserve.tokens).mean()) for lengths in answers[conversations:]]
     assert np.mean(longer) <= 0.06
