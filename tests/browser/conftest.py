@@ -141,12 +141,8 @@ class Notebook:
         return box
 
     def violations(self, selector: str) -> list[str]:
-        """Ask axe what WCAG 2.2 AA and good practice find inside a part of the page; one line for each rule broken."""
-        response: dict[str, Any] = Axe().run(self.page, context=selector, options=AXE).response
-        return [
-            f"{found['id']} ({found['impact']}): {found['help']}: {[node['html'] for node in found['nodes']]}"
-            for found in response["violations"]
-        ]
+        """Ask axe about a part of the page."""
+        return violations(self.page, selector)
 
     def shoot(self, name: str) -> None:
         """Keep a picture of the page in the folder that BUDGETKIT_SHOTS names, if it does."""
@@ -161,6 +157,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("browser")
+
+
+def violations(page: Page, selector: str | None = None) -> list[str]:
+    """Ask axe what WCAG 2.2 AA and good practice find in a page, or a part of it; one line for each rule broken."""
+    response: dict[str, Any] = Axe().run(page, context=selector, options=AXE).response
+    return [
+        f"{rule['id']} ({rule['impact']}): {rule['help']}: {[node['html'] for node in rule['nodes']]}"
+        for rule in response["violations"]
+    ]
 
 
 @pytest.fixture(scope="package")

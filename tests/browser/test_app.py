@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PATIENCE, Server, end, lab_environment, opened_tab
+from tests.browser.conftest import PATIENCE, Server, end, lab_environment, opened_tab, violations
 from tests.browser.explored import expect_kpi
 from tests.lab.test_serving import printed_token
 
+#: Every chart of the tab that is shown is drawn.
+DRAWN = """() => [...document.querySelectorAll(".bk-charts > .bk-card")]
+    .filter(card => card.clientWidth).every(card => card.querySelector(".main-svg"))"""
 OWN = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
 
 
@@ -62,6 +65,17 @@ def test_what_is_set_in_one_tab_is_there_in_the_next(app: Page) -> None:
     expect(app.locator(".bk-source:visible")).to_contain_text("mine.jsonl")
     app.get_by_role("tab", name="Design").click()
     expect(app.locator(".bk-kpi[data-key=remainder]:visible b")).to_have_text("26,600")
+
+
+def test_the_whole_page_is_accessible_in_every_tab_and_at_every_width(app: Page) -> None:
+    """On 0.2.0 nothing of it stood in a landmark, and a slider's handle lay over the lock of its line."""
+    for tab in ("Design", "Turn by turn", "Accuracy", "Pruning and cost"):
+        app.get_by_role("tab", name=tab).click()
+        expect(app.locator(".bk-kpis:visible")).to_have_count(1)
+        app.wait_for_function(DRAWN)
+        for width in (1360, 1024, 640):
+            app.set_viewport_size({"width": width, "height": 980})
+            assert violations(app) == [], (tab, width)
 
 
 def test_a_file_that_cannot_be_read_is_told_before_anything_is_served(tmp_path: Path) -> None:

@@ -75,7 +75,8 @@ def test_the_table_of_errors_gives_way_to_long_numbers(card: Notebook, window: i
 
 
 @pytest.mark.parametrize(
-    ("width", "least"), [(480, 0.45), (560, 0.8), (640, 0.8), (720, 0.8), (780, 0.8), (939, 0.8), (1024, 0.8)]
+    ("width", "least"),
+    [(480, 0.45), (560, 0.8), (640, 0.8), (720, 0.5), (780, 0.5), (939, 0.5), (940, 0.8), (1024, 0.8)],
 )
 def test_a_slider_is_as_wide_as_the_controls(card: Notebook, width: int, least: float) -> None:
     """On 0.2.0 it was 39 pixels long, so that a pixel was 2.6 % of the window."""

@@ -14,13 +14,17 @@ from budgetkit.trace import load_traces, shipped_traces
 
 #: What is shown where no conversation, or a whole folder of them, is named.
 FIRST: Final = "support-chat"
-#: Voilà's own page would ask another machine for icons that the app has no use for; this one asks nobody.
+#: Voilà's own page would ask another machine for icons that the app has no use for; this one asks nobody. And it has a
+#: landmark, to which readers of the screen go.
 TEMPLATE: Final = {
     "conf.json": '{"base_template": "lab"}',
     "index.html.j2": """{%- extends 'voila/templates/lab/index.html.j2' -%}
 {%- block notebook_css -%}
 {{ super() | replace('<link rel="stylesheet" href="https:', '<meta content="not asked: ') }}
 {%- endblock notebook_css -%}
+{%- block body_header -%}
+{{ super() | replace('<div id="rendered_cells"', '<div id="rendered_cells" role="main"') }}
+{%- endblock body_header -%}
 """,
 }
 
