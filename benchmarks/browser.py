@@ -7,7 +7,7 @@ import random
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,12 +57,14 @@ WATCH = """() => {
 # From a deed to the frame in which what it leads to stands on the page, in milliseconds.
 SINCE = """async (text) => {
     const from = performance.now(), frame = () => new Promise(requestAnimationFrame);
-    const isThere = () => [...document.querySelectorAll(".bk-source")].some(node => node.textContent.includes(text));
+    const isThere = () => THERE;
     DEED
     while (!isThere()) await frame();
     await frame();
     return performance.now() - from;
 }"""
+#: The source that an explorer names has come.
+NAMED = '[...document.querySelectorAll(".bk-source")].some(node => node.textContent.includes(text))'
 RUN = "jupyterapp.commands.execute('notebook:run-all-cells');"
 DROP = """const data = new DataTransfer();
     data.items.add(new File([window.dropped], text));
@@ -74,7 +76,8 @@ def rows() -> Iterator[Row]:
     """Give the figures of one explorer on a shipped conversation; nothing where there is no Chromium."""
     if shutil.which("chromium") is None:
         return
-    with _opened() as notebook:
+    with opened({"bench": CELLS}) as notebooks:
+        notebook = notebooks["bench"]
         page = notebook.page
         page.wait_for_function("document.querySelectorAll('.js-plotly-plot .main-svg').length > 1")
         page.wait_for_timeout(1_000)
@@ -84,7 +87,7 @@ def rows() -> Iterator[Row]:
         yield row("browser", "slider to paint, all charts", charts, 0.150, limit_p95=0.250)
         yield row("browser", "drag of a handle to repaint", _dragged(page), 0.033)
         yield row("browser", "a dropped file of 5 MB to its key figures", [*_dropped(page)], 1.0)
-        yield row("browser", "Run All to the first explorer", [*_started(notebook)], 1.5)
+        yield row("browser", "Run All to the first explorer", [started(notebook) for _ in range(TRIES)], 1.5)
 
 
 def _pressed(notebook: Notebook) -> tuple[list[float], list[float]]:
@@ -113,17 +116,18 @@ def _dragged(page: Page) -> list[float]:
     return _seconds(page, "bench.drag")
 
 
-def _started(notebook: Notebook) -> Iterator[float]:
-    """Begin a new kernel, and run all cells in it."""
+def started(notebook: Notebook, selector: str = ".bk-explorer", there: str = NAMED) -> float:
+    """Begin a new kernel and run all cells in it; return the seconds until what is waited for is painted."""
     page = notebook.page
-    for _ in range(TRIES):
-        page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()")
-        page.evaluate("jupyterapp.shell.activateById(jupyterapp.shell.currentWidget.id)")
-        notebook.wait()
-        notebook.command("notebook:clear-all-cell-outputs")
-        page.wait_for_function("!document.querySelector('.bk-explorer')")
-        page.wait_for_timeout(1_000)
-        yield page.evaluate(SINCE.replace("DEED", RUN), "support-chat") / 1_000
+    page.bring_to_front()
+    page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()")
+    page.evaluate("jupyterapp.shell.activateById(jupyterapp.shell.currentWidget.id)")
+    notebook.wait()
+    notebook.command("notebook:clear-all-cell-outputs")
+    page.wait_for_function("selector => !document.querySelector(selector)", arg=selector)
+    page.wait_for_timeout(1_000)
+    milliseconds: float = page.evaluate(SINCE.replace("DEED", RUN).replace("THERE", there), "support-chat")
+    return milliseconds / 1_000
 
 
 def _dropped(page: Page) -> Iterator[float]:
@@ -138,7 +142,7 @@ def _dropped(page: Page) -> Iterator[float]:
             lines.append(json.dumps({"role": ("user", "assistant")[len(lines) % 2], "content": said}))
             size += len(lines[-1].encode()) + 1
         page.evaluate("text => { window.dropped = text; }", "\n".join(lines))
-        yield page.evaluate(SINCE.replace("DEED", DROP), f"dropped-{seed}.jsonl") / 1_000
+        yield page.evaluate(SINCE.replace("DEED", DROP).replace("THERE", NAMED), f"dropped-{seed}.jsonl") / 1_000
 
 
 def _seconds(page: Page, what: str) -> list[float]:
@@ -147,7 +151,8 @@ def _seconds(page: Page, what: str) -> list[float]:
 
 
 @contextmanager
-def _opened() -> Iterator[Notebook]:
+def opened(notebooks: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Notebook]]:
+    """Open notebooks of these cells in one JupyterLab, each in a tab of its own, and run them."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.conftest import BROWSER_ARGUMENTS, Notebook, lab_command, lab_environment, listening
@@ -155,24 +160,28 @@ def _opened() -> Iterator[Notebook]:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home, root = Path(folder), Path(folder) / "root"
         (root / "notebooks").mkdir(parents=True)
-        (root / "notebooks" / "bench.ipynb").write_text(json.dumps(_notebook()))
+        for name, cells in notebooks.items():
+            (root / "notebooks" / f"{name}.ipynb").write_text(json.dumps(_notebook(cells)))
         process = subprocess.Popen(lab_command(root), env=lab_environment(home), stderr=subprocess.DEVNULL)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS)
         try:
-            page = browser.new_page(viewport={"width": 1800, "height": 980})
-            notebook = Notebook(page, listening(process, home, root), "bench.ipynb")
-            notebook.run_all()
-            yield notebook
+            server = listening(process, home, root)
+            running = {}
+            for name in notebooks:
+                page = browser.new_page(viewport={"width": 1800, "height": 980})
+                running[name] = Notebook(page, server, f"{name}.ipynb")
+                running[name].run_all()
+            yield running
         finally:
             browser.close()
             process.terminate()
             process.wait(30)
 
 
-def _notebook() -> dict[str, Any]:
+def _notebook(sources: Sequence[str]) -> dict[str, Any]:
     cells: list[dict[str, Any]] = [
         {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": code, "outputs": [], "execution_count": None}
-        for i, code in enumerate(CELLS)
+        for i, code in enumerate(sources)
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     return {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
