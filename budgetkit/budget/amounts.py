@@ -118,8 +118,9 @@ class Share:
     @property
     def smallest_window(self) -> int:
         """Smallest window in which the share is at least one token; 0 if it is so in every window, or in none."""
-        settled = self.at_least > 0 or self.at_most == 0 or not self._exact
-        return 0 if settled else ceil(1 / self._exact)
+        if self.at_least > 0 or self.at_most == 0 or not self._exact:
+            return 0
+        return ceil(1 / self._exact)
 
     def of(self, window: int, rounding: Rounding = "floor") -> int:
         """Return the share of a window.
@@ -190,6 +191,17 @@ def amount_of(what: str, value: Amount | float) -> Amount:
     if isinstance(value, Share):
         return value
     return check_tokens(what, value)
+
+
+def tokens_of(amount: Amount, base: int) -> int:
+    """Return an amount in tokens: a share of a base, or the tokens that it is.
+
+    Examples
+    --------
+    >>> tokens_of(Share(0.1), 8_192), tokens_of(500, 8_192)
+    (819, 500)
+    """
+    return amount.of(base) if isinstance(amount, Share) else int(amount)
 
 
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:

@@ -90,24 +90,24 @@ def messages(
     >>> messages(bk.fit(budget, [asked, bk.Item("system", 3, payload="Be brief.")]))
     [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hello world'}]
     """
-    kept = plan.decisions.items
-    if not kept and plan.used:
+    items = plan.decisions.items
+    if not items and plan.used:
         raise ValueError(
             "this plan was made of numbers; only a plan made of items has texts; use budgetkit.fit(budget, items)"
         )
-    written = [(item, _written(item, context_role)) for item in kept]
+    written = [(item, _written(item, context_role)) for item in items]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
-    said = [i for i, (_, message) in enumerate(written) if message["role"] in SPOKEN]
-    first = min((place[written[i][0].section] for i in said), default=0)
-    asked = max((i for i in said if written[i][1]["role"] == "user"), default=len(written))
+    chat_places = [i for i, (_, message) in enumerate(written) if message["role"] in SPOKEN]
+    first = min((place[written[i][0].section] for i in chat_places), default=0)
+    question_place = max((i for i in chat_places if written[i][1]["role"] == "user"), default=len(written))
     places = [place[item.section] for item, _ in written]
-    for i in said:
-        if i < asked:
+    for i in chat_places:
+        if i < question_place:
             places[i] = first
         elif question_last:
             places[i] = len(place)
         else:
-            places[i] = max(first, places[asked])
+            places[i] = max(first, places[question_place])
     ordered = sorted(range(len(written)), key=places.__getitem__)
     sent = [(written[i][0].section, written[i][1]) for i in ordered if written[i][1]["role"] != "tools"]
     return written_as_one(sent, listings_of(as_one))
@@ -132,8 +132,8 @@ def tools(plan: Plan) -> list[dict[str, Any]]:
     >>> tools(bk.allocate(bk.Budget(100), {}))
     []
     """
-    found = [item.payload.raw for item in plan.decisions.items if isinstance(item.payload, Message)]
-    return [dict(schema) for raw in found if raw.get("role") == "tools" for schema in raw["tools"]]
+    raws = [item.payload.raw for item in plan.decisions.items if isinstance(item.payload, Message)]
+    return [dict(schema) for raw in raws if raw.get("role") == "tools" for schema in raw["tools"]]
 
 
 def _written(item: Item, context_role: str) -> dict[str, Any]:

@@ -162,14 +162,14 @@ def build(
     for keyword, value in sections.items():
         section, is_question = _section_of(keyword, budget, roles, question_section)
         speaks = "user" if is_question else _speaker(section, roles, question_section)
-        found = _items(section, _listed(value), speaks, count, framing)
+        section_items = _items(section, _listed(value), speaks, count, framing)
         if is_question and question:
             raise ValueError(f"the question was given twice, once as {brief(keyword)}; give it once")
         if is_question:
-            _check_question(found)
-            question = found
+            _check_question(section_items)
+            question = section_items
         else:
-            parts[section] = found
+            parts[section] = section_items
 
     # What every request costs beside its messages is paid by the last of them.
     place = {section: number for number, section in enumerate(budget.sections)}
@@ -186,13 +186,13 @@ def build(
             parts[last] = _primed(parts[last], framing)
 
     # A section that becomes one message is priced as that one.
-    listed = {
+    one_message = {
         section: ListedSection(listing, count, framing, framing.priming if section == last else 0)
         for section, listing in listings.items()
     }
 
     def planned(items: Sequence[Item]) -> Plan:
-        return plan_with_listings(items, listed, cut, lambda priced, cut_priced: fit(budget, priced, cut_priced))
+        return plan_with_listings(items, one_message, cut, lambda priced, cut_priced: fit(budget, priced, cut_priced))
 
     # A policy prunes the history to what the other sections, and the question, leave for it.
     if policy is not None and history in parts:
@@ -200,9 +200,11 @@ def build(
         plan = planned(others)
         room = plan[history].limit if history in place else plan.free
         room -= sum(item.tokens for item in question if item.section == history)
-        room -= framing.priming if last == history else 0
-        pruned = _pruned(parts[history], room, policy, count, framing)
-        parts[history] = _primed(pruned, framing) if last == history else pruned
+        if last == history:
+            pruned = _pruned(parts[history], room - framing.priming, policy, count, framing)
+            parts[history] = _primed(pruned, framing)
+        else:
+            parts[history] = _pruned(parts[history], room, policy, count, framing)
 
     items = [item for section in order for item in parts[section]] + question
     plan = planned(items)
@@ -217,7 +219,7 @@ def build(
         messages=request.messages,
         plan=plan,
         system=system_text(raws[: request.head], request.form),
-        warnings=(*_left_out(unsaid), *thinking_notices(raws, request, framing.rules)),
+        warnings=(*_left_out(unsaid), *thinking_notices([*map(Message, raws)], request, framing.rules)),
     )
 
 
@@ -303,14 +305,14 @@ def _check_question(items: list[Item]) -> None:
 
 
 @renamed(count="counter")
-async def build_async(budget: AnyBudget, counter: AnyCounter | None = None, **given: Any) -> Built:
+async def build_async(budget: AnyBudget, counter: AnyCounter | None = None, **options: Any) -> Built:
     """Build a request whose sections are fetched at the same time, as from stores.
 
     Parameters
     ----------
     budget, counter
         As for `build`.
-    **given
+    **options
         As for `build`; a section may be an awaitable of what it is to hold.
 
     Returns
@@ -327,9 +329,9 @@ async def build_async(budget: AnyBudget, counter: AnyCounter | None = None, **gi
     >>> [message["content"] for message in made.messages]
     ['Refunds take five days.', 'My refund?']
     """
-    waiting = {name: value for name, value in given.items() if inspect.isawaitable(value)}
-    found = dict(zip(waiting, await gather(*waiting.values()), strict=True))
-    return build(budget, counter, **{**given, **found})
+    waiting = {name: value for name, value in options.items() if inspect.isawaitable(value)}
+    fetched = dict(zip(waiting, await gather(*waiting.values()), strict=True))
+    return build(budget, counter, **{**options, **fetched})
 
 
 def _listed(value: Any) -> list[Any]:
@@ -365,13 +367,18 @@ def _pieces(values: list[Any], speaks: str, where: str) -> Iterator[Piece]:
             yield from (piece_of(value, speaks, where) for value in group if value is not None)
 
 
-def _groups(said: list[Message], section: str) -> list[Any]:
+def _groups(members: list[Message], section: str) -> list[Any]:
     """Keep a tool call, its results, and what came in the same record together."""
-    owner = {call.id: (section, place) for place, message in enumerate(said) for call in message.tool_calls}
+    owner = {call.id: (section, place) for place, message in enumerate(members) for call in message.tool_calls}
     groups: list[Any] = []
-    for message in said:
-        group = owner.get(message.tool_calls[0].id if message.tool_calls else message.tool_call_id or "")
-        groups.append(groups[-1] if group is None and groups and follows(message.raw) else group)
+    for message in members:
+        call_id = message.tool_call_id or ""
+        if message.tool_calls:
+            call_id = message.tool_calls[0].id
+        group = owner.get(call_id)
+        if group is None and groups and follows(message.raw):
+            group = groups[-1]
+        groups.append(group)
     return groups
 
 

@@ -38,7 +38,7 @@ from budgetkit.conversation.engine import Asks, Engine, Overrun
 from budgetkit.conversation.reading import read
 from budgetkit.conversation.request import Request
 from budgetkit.conversation.returning import Archive
-from budgetkit.conversation.running_ledger import Rules, RunningLedger
+from budgetkit.conversation.running_ledger import LedgerRules, RunningLedger
 from budgetkit.conversation.saved_settings import SavedSettings, code_name, refused, settings_of, warn_of_changes
 from budgetkit.conversation.saving import restored, saved
 from budgetkit.conversation.shortening import capped, placeholder
@@ -155,7 +155,7 @@ class Conversation:
         check_choice("start_on", start_on, get_args(StartOn))
         table = (budget.roles or DEFAULT_ROLES) if roles is None else roles
         history = section or past_section(Message({"role": "user"}), table)
-        rules = Rules(
+        rules = LedgerRules(
             setup.counter,
             setup.framing,
             table,
@@ -337,7 +337,7 @@ class Conversation:
     def __repr__(self) -> str:
         """Say model, messages and tokens in one line; it waits for no lock, since a debugger may ask at any time."""
         ledger = self._engine.ledger
-        lines = [*ledger.lines.values()]
+        lines = [*ledger.entries.values()]
         waiting = len(self._inbox)
         if self._model is None:
             name = str(getattr(ledger.rules.count, "name", None) or code_name(ledger.rules.count))
@@ -400,11 +400,11 @@ class Conversation:
         (SlidingWindow(), True)
         """
         file = restored(text)
-        given = {"policy": policy, "counter": counter, **more}
-        given = {name: value for name, value in given.items() if value is not None}
+        overrides = {"policy": policy, "counter": counter, **more}
+        overrides = {name: value for name, value in overrides.items() if value is not None}
         # a text of 0.2.0 has no settings; its requests began with any message
-        settings: dict[str, Any] = {"start_on": "any"} if file.settings is None else file.settings.keywords(given)
-        keywords = {"budget": file.budget} | settings | given
+        settings: dict[str, Any] = {"start_on": "any"} if file.settings is None else file.settings.keywords(overrides)
+        keywords = {"budget": file.budget} | settings | overrides
         try:
             conversation = cls(**keywords)
         except LookupError as error:
@@ -412,11 +412,11 @@ class Conversation:
         if conversation.budget != file.budget:
             warn_of_changes([("budget", brief(file.budget), brief(conversation.budget))])
         if file.settings is not None:
-            file.settings.compare(conversation._settings, given.keys())
+            file.settings.compare(conversation._settings, overrides.keys())
 
         engine = conversation._engine
         engine.standing, conversation._inbox, engine.sent, engine.requests = file.fill(engine.ledger)
-        messages = [line.message for line in engine.ledger.lines.values()] + conversation._inbox
+        messages = [line.message for line in engine.ledger.entries.values()] + conversation._inbox
         paired([dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing)
         conversation._pairing.forget_answered()
         return conversation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from zlib import crc32
@@ -13,7 +13,7 @@ from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.request import Left, Request
-from budgetkit.conversation.running_ledger import Line, RunningLedger
+from budgetkit.conversation.running_ledger import LedgerEntry, RunningLedger
 from budgetkit.conversation.saving import packed, unpack
 from budgetkit.conversation.shortening import capped, fewer_passages, placeholder, sent_at_least, shorten_results
 from budgetkit.message import SYSTEM_ROLES, Message
@@ -45,14 +45,15 @@ class Engine:
     overrun: Overrun
     start_on: StartOn = "any"
     form: Form | None = None
-    standing: dict[int, Line] = field(default_factory=dict)
+    standing: dict[int, LedgerEntry] = field(default_factory=dict)
     sent: list[int] = field(default_factory=list)
     requests: int = 0
-    back: list[Line] = field(default_factory=list)
+    back: list[LedgerEntry] = field(default_factory=list)
+    sent_messages: list[Message] = field(default_factory=list)  # those of the last request, before they are written
     head: int = 0  # system messages that the last request begins with, passages not among them
 
     def __post_init__(self) -> None:
-        self.open = with_undeclared(replace(self.budget, deficit="signed"), [self.ledger.rules.section])
+        self.planning_budget = with_undeclared(replace(self.budget, deficit="signed"), [self.ledger.rules.section])
 
     def next(self) -> Asks:
         """Give the next request; asks for the texts of summaries on the way."""
@@ -60,20 +61,21 @@ class Engine:
         history = self.ledger.history
         section = self.ledger.rules.section
         demand = ledger.demand()
-        self.open = with_undeclared(self.open, demand)
-        plan = allocate(self.open, demand)
+        self.planning_budget = with_undeclared(self.planning_budget, demand)
+        plan = allocate(self.planning_budget, demand)
         entering = ledger.entering()
-        arrived = sum(ledger.lines[slot].tokens for slot in entering)
+        arrived = sum(ledger.entries[slot].tokens for slot in entering)
         pinned = demand[section] - ledger.entered - arrived
-        others = pinned
+        beside_history = pinned
         for grant in plan.grants:
-            if grant.section != section:
-                others += sent_at_least(ledger, grant) if grant.cut else grant.granted
+            if grant.section == section:
+                continue
+            beside_history += sent_at_least(ledger, grant) if grant.cut else grant.granted
         room = room_for_history(
             limit=plan[section].limit - pinned,
-            others=others,
-            usable=self.open.usable,
-            window=self.open.window,
+            others=beside_history,
+            usable=self.planning_budget.usable,
+            window=self.planning_budget.window,
             turn=ledger.turn,
         )
         before = history.saved()
@@ -98,7 +100,7 @@ class Engine:
         form = self.form or self.ledger.form
         rules = self.ledger.rules.framing.rules
         if form == "chat" and not self.ledger.forms:
-            notices = thinking_notices(request.messages, Written(form, request.messages, []), rules)
+            notices = thinking_notices(self.sent_messages, Written(form, request.messages, []), rules)
             return replace(request, warnings=(*request.warnings, *notices)) if notices else request
         messages = written(request.messages, form, self.head)
         return replace(
@@ -107,22 +109,28 @@ class Engine:
             system=system_text(request.messages[: messages.head], form),
             left=tuple(replace(left, message=as_it_came(left.message)) for left in request.left),
             stable=messages.unchanged(request.stable),
-            warnings=(*request.warnings, *thinking_notices(request.messages, messages, rules)),
+            warnings=(*request.warnings, *thinking_notices(self.sent_messages, messages, rules)),
         )
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
         """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
         rules = self.ledger.rules
-        lines = self.ledger.lines
+        entries = self.ledger.entries
         texts: list[tuple[int, int, str]] = []
         try:
             replaced = next(steps)
             while True:
-                text = yield [(self.standing.get(slot) or lines[slot]).message for slot in replaced]
+                text = yield [(self.standing.get(slot) or entries[slot]).message for slot in replaced]
                 message = Message({"role": summary_role(self.start_on), "content": text})
                 tokens = rules.framing.message(message, rules.count)
                 self.ledger.stamps += 1
-                self.standing[replaced[0]] = Line(message, tokens, rules.section, rules.section, self.ledger.stamps)
+                self.standing[replaced[0]] = LedgerEntry(
+                    message=message,
+                    tokens=tokens,
+                    past=rules.section,
+                    present=rules.section,
+                    stamp=self.ledger.stamps,
+                )
                 texts.append((replaced[0], tokens, text))
                 replaced = steps.send(tokens)
         except StopIteration as stop:
@@ -133,14 +141,14 @@ class Engine:
         """Forget what left, and write placeholders."""
         ledger = self.ledger
         history = self.ledger.history
-        self.standing = {place: line for place, line in self.standing.items() if place in history.summaries}
+        self.standing = {place: entry for place, entry in self.standing.items() if place in history.summaries}
         for slot in sorted({*history.changed}):
-            was = ledger.lines[slot].message.raw
+            was = ledger.entries[slot].message.raw
             if history.gone[slot] >= 0:
-                del ledger.lines[slot]
+                del ledger.entries[slot]
                 yield Left(was, "summarised" if history.state[slot] == SUMMARISED else "dropped")
             elif history.state[slot] == SHRUNK:
-                message = placeholder(ledger.lines[slot].message, history.size[slot], ledger.rules)
+                message = placeholder(ledger.entries[slot].message, history.size[slot], ledger.rules)
                 ledger.restamp(slot, message, history.size[slot])
                 yield Left(was, "shrunk")
 
@@ -149,20 +157,20 @@ class Engine:
         ledger = self.ledger
         tokens = self.ledger.history.slots.tokens
         for slot in entering:
-            line = ledger.lines.get(slot)
-            if line is None or tokens[slot] >= line.tokens or ledger.history.state[slot] != WHOLE:
+            entry = ledger.entries.get(slot)
+            if entry is None or tokens[slot] >= entry.tokens or ledger.history.state[slot] != WHOLE:
                 continue
-            message = capped(line.message, tokens[slot], ledger.rules)
+            message = capped(entry.message, tokens[slot], ledger.rules)
             ledger.restamp(slot, message, tokens[slot])
             if ledger.archive is not None:
                 ledger.archive.messages[slot] = message
-            yield Left(line.message.raw, "shortened")
+            yield Left(entry.message.raw, "shortened")
 
     def _fitted(self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""
         ledger = self.ledger
         section = self.ledger.rules.section
-        pinned += sum(line.tokens for line in self.back)
+        pinned += sum(entry.tokens for entry in self.back)
 
         def again() -> Plan:
             now = ledger.demand()
@@ -194,7 +202,7 @@ class Engine:
         ledger.passages = passages
         return [Left(item.payload.raw, "dropped") for item in dropped]
 
-    def _brought(self, limit: int) -> list[Line]:
+    def _brought(self, limit: int) -> list[LedgerEntry]:
         """Bring back for this request what its question asks for, as it was."""
         ledger = self.ledger
         policy = self.policy
@@ -204,16 +212,17 @@ class Engine:
         tokens = ledger.history.slots.tokens
         slots = ledger.archive.returns(ledger.history, policy, limit, ledger.start, self.start_on)
         return [
-            Line(message=messages[slot], tokens=tokens[slot], past="", present="", stamp=_BACK + slot) for slot in slots
+            LedgerEntry(message=messages[slot], tokens=tokens[slot], past="", present="", stamp=_BACK + slot)
+            for slot in slots
         ]
 
     def _planned(self, demand: Counter[str], pinned: int) -> Plan:
         section = self.ledger.rules.section
         history = self.ledger.history
         demand_now = dict(demand) | {section: max(0, history.tokens + pinned)}
-        plan = allocate(self.open, demand_now)
+        plan = allocate(self.planning_budget, demand_now)
         if self.policy.floor.conflict == "shrink" and plan[section].cut:
-            return allocate(with_promise(self.open, section, demand_now[section]), demand_now)
+            return allocate(with_promise(self.planning_budget, section, demand_now[section]), demand_now)
         return plan
 
     def _made(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
@@ -221,16 +230,19 @@ class Engine:
         tokens = sum(grant.demand for grant in plan.grants)
         missing = _missing(plan)
         notices = self._notices(plan, tokens, missing)
-        lines = self._lines()
-        stable = self._stable([line.stamp for line in lines])
-        self.head = next((i for i, line in enumerate(lines) if not _is_system(line)), len(lines))
-        messages: list[dict[str, Any]] = [line.message.raw for line in lines]  # type: ignore[misc]  # read as dicts
+        entries = self._entries_in_order()
+        stable = self._stable([entry.stamp for entry in entries])
+        self.head = next((i for i, entry in enumerate(entries) if not _is_system(entry)), len(entries))
+        self.sent_messages = [entry.message for entry in entries]
+        messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
         if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
+            state = Message({"role": "system", "content": text})
             messages.append({"role": "system", "content": text})
-            tokens += ledger.rules.framing.message(messages[-1], ledger.rules.count)
-        waits = [Left(ledger.lines[slot].message.raw, "unanswered") for slot in sorted(ledger.apart)]
-        tools = [dict(each) for each in ledger.tools]
-        if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.lines):
+            self.sent_messages.append(state)
+            tokens += ledger.rules.framing.message(state, ledger.rules.count)
+        waits = [Left(ledger.entries[slot].message.raw, "unanswered") for slot in sorted(ledger.unsent)]
+        tools = [dict(schema) for schema in ledger.tools]
+        if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.entries):
             self.standing = unpack(ledger, packed(ledger, self.standing))
         return Request(
             messages=messages,
@@ -271,23 +283,23 @@ class Engine:
         self.sent = stamps
         return stable
 
-    def _lines(self) -> list[Line]:
+    def _entries_in_order(self) -> list[LedgerEntry]:
         """List what is sent in order: earlier turns and their summaries, passages, this turn."""
         ledger = self.ledger
-        lines = ledger.lines if not self.standing else ledger.lines | self.standing
-        slots = sorted(lines.keys() - ledger.apart) if ledger.apart else sorted(lines)
-        found = [lines[slot] for slot in slots]
+        entries = ledger.entries
+        if self.standing:
+            entries = entries | self.standing
+        slots = sorted(entries.keys() - ledger.unsent)
+        in_order = [entries[slot] for slot in slots]
         if ledger.passages or self.back:
             edge = sum(slot < ledger.start for slot in slots)
-            found[edge:edge] = [*self.back, *(_passage(item, ledger.turn) for item in ledger.passages)]
-        return found
+            in_order[edge:edge] = [*self.back, *(_passage(item, ledger.turn) for item in ledger.passages)]
+        return in_order
 
 
-def thinking_notices(
-    raws: Sequence[Mapping[str, Any]], messages: Written, rules: ThinkingRules | None
-) -> tuple[str, ...]:
+def thinking_notices(messages: Sequence[Message], as_written: Written, rules: ThinkingRules | None) -> tuple[str, ...]:
     """Say of messages, and of the same as they are written, which of their thinking is billed and was not counted."""
-    names = uncounted_thinking(messages.messages, messages.form, list(map(Message, raws)), rules)
+    names = uncounted_thinking(as_written.messages, as_written.form, messages, rules)
     return tuple(
         f"{name} goes out as it came, and only its provider can say what it bills; leave room for it" for name in names
     )
@@ -301,15 +313,16 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
     )
 
 
-def _is_system(line: Line) -> bool:
+def _is_system(entry: LedgerEntry) -> bool:
     """Tell a system message from a passage, which is sent as one and has a stamp below 0."""
-    return line.message.role in SYSTEM_ROLES and line.stamp >= 0
+    return entry.message.role in SYSTEM_ROLES and entry.stamp >= 0
 
 
-def _passage(item: Item, turn: int) -> Line:
+def _passage(item: Item, turn: int) -> LedgerEntry:
     """Write a passage as a message; in another turn it is another one."""
     message = Message({"role": "system", "content": item.payload.text})
-    return Line(message, item.tokens, "", "", ~crc32(f"{turn} {message.text}".encode("utf-8", "replace")))
+    stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
+    return LedgerEntry(message=message, tokens=item.tokens, past="", present="", stamp=stamp)
 
 
 def _is_required(budget: Budget, section: str) -> bool:

@@ -139,8 +139,8 @@ def plan_with_listings(
         return planned(items, cut)
 
     def cut_listed(item: Item, limit: int, allocation: Any) -> Item | None:
-        listed = sections.get(item.section)
-        return cut(item, limit, allocation) if listed is None else listed.cut(item, limit, allocation)
+        listing = sections.get(item.section)
+        return cut(item, limit, allocation) if listing is None else listing.cut(item, limit, allocation)
 
     bare = [sections[item.section].bare(item) if item.section in sections else item for item in items]
     surpluses: dict[str, int] = {}
@@ -152,7 +152,7 @@ def plan_with_listings(
         plan = planned(priced, cut_listed)
 
         has_changed = False
-        for section, listed in sections.items():
+        for section, listing in sections.items():
             places = [
                 place
                 for place, decision in enumerate(plan.decisions)
@@ -160,7 +160,7 @@ def plan_with_listings(
             ]
             if not places:
                 continue
-            surplus = listed.surplus([plan.decisions[place].item for place in places])
+            surplus = listing.surplus([plan.decisions[place].item for place in places])
             if section not in surpluses or surplus > surpluses[section]:
                 surpluses[section] = surplus
                 has_changed = True

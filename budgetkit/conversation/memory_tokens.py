@@ -78,11 +78,19 @@ def memory_tokens(model: AnyModel, messages: Sequence[Any] = (), directive: str 
     >>> found.messages_tokens, found.directive_tokens, found.memory_tokens, found.is_constrained
     (10, 3, 117491, False)
     """
-    known = facts_of(model)
-    count = counter(known, unknown=DEFAULT_ENCODING)
-    budget = memory_engine(known)
-    spoken = FRAMINGS["memory-engine"].request(read([list(messages)]), count)
-    told = count(directive)
-    plan = allocate(budget, {"messages": spoken, "directive": told})
-    reserves = budget.sizes["output"], budget.sizes["safety"]
-    return MemoryTokens(known.name, known.window, spoken, told, *reserves, plan["memory"].limit, plan.is_constrained)
+    facts = facts_of(model)
+    count = counter(facts, unknown=DEFAULT_ENCODING)
+    budget = memory_engine(facts)
+    messages_tokens = FRAMINGS["memory-engine"].request(read([list(messages)]), count)
+    directive_tokens = count(directive)
+    plan = allocate(budget, {"messages": messages_tokens, "directive": directive_tokens})
+    return MemoryTokens(
+        model=facts.name,
+        context_window=facts.window,
+        messages_tokens=messages_tokens,
+        directive_tokens=directive_tokens,
+        response_reserve=budget.sizes["output"],
+        safety_buffer=budget.sizes["safety"],
+        memory_tokens=plan["memory"].limit,
+        is_constrained=plan.is_constrained,
+    )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from budgetkit.conversation.reading import is_plain
 from budgetkit.counters.given import checked
@@ -48,39 +48,52 @@ class _Units:
     stray: set[int]
 
 
+class Newest(NamedTuple):
+    """The newest messages, and whether they fit; where they do not, the engine may cut inside them."""
+
+    messages: list[Raw]
+    fits: bool
+
+
 def newest(
-    said: Sequence[Any], most: int, count: Count, tools: Any, framing: Framing, start_on: StartOn
-) -> tuple[list[Raw], bool] | None:
-    """Return the newest messages that fit, and whether they do; where not, the engine may cut inside the newest.
+    messages: Sequence[Any], most: int, count: Count, tools: Any, framing: Framing, start_on: StartOn
+) -> Newest | None:
+    """Return the newest messages that fit; None where it takes more than choosing.
 
     Examples
     --------
     >>> said = [{"role": role, "content": "four"} for role in ("user", "assistant", "user")]
-    >>> kept, fits = newest(said, 13, len, (), Framing(per_message=2), "any")
-    >>> [each["role"] for each in kept], fits
+    >>> suffix = newest(said, 13, len, (), Framing(per_message=2), "any")
+    >>> [message["role"] for message in suffix.messages], suffix.fits
     (['assistant', 'user'], True)
     """
     if framing.rules is not None and not isinstance(framing.rules, OpenAIRules):
         return None  # what a message costs may depend on those beside it
-    if (units := _units(said)) is None:
+    units = _units(messages)
+    if units is None:
         return None
     raws = units.raws
-    size = _sizing(units, count, framing)
-    first = next((raws[i] for i in units.stay if units.roles[i] in SYSTEM_ROLES), None)
-    room = most - framing.priming - sum(size(units.stay))
-    room -= framing.schemas(tools, count, [first] if first else []) if tools else 0
+    tokens_of = _sizing(units, count, framing)
+    room = most - framing.priming - sum(tokens_of(units.stay))
+    if tools:
+        system = [raws[place] for place in units.stay if units.roles[place] in SYSTEM_ROLES]
+        room -= framing.schemas(tools, count, system[:1])
+
+    # From the newest unit on, as many as there is room for; if not even one fits, the newest alone.
     oldest = len(raws)
-    for start, tokens in _counted(units.leave, size):
+    for start, tokens in _counted(units.leave, tokens_of):
         if tokens > room:
             break
         room = room - tokens
         oldest = start
     fits = room >= 0 and (oldest < len(raws) or not units.leave)
-    oldest = oldest if fits or not units.leave else units.leave[-1]
+    if not fits and units.leave:
+        oldest = units.leave[-1]
     if start_on != "any" and fits:
         oldest = _beginning_with(start_on, oldest, units)
-    kept = [{**raws[i]} for i in units.stay if i < oldest]
-    return kept + [{**raw} for i, raw in enumerate(raws[oldest:], oldest) if i not in units.stray], fits
+    staying = [{**raws[place]} for place in units.stay if place < oldest]
+    suffix = [{**raw} for place, raw in enumerate(raws[oldest:], oldest) if place not in units.stray]
+    return Newest(messages=staying + suffix, fits=fits)
 
 
 def _beginning_with(role: str, oldest: int, units: _Units) -> int:
@@ -91,57 +104,60 @@ def _beginning_with(role: str, oldest: int, units: _Units) -> int:
     return next((unit for unit in units.leave if unit >= oldest and units.roles[unit] == role), question)
 
 
-def _units(said: Sequence[Any]) -> _Units | None:
+def _units(messages: Sequence[Any]) -> _Units | None:
     """List the units; None where a message is not plain or a call not answered."""
-    raws: list[Any] = [each.raw if type(each) is Message else each for each in said]
+    raws: list[Any] = [message.raw if type(message) is Message else message for message in messages]
     roles = [raw.get("role") if isinstance(raw, dict) else None for raw in raws]
     texts = [
         text if role in _SPEAKERS and len(raw) == 2 and type(text := raw.get("content")) is str else None
         for raw, role in zip(raws, roles, strict=True)
     ]
-    asked = len(raws) - 1 - roles[::-1].index("user") if "user" in roles else -1
-    units = _Units(raws, roles, texts, [], [], {}, set())
-    leave = units.leave
-    stay = units.stay
+    question_place = max((place for place, role in enumerate(roles) if role == "user"), default=-1)
+    units = _Units(raws=raws, roles=roles, texts=texts, leave=[], stay=[], ends={}, stray=set())
     waiting = set[str]()
-    known = set[str]()
-    for i, (role, text) in enumerate(zip(roles, texts, strict=True)):
+    call_ids = set[str]()
+    for place, (role, text) in enumerate(zip(roles, texts, strict=True)):
+        side = units.leave
+        if place == question_place or role in SYSTEM_ROLES:
+            side = units.stay
         if text is not None and not waiting:
-            (stay if i == asked or role in SYSTEM_ROLES else leave).append(i)
+            side.append(place)
             continue
-        raw = raws[i]
-        if text is None and (role is None or "contexts" in raw or not is_plain(said[i])):
+
+        # what is no plain text: a call, one of the results that it waits for, or a result without a call
+        raw = raws[place]
+        if text is None and (role is None or "contexts" in raw or not is_plain(messages[place])):
             return None
         if role == "tool" and raw.get("tool_call_id") in waiting and not raw.get("tool_calls"):
             waiting.remove(raw["tool_call_id"])
-            units.ends[leave[-1]] = i + 1
+            units.ends[units.leave[-1]] = place + 1
             continue
-        if role == "tool" and not waiting and _is_stray(raw, known):
-            units.stray.add(i)
+        if role == "tool" and not waiting and _is_stray(raw, call_ids):
+            units.stray.add(place)
             continue
         if waiting or role not in _SPEAKERS or "tool_call_id" in raw:
             return None
         if calls := Message(raw).tool_calls:
             waiting = {call.id for call in calls}
-            if role != "assistant" or "" in waiting or len(waiting) < len(calls) or waiting & known:
+            if role != "assistant" or "" in waiting or len(waiting) < len(calls) or waiting & call_ids:
                 return None
-            known |= waiting
-        (stay if i == asked or role in SYSTEM_ROLES else leave).append(i)
+            call_ids |= waiting
+        side.append(place)
     return None if waiting else units
 
 
-def _is_stray(result: Raw, known: set[str]) -> bool:
+def _is_stray(result: Raw, call_ids: set[str]) -> bool:
     id = result.get("tool_call_id")
-    return isinstance(id, str) and bool(id) and id not in known and not result.get("tool_calls")
+    return isinstance(id, str) and bool(id) and id not in call_ids and not result.get("tool_calls")
 
 
-def _counted(units: Sequence[int], size: Callable[[Sequence[int]], list[int]]) -> Iterator[tuple[int, int]]:
+def _counted(units: Sequence[int], tokens_of: Callable[[Sequence[int]], list[int]]) -> Iterator[tuple[int, int]]:
     """Give units and their tokens from the newest on, counted a block at a time."""
     end = len(units)
     block = _BLOCK
     while end > 0:
         here = units[max(0, end - block) : end]
-        yield from zip(reversed(here), reversed(size(here)), strict=True)
+        yield from zip(reversed(here), reversed(tokens_of(here)), strict=True)
         end = end - block
         block = 2 * block
 
@@ -156,30 +172,36 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
     texts = units.texts if beyond else [None] * len(raws)
     many = counter.many
 
-    def size(here: Sequence[int]) -> list[int]:
-        said = [texts[start] for start in here]
-        if None not in said:
-            return [size + beyond[roles[start]] for start, size in zip(here, many(said), strict=True)]
-        others = [range(start, ends.get(start, start + 1)) for start in here if texts[start] is None]
-        whole = iter(framing.messages([raws[i] for other in others for i in other], count))
-        sums = iter([sum([next(whole) for _ in other]) for other in others])
-        plain = iter(many([text for text in said if text is not None]))
-        return [
-            next(sums) if text is None else next(plain) + beyond[roles[start]]
-            for start, text in zip(here, said, strict=True)
-        ]
+    def tokens_of(here: Sequence[int]) -> list[int]:
+        plain_texts = [texts[start] for start in here]
+        if None not in plain_texts:
+            return [size + beyond[roles[start]] for start, size in zip(here, many(plain_texts), strict=True)]
 
-    return size
+        # units of which the framing counts every message: a call with its results, or all where texts merge
+        ranges = [range(start, ends.get(start, start + 1)) for start in here if texts[start] is None]
+        sizes = iter(framing.messages([raws[place] for places in ranges for place in places], count))
+        of_ranges = iter([sum([next(sizes) for _ in places]) for places in ranges])
+
+        of_plain = iter(many([text for text in plain_texts if text is not None]))
+        tokens = []
+        for start, text in zip(here, plain_texts, strict=True):
+            if text is None:
+                tokens.append(next(of_ranges))
+            else:
+                tokens.append(next(of_plain) + beyond[roles[start]])
+        return tokens
+
+    return tokens_of
 
 
 @cache
 def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Read off what a message costs beyond its text, by speaker: tokens and texts; nothing where texts are joined."""
-    found = {}
+    """Return what each role adds to a message's text: tokens, and texts to be counted; nothing where texts merge."""
+    costs = {}
     for role in _SPEAKERS:
         charges = framing.charges(Request("chat", messages=(Message({"role": role, "content": "\0"}),)))
         (charge,) = (charge for charge in charges if charge.message is not None)
         if charge.texts[:1] != ("\0",):
             return {}
-        found[role] = (charge.fixed, charge.texts[1:])
-    return found
+        costs[role] = (charge.fixed, charge.texts[1:])
+    return costs

@@ -9,11 +9,11 @@ A window of 20 tokens, one token a letter, after "sss" (system), "qqqqq" (user),
 just before and after the second request:
 
     slot                0    1        2          3
-    lines               sss  qqqqq    aaaaaaa    rrrrrr
+    entries             sss  qqqqq    aaaaaaa    rrrrrr
     past                system 3, history 12                    what earlier turns left, whatever has become of it
     present             current 6                               what this turn puts there; it begins at slot 3
-    before   waiting         1        2          3              entered 0      the history has not seen them yet
-    after    waiting                             3              entered 12     the question waits until its turn is over
+    before   not_entered     1        2          3              entered 0      the history has not seen them yet
+    after    not_entered                         3              entered 12     the question waits until its turn is over
              history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the others leave
 
 What is pinned in the history's section, and no policy may touch, is its demand less what has entered.
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from budgetkit.conversation.assembly import SPOKEN
@@ -33,61 +33,76 @@ from budgetkit.plan.item import Item
 from budgetkit.pruning.history import History, Slots
 from budgetkit.requests import Framing
 from budgetkit.requests.forms import follows, form_of_all, origin_of
-from budgetkit.trace.sections import Roles, past_section, present_section
+from budgetkit.trace.ledger import answered_call, passage_scores
+from budgetkit.trace.sections import (
+    Roles,
+    enters_at_once,
+    past_section,
+    present_section,
+    schemas_section,
+    section_beside_call,
+)
 
 Count = Callable[[str], int]
 _WAITS = 8  # turns after which a call is given up whose result never came
 
 
 @dataclass(slots=True)
-class Line:
-    """One message that is or will be sent."""
+class LedgerEntry:
+    """One message that is or will be sent, and where it counts."""
 
     message: Message
     tokens: int
-    past: str
-    present: str
-    stamp: int
+    past: str  # its section once its turn has passed
+    present: str  # its section while its turn lasts
+    stamp: int  # another number whenever its text is another one
     sent: bool = True
 
 
 @dataclass(frozen=True)
-class Rules:
+class LedgerRules:
     """How messages are counted, placed and grouped."""
 
     count: Count
     framing: Framing
     roles: Roles
-    section: str
-    by_turn: bool
+    section: str  # that the policy prunes: the history
+    by_turn: bool  # whether a whole turn leaves together
     importance: Callable[[Any], int]
     arriving: Callable[[int, bool], int] = lambda tokens, is_result: tokens
 
 
 @dataclass
 class RunningLedger:
-    """Hold a conversation's messages, and the sums of its sections."""
+    """Hold a conversation's messages, and the sums of its sections; a slot is a message's place in the conversation."""
 
-    rules: Rules
+    rules: LedgerRules
     tools: Sequence[Mapping[str, Any]] = ()
     history: History = field(default_factory=lambda: History(Slots([], [], [], [], [])))
-    lines: dict[int, Line] = field(default_factory=dict)
-    passages: list[Item] = field(default_factory=list)
-    past: Counter[str] = field(default_factory=Counter)
-    present: Counter[str] = field(default_factory=Counter)
-    this_turn: dict[int, tuple[str, int]] = field(default_factory=dict)
-    waiting: list[int] = field(default_factory=list)
-    callers: dict[str, int] = field(default_factory=dict)
-    unanswered: dict[int, set[str]] = field(default_factory=dict)
-    results: dict[int, list[int]] = field(default_factory=dict)
-    apart: set[int] = field(default_factory=set)  # calls without results, and results without calls
+
+    # the messages that are still there, and what they ask for
+    entries: dict[int, LedgerEntry] = field(default_factory=dict)
+    passages: list[Item] = field(default_factory=list)  # retrieved for this turn
+    past: Counter[str] = field(default_factory=Counter)  # tokens that earlier turns left in each section
+    present: Counter[str] = field(default_factory=Counter)  # tokens that this turn puts in each section
+    this_turn: dict[int, tuple[str, int]] = field(default_factory=dict)  # its messages: later section, and tokens
+    priming_section: str = ""  # where the priming counts: with the message that opens the turn
+    schema_tokens: int = 0
+
+    # what waits for something
+    not_entered: list[int] = field(default_factory=list)  # slots that the history has not taken in
+    calling_slots: dict[str, int] = field(default_factory=dict)  # which message made a call, by the call's id
+    open_calls: dict[int, set[str]] = field(default_factory=dict)  # of such a message the calls without a result
+    early_results: dict[int, list[int]] = field(default_factory=dict)  # results that wait for those of its other calls
+    unsent: set[int] = field(default_factory=set)  # calls without results, and results without calls
+
+    # how far the conversation is
     turn: int = 0
-    start: int = 0
-    counted_from: int = 0
-    entered: int = 0
-    stamps: int = 0
-    carrier: str = ""
-    schemas: int = 0
+    start: int = 0  # the slot at which this turn begins
+    counted_from: int = 0  # the first slot of those that were counted last
+    entered: int = 0  # tokens of the messages that the history took in, as they came
+    stamps: int = 0  # the last stamp
+
     forms: set[str] = field(default_factory=set)  # of providers, in which messages came
     system: tuple[Message, ...] = ()  # the first, which tool schemas may follow
     archive: Archive | None = None  # of all that was said, where it may come back
@@ -97,71 +112,75 @@ class RunningLedger:
 
     def take(self, messages: Sequence[Message]) -> None:
         """Take in what was said since the last request, counted in one go."""
-        found = [(message, message.contexts) for message in messages]
-        retrieved = [passage for _, passages in found for passage in passages]
-        sizes = self.rules.framing.messages([*messages, *(p.message for p in retrieved)], self.rules.count)
-        asked = any(message.role == "user" for message in messages)
+        retrieved = [message.contexts for message in messages]
+        texts = [*messages, *(passage.message for passages in retrieved for passage in passages)]
+        sizes = self.rules.framing.messages(texts, self.rules.count)
+
+        # A turn begins with the user's message; where no user speaks, with the first that is no system message.
+        has_question = any(message.role == "user" for message in messages)
         self.counted_from = len(self.history.slots)
         for message, tokens in zip(messages, sizes, strict=False):
-            if message.role == "user" or not (self.turn or asked or message.role in SYSTEM_ROLES):
+            if message.role == "user" or not (self.turn or has_question or message.role in SYSTEM_ROLES):
                 self._next_turn()
             self._place(message, tokens)
         self.history.grow()
-        here = len(messages)
-        for message, passages in found:
+
+        # Passages last until the user speaks again.
+        passage_sizes = iter(sizes[len(messages) :])
+        for message, passages in zip(messages, retrieved, strict=True):
             if message.role == "user":
                 self.passages = []
-            scores = [p.score for p in passages]
-            for rank, passage in enumerate(passages, start=1):
-                score = 1 / rank if None in scores else passage.score or 0.0
+            for passage, score in zip(passages, passage_scores(passages), strict=True):
                 section = past_section(passage.message, self.rules.roles)
-                self.passages.append(Item(section, sizes[here], score=score, payload=passage.message))
-                here += 1
+                self.passages.append(Item(section, next(passage_sizes), score=score, payload=passage.message))
 
     def demand(self) -> Counter[str]:
         """Return what the next request asks of each section."""
-        asked = self.past + self.present
-        if self.carrier:
-            asked[self.carrier] += self.rules.framing.priming
+        demand = self.past + self.present
+        if self.priming_section:
+            demand[self.priming_section] += self.rules.framing.priming
         for item in self.passages:
-            asked[item.section] += item.tokens
+            demand[item.section] += item.tokens
         if self.tools:
-            asked[self.schema_section] += self.schemas
-        return asked
+            demand[schemas_section(self.tools, self.rules.roles)] += self.schema_tokens
+        return demand
 
-    @property
-    def schema_section(self) -> str:
-        """The section of the tool schemas."""
-        return past_section(Message({"role": "tools", "tools": list(self.tools)}), self.rules.roles)
+    def section_of(self, slot: int) -> str:
+        """Return the section in which a message counts at this request."""
+        entry = self.entries[slot]
+        return entry.present if slot in self.this_turn else entry.past
 
     def entering(self) -> list[int]:
         """List the messages that the history takes in at this request; the question of this turn goes on waiting."""
-        return sorted(slot for slot in self.waiting if slot < self.start or self._enters_at_once(self.lines[slot]))
-
-    def _enters_at_once(self, line: Line) -> bool:
-        return line.present == self.rules.section and line.message.role != "user"
+        section = self.rules.section
+        return sorted(
+            slot
+            for slot in self.not_entered
+            if slot < self.start or enters_at_once(self.entries[slot].message.role, self.entries[slot].present, section)
+        )
 
     def enter(self, slots: Sequence[int], tokens: int) -> None:
         """Note that the history has taken these messages in, which came with so many tokens."""
-        entered = set(slots)
-        self.waiting = [slot for slot in self.waiting if slot not in entered]
+        entering = set(slots)
+        self.not_entered = [slot for slot in self.not_entered if slot not in entering]
         self.entered += tokens
 
     def _resize(self, slot: int, tokens: int) -> None:
         """Note what a message holds that the history has not taken in yet."""
         slots = self.history.slots
-        self.lines[slot].tokens = tokens
+        self.entries[slot].tokens = tokens
         slots.tokens[slot] = self.rules.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
         """Put a shorter text in the place of a message, wherever it counts."""
-        line = self.lines[slot]
-        less = line.tokens - tokens
-        if slot in self.waiting or line.past != self.rules.section:
-            self.past[line.past] -= less if slot not in self.this_turn else 0
+        entry = self.entries[slot]
+        less = entry.tokens - tokens
+        if slot in self.not_entered or entry.past != self.rules.section:
             if slot in self.this_turn:
-                self.present[line.present] -= less
-                self.this_turn[slot] = (line.past, tokens)
+                self.present[entry.present] -= less
+                self.this_turn[slot] = (entry.past, tokens)
+            else:
+                self.past[entry.past] -= less
             self._resize(slot, tokens)
         else:
             self.history.resize(slot, tokens)
@@ -169,9 +188,9 @@ class RunningLedger:
 
     def restamp(self, slot: int, message: Message, tokens: int) -> None:
         """Note that a message reads otherwise from now on."""
-        line = self.lines[slot]
+        entry = self.entries[slot]
         self.stamps += 1
-        self.lines[slot] = Line(message, tokens, line.past, line.present, self.stamps, line.sent)
+        self.entries[slot] = replace(entry, message=message, tokens=tokens, stamp=self.stamps)
 
     def _place(self, message: Message, tokens: int) -> None:
         rules = self.rules
@@ -183,35 +202,48 @@ class RunningLedger:
             unit = slots.unit[caller]
         elif follows(message.raw) and slot:
             unit = slots.unit[slot - 1]
+
+        # its place in the history, which takes it in later
         self.note_form(message)
         is_result = message.role in RESULT_ROLES
         arriving = rules.arriving(tokens, is_result)
         slots.add(arriving, unit, self.turn, is_result, rules.importance(message), message.role)
-        sections = past_section(message, rules.roles), present_section(message, rules.roles)
-        if caller is not None and (call := self.lines.get(caller)):  # a result is pruned where its call is
-            past, present = sections
-            # Where the user spoke in between, the call is one of an earlier turn, and its result goes with it.
-            called = call.past if caller < self.start else call.present
-            sections = (
-                call.past if call.past == rules.section else past,
-                called if called == rules.section else present,
-            )
+
+        # its sections; a result is pruned where its call is, in an earlier turn where the user spoke in between
+        past = past_section(message, rules.roles)
+        present = present_section(message, rules.roles)
+        call = None if caller is None else self.entries.get(caller)
+        if caller is not None and call is not None:
+            of_call = call.past if caller < self.start else call.present
+            past = section_beside_call(past, call.past, rules.section)
+            present = section_beside_call(present, of_call, rules.section)
         self.stamps += 1
-        self.lines[slot] = Line(_sent(message), tokens, *sections, self.stamps, False)
+        self.entries[slot] = LedgerEntry(
+            message=_sent(message),
+            tokens=tokens,
+            past=past,
+            present=present,
+            stamp=self.stamps,
+            sent=False,
+        )
         if self.archive is not None:
-            self.archive.add(self.lines[slot].message)
-        self.apart.add(slot)
+            self.archive.add(self.entries[slot].message)
+        self.unsent.add(slot)
         if message.role in SYSTEM_ROLES and not self.system:
             self.system = (message,)
             self.count_schemas()
+
+        # It is sent at once, unless it is a call without all its results, or a result that waits for others.
         if message.tool_call_id and caller is None:
             return
         if caller is not None and message.tool_call_id:
-            self.results.setdefault(caller, []).append(slot)
-            if not self.unanswered.get(caller):
-                unsent = [caller] if caller in self.apart else []
-                self._reveal([*unsent, *self.results.pop(caller)])
-        elif not self.unanswered.get(slot):
+            self.early_results.setdefault(caller, []).append(slot)
+            if not self.open_calls.get(caller):
+                complete = self.early_results.pop(caller)
+                if caller in self.unsent:
+                    complete.insert(0, caller)
+                self._reveal(complete)
+        elif not self.open_calls.get(slot):
             self._reveal([slot])
 
     def note_form(self, message: Message) -> None:
@@ -227,63 +259,69 @@ class RunningLedger:
 
     def _pair(self, slot: int, message: Message) -> int | None:
         """Note the calls of a message, and return the slot of the call that it answers."""
-        answers = "" if message.role == "function" else message.tool_call_id
+        answered = answered_call(message)
         if message.tool_calls:
-            self.callers.update({call.id: slot for call in message.tool_calls})
-            self.unanswered[slot] = {call.id for call in message.tool_calls if call.id}
+            self.calling_slots.update({call.id: slot for call in message.tool_calls})
+            self.open_calls[slot] = {call.id for call in message.tool_calls if call.id}
             return None
-        caller = None if answers is None else self.callers.get(answers)
-        if caller is not None and answers:
-            self.unanswered.get(caller, set()).discard(answers)
+        caller = None if answered is None else self.calling_slots.get(answered)
+        if caller is not None and answered:
+            self.open_calls.get(caller, set()).discard(answered)
         return caller
 
     def _reveal(self, slots: Sequence[int]) -> None:
         """Send messages from now on; a call and results that came apart are counted together."""
         if min(slots, default=0) < self.counted_from:
-            together = [self.lines[slot].message for slot in slots]
+            together = [self.entries[slot].message for slot in slots]
             sizes = self.rules.framing.messages(together, self.rules.count)
             for slot, tokens in zip(slots, sizes, strict=True):
                 self._resize(slot, tokens)
         for slot in slots:
-            line = self.lines[slot]
-            line.sent = True
-            self.apart.remove(slot)
+            entry = self.entries[slot]
+            entry.sent = True
+            self.unsent.remove(slot)
             if self.turn and slot >= self.start:
                 if not self.this_turn:
-                    self.carrier = line.present
-                self.present[line.present] += line.tokens
-                self.this_turn[slot] = (line.past, line.tokens)
+                    self.priming_section = entry.present
+                self.present[entry.present] += entry.tokens
+                self.this_turn[slot] = (entry.past, entry.tokens)
             else:
-                self.past[line.past] += line.tokens
-                self.carrier = self.carrier if self.this_turn else line.past
-            if line.past == self.rules.section:
-                self.waiting.append(slot)
+                self.past[entry.past] += entry.tokens
+                if not self.this_turn:
+                    self.priming_section = entry.past
+            if entry.past == self.rules.section:
+                self.not_entered.append(slot)
 
     def _next_turn(self) -> None:
         for section, tokens in self.this_turn.values():
             self.past[section] += tokens
         self.present.clear()
         self.this_turn.clear()
-        self.turn, self.start = self.turn + 1, len(self.history.slots)
+        self.turn += 1
+        self.start = len(self.history.slots)
         turns = self.history.slots.turn
-        for slot in [slot for slot in self.apart if turns[slot] < self.turn - _WAITS]:
-            self.apart.remove(slot)
-            del self.lines[slot]
-        self.unanswered = {slot: ids for slot, ids in self.unanswered.items() if ids and slot in self.lines}
-        self.results = {slot: found for slot, found in self.results.items() if slot in self.lines}
-        self.results = {slot: [each for each in found if each in self.lines] for slot, found in self.results.items()}
-        self.callers = {id: slot for id, slot in self.callers.items() if slot in self.lines}
+        for slot in [slot for slot in self.unsent if turns[slot] < self.turn - _WAITS]:
+            self.unsent.remove(slot)
+            del self.entries[slot]
+        self.open_calls = {slot: ids for slot, ids in self.open_calls.items() if ids and slot in self.entries}
+        self.early_results = {
+            caller: [slot for slot in results if slot in self.entries]
+            for caller, results in self.early_results.items()
+            if caller in self.entries
+        }
+        self.calling_slots = {id: slot for id, slot in self.calling_slots.items() if slot in self.entries}
 
     def count_schemas(self, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Count the tool schemas, or others in their place; it may depend on whether there is a system message."""
-        self.tools = self.tools if tools is None else tools
-        self.schemas = self.rules.framing.schemas(self.tools, self.rules.count, self.system)
+        if tools is not None:
+            self.tools = tools
+        self.schema_tokens = self.rules.framing.schemas(self.tools, self.rules.count, self.system)
 
 
 def _sent(message: Message) -> Message:
     """Return a message as a request takes it: passages are sent beside it, roles of this kit's own as system text."""
-    known = message.role in SPOKEN or message.role in SYSTEM_ROLES
-    if known and "contexts" not in message.raw:
+    is_of_chat = message.role in SPOKEN or message.role in SYSTEM_ROLES
+    if is_of_chat and "contexts" not in message.raw:
         return message
     raw = {name: field for name, field in message.raw.items() if name != "contexts"}
-    return Message(raw if known else {**raw, "role": "system"})
+    return Message(raw if is_of_chat else {**raw, "role": "system"})

@@ -38,7 +38,7 @@ _KINDS: Final[Mapping[str, Any]] = {
 }
 #: The sizes in a file rest on these: under another one the conversation would hold two kinds of tokens.
 _MEASURES: Final = ("counter", "framing", "roles", "section")
-_LEAST: Final = PruningContext(tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4)
+_TRIAL_CONTEXT: Final = PruningContext(tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4)
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,12 @@ class SavedSettings:
     start_on: str
     form: str | None = None
 
-    def keywords(self, given: Collection[str]) -> Raw:
+    def keywords(self, overridden: Collection[str]) -> Raw:
         """Return the arguments that a conversation had, but for those that are given.
 
         A model that is given decides on counter and framing, as it does for a new conversation.
         """
-        decided = {*given, "counter", "framing"} if "model" in given else given
-        names = [name for name in _READERS if name not in decided]
+        names = [name for name in _READERS if name not in _decided(overridden)]
         for name in names:
             _refuse_code(name, getattr(self, name))
         try:
@@ -70,12 +69,12 @@ class SavedSettings:
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             raise refused(error) from error
 
-    def compare(self, now: SavedSettings, given: Collection[str]) -> None:
+    def compare(self, now: SavedSettings, overridden: Collection[str]) -> None:
         """Refuse what is given and measures otherwise than before, and warn of all else that is not what it was."""
-        given = {*given, "counter", "framing"} if "model" in given else given
+        overridden = _decided(overridden)
         changes = list(self._changes(now))
         for name, before, after in changes:
-            if name in given and name in _MEASURES and not _is_code(before) and not _is_code(after):
+            if name in overridden and name in _MEASURES and not _is_code(before) and not _is_code(after):
                 raise ValueError(
                     f"the saved conversation has the {name} {_shown(before)}, and {_shown(after)} is given; its sizes "
                     f"are saved in tokens of the first; leave {name}= out, or add its messages to a new Conversation"
@@ -88,6 +87,11 @@ class SavedSettings:
             after = getattr(now, field.name)
             if before != after:
                 yield field.name, before, after
+
+
+def _decided(overridden: Collection[str]) -> Collection[str]:
+    """List the settings that arguments decide; a model decides on counter and framing."""
+    return {*overridden, "counter", "framing"} if "model" in overridden else overridden
 
 
 def refused(error: Exception) -> ValueError:
@@ -206,8 +210,8 @@ def _opens_nothing(name: str) -> bool:
 def _plain_framing(framing: Framing, counter: Any, model: Any) -> Raw:
     if framing == framing_of(counter):
         return {"name": BY_COUNTER}
-    for name, known in FRAMINGS.items():
-        if framing == known:
+    for name, framing_of_name in FRAMINGS.items():
+        if framing == framing_of_name:
             return {"name": name}
     if isinstance(model, str) and framing == framing_for(model):
         return {"model": model}
@@ -222,8 +226,8 @@ def _read_policy(data: Raw) -> Policy:
         raise ValueError(f"its policy is {brief(policy)}, which is no policy")
     # a field of a wrong type fails here, and not at some later request
     for stage in policy.stages:
-        stage.cuts(_LEAST)
-    policy.last_resort(_LEAST)
+        stage.cuts(_TRIAL_CONTEXT)
+    policy.last_resort(_TRIAL_CONTEXT)
     policy.arriving(100, True)
     return policy
 

@@ -27,7 +27,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief
 from budgetkit.conversation.returning import Archive
-from budgetkit.conversation.running_ledger import Line, RunningLedger
+from budgetkit.conversation.running_ledger import LedgerEntry, RunningLedger
 from budgetkit.conversation.saved_settings import SavedSettings, refused
 from budgetkit.message import Message
 from budgetkit.plan.allocating import with_undeclared
@@ -38,7 +38,7 @@ VERSION: Final = 2
 #: Of the budget inside, which has a version of its own.
 BUDGET_VERSION: Final = 1
 Raw = dict[str, Any]
-Standing = dict[int, Line]
+Standing = dict[int, LedgerEntry]
 Filled = tuple[Standing, list[Message], list[int], int]
 Row = TypeVar("Row")
 
@@ -141,7 +141,7 @@ class SavedState:
     archive: list[Raw] = field(default_factory=list)
 
 
-_PLAIN: Final = ("turn", "entered", "stamps", "carrier")
+_PLAIN: Final = ("turn", "entered", "stamps")
 # Rows of version 1, by part: the names of what stood in them.
 _FIRST_VERSION: Final[Mapping[str, type]] = {
     "slots": SavedSlot,
@@ -183,7 +183,9 @@ def saved(
 
 def _written(part: Any) -> Any:
     """Write the rows of a part as objects."""
-    return [vars(row) if type(row) in _ROWS else row for row in part] if isinstance(part, list) else part
+    if not isinstance(part, list):
+        return part
+    return [vars(row) if type(row) in _ROWS else row for row in part]
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ def _named(conversation: Mapping[str, Any]) -> dict[str, Any]:
     """Give names to the rows of version 1, which were lists; who speaks in a slot stands in its line alone."""
     named = dict(conversation)
     for part, kind in _FIRST_VERSION.items():
-        names = [each.name for each in fields(kind)]
+        names = [row_field.name for row_field in fields(kind)]
         named[part] = [dict(zip(names, row, strict=False)) for row in conversation[part]]
     for line in (*named["standing"], *named["lines"]):
         named["slots"][line["slot"]]["role"] = str(line["message"]["role"])
@@ -245,11 +247,11 @@ def _named(conversation: Mapping[str, Any]) -> dict[str, Any]:
 
 def _whole_numbers(value: Any, what: str) -> list[int]:
     """Return a list of whole numbers; what comes back is stamped beyond the greatest number of tokens."""
-    for number in value if isinstance(value, list) else [value]:
-        if type(number) is not int or not -MOST_TOKENS <= number <= 2 * MOST_TOKENS:
-            raise ValueError(f"{what} hold {brief(number)}, which is no whole number of that size")
     if not isinstance(value, list):
         raise ValueError(f"{what} are {brief(value)}, which is no list")
+    for number in value:
+        if type(number) is not int or not -MOST_TOKENS <= number <= 2 * MOST_TOKENS:
+            raise ValueError(f"{what} hold {brief(number)}, which is no whole number of that size")
     return value
 
 
@@ -258,27 +260,27 @@ def _read(kind: type[Row], value: Any, what: str) -> Row:
     if not isinstance(value, Mapping):
         raise ValueError(f"{what} is {brief(value)}, which is no object with names")
     read: dict[str, Any] = {}
-    for each in fields(kind):  # type: ignore[arg-type] # a dataclass
-        if each.name not in value and each.name in _OPTIONAL:
+    for row_field in fields(kind):  # type: ignore[arg-type] # a dataclass
+        if row_field.name not in value and row_field.name in _OPTIONAL:
             continue
-        if each.name not in value:
-            raise ValueError(f"{what} has no {each.name}")
-        read[each.name] = _READERS[str(each.type)](value[each.name], f"{each.name} of {what}")
+        if row_field.name not in value:
+            raise ValueError(f"{what} has no {row_field.name}")
+        read[row_field.name] = _READERS[str(row_field.type)](value[row_field.name], f"{row_field.name} of {what}")
     return kind(**read)
 
 
 def _texts(value: Any, what: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise ValueError(f"{what} is {brief(value)}, which is no list of texts")
     return value
 
 
-def _plain(kind: type | tuple[type, ...], known: str) -> Callable[[Any, str], Any]:
+def _plain(kind: type | tuple[type, ...], kind_words: str) -> Callable[[Any, str], Any]:
     """Return what reads a value of one type."""
 
     def read(value: Any, what: str) -> Any:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(f"{what} is {brief(value)}, which is no {known}")
+            raise ValueError(f"{what} is {brief(value)}, which is no {kind_words}")
         return value
 
     return read
@@ -295,7 +297,7 @@ def _list_of(read: Callable[[Any, str], Any]) -> Callable[[Any, str], list[Any]]
     def read_list(value: Any, what: str) -> list[Any]:
         if not isinstance(value, list):
             raise ValueError(f"{what} is {brief(value)}, which is no list")
-        return [read(each, f"an entry of {what}") for each in value]
+        return [read(entry, f"an entry of {what}") for entry in value]
 
     return read_list
 
@@ -333,23 +335,30 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
 def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedState) -> None:
     """Refuse parts that name messages which the other parts do not have: a request would fail on them, or hang."""
     history = ledger.history
-    lines = ledger.lines
+    entries = ledger.entries
     slots = range(len(history.slots))
     inside = [slot for slot in slots if history.state[slot] in (WHOLE, SHRUNK)]
     waits = [slot for slot in slots if history.state[slot] == WAITING]
     left = [slot for slot in slots if history.state[slot] > SHRUNK]
-    answers = [slot for found in ledger.results.values() for slot in found]
-    numbers = [*lines, *standing, *ledger.this_turn, *ledger.callers.values(), *ledger.unanswered, *ledger.results]
+    answers = [slot for results in ledger.early_results.values() for slot in results]
+    numbers = [
+        *entries,
+        *standing,
+        *ledger.this_turn,
+        *ledger.calling_slots.values(),
+        *ledger.open_calls,
+        *ledger.early_results,
+    ]
     parts: list[tuple[str, Collection[int], Container[int]]] = [
         ("its parts name", {*numbers, *history.slots.unit, *history.closed, *history.whole_results}, slots),
         ("its summaries stand for", [summary.slot for summary in state.summaries], standing.keys() - {*inside}),
-        ("its history holds", inside, lines),
-        ("its history waits for", ledger.waiting, lines.keys() & {*waits}),
-        ("its calls wait for", answers, ledger.apart),
+        ("its history holds", inside, entries),
+        ("its history waits for", ledger.not_entered, entries.keys() & {*waits}),
+        ("its calls wait for", answers, ledger.unsent),
         ("its history lost", state.gone, left),
     ]
-    for what, named, known in parts:
-        strange = [slot for slot, times in Counter(named).items() if times > 1 or slot not in known]
+    for what, named, places in parts:
+        strange = [slot for slot, times in Counter(named).items() if times > 1 or slot not in places]
         if strange:
             raise ValueError(f"{what} message {strange[0]}, which the other parts do not have, or not so")
     if not 0 <= ledger.start <= len(slots) or (ledger.archive and len(ledger.archive.messages) != len(slots)):
@@ -358,9 +367,10 @@ def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedSta
 
 def _sections(ledger: RunningLedger, standing: Standing) -> list[str]:
     """List each section that the next requests may ask for."""
-    lines = [name for line in (*ledger.lines.values(), *standing.values()) for name in (line.past, line.present)]
+    entries = [*ledger.entries.values(), *standing.values()]
+    of_entries = [section for entry in entries for section in (entry.past, entry.present)]
     turn = (past for past, _ in ledger.this_turn.values())
-    return [*dict.fromkeys([*ledger.demand(), *ledger.past, *ledger.present, *lines, *turn])]
+    return [*dict.fromkeys([*ledger.demand(), *ledger.past, *ledger.present, *of_entries, *turn])]
 
 
 def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
@@ -369,9 +379,14 @@ def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
     slots = ledger.history.slots
 
     # what is still there: everything where it may come back, else what is sent and what that goes with
-    kept = {*ledger.lines, *standing, *ledger.this_turn, *([ledger.start] if ledger.start < len(slots) else [])}
-    kept |= {slots.unit[slot] for slot in kept} if ledger.archive is None else {*range(len(slots))}
-    order = sorted(kept)
+    slots_there = {*ledger.entries, *standing, *ledger.this_turn}
+    if ledger.start < len(slots):
+        slots_there.add(ledger.start)
+    if ledger.archive is None:
+        slots_there |= {slots.unit[slot] for slot in slots_there}
+    else:
+        slots_there = {*range(len(slots))}
+    order = sorted(slots_there)
     new = {slot: number for number, slot in enumerate(order)}
 
     rows = [
@@ -397,14 +412,15 @@ def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
         closed=[new[slot] for slot in order if slot in history.closed],
         results=[new[slot] for slot in order if slot in history.whole_results],
         summaries=[SavedSummary(new[place], turn) for place, turn in history.summaries.items()],
-        lines=[_saved_line(new[slot], line) for slot, line in ledger.lines.items()],
+        lines=[_saved_line(new[slot], line) for slot, line in ledger.entries.items()],
         standing=[_saved_line(new[slot], line) for slot, line in standing.items()],
         this_turn=[SavedDemand(new[slot], section, tokens) for slot, (section, tokens) in ledger.this_turn.items()],
-        waiting=[new[slot] for slot in ledger.waiting],
-        callers={id: new[slot] for id, slot in ledger.callers.items() if slot in new},
-        unanswered=[SavedCall(new[slot], sorted(ids)) for slot, ids in ledger.unanswered.items() if slot in new],
+        waiting=[new[slot] for slot in ledger.not_entered],
+        callers={id: new[slot] for id, slot in ledger.calling_slots.items() if slot in new},
+        unanswered=[SavedCall(new[slot], sorted(ids)) for slot, ids in ledger.open_calls.items() if slot in new],
         answers=[
-            SavedAnswers(new[slot], [new[result] for result in results]) for slot, results in ledger.results.items()
+            SavedAnswers(new[slot], [new[result] for result in results])
+            for slot, results in ledger.early_results.items()
         ],
         passages=passages,
         system=[dict(message.raw) for message in ledger.system],
@@ -414,7 +430,7 @@ def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
         turn=ledger.turn,
         entered=ledger.entered,
         stamps=ledger.stamps,
-        carrier=ledger.carrier,
+        carrier=ledger.priming_section,
         archive=[] if ledger.archive is None else [dict(message.raw) for message in ledger.archive.messages],
     )
 
@@ -439,15 +455,15 @@ def unpack(ledger: RunningLedger, state: SavedState) -> Standing:
         closed=state.closed,
         whole_results=state.results,
     )
-    ledger.lines = {line.slot: _line(line) for line in state.lines}
-    for line in ledger.lines.values():
+    ledger.entries = {line.slot: _line(line) for line in state.lines}
+    for line in ledger.entries.values():
         ledger.note_form(line.message)
-    ledger.apart = {slot for slot, line in ledger.lines.items() if not line.sent}
+    ledger.unsent = {slot for slot, line in ledger.entries.items() if not line.sent}
     ledger.this_turn = {demand.slot: (demand.section, demand.tokens) for demand in state.this_turn}
-    ledger.waiting = list(state.waiting)
-    ledger.callers = dict(state.callers)
-    ledger.unanswered = {call.slot: set(call.calls) for call in state.unanswered}
-    ledger.results = {answers.slot: list(answers.results) for answers in state.answers}
+    ledger.not_entered = list(state.waiting)
+    ledger.calling_slots = dict(state.callers)
+    ledger.open_calls = {call.slot: set(call.calls) for call in state.unanswered}
+    ledger.early_results = {answers.slot: list(answers.results) for answers in state.answers}
     ledger.passages = [
         Item(row.section, row.tokens, score=row.score, payload=Message(row.passage)) for row in state.passages
     ]
@@ -457,6 +473,7 @@ def unpack(ledger: RunningLedger, state: SavedState) -> Standing:
     ledger.system = tuple(map(Message, state.system))
     for name in _PLAIN:
         setattr(ledger, name, getattr(state, name))
+    ledger.priming_section = state.carrier
     if ledger.archive is not None:
         ledger.archive = Archive(map(Message, state.archive or _forgotten(ledger)))
     return {line.slot: _line(line) for line in state.standing}
@@ -464,12 +481,12 @@ def unpack(ledger: RunningLedger, state: SavedState) -> Standing:
 
 def _forgotten(ledger: RunningLedger) -> list[Mapping[str, Any]]:
     """Stand in for what another policy forgot: it has no words to be found by."""
-    lines = ledger.lines
+    entries = ledger.entries
     slots = range(len(ledger.history.slots))
-    return [lines[slot].message.raw if slot in lines else {"role": "assistant", "content": ""} for slot in slots]
+    return [entries[slot].message.raw if slot in entries else {"role": "assistant", "content": ""} for slot in slots]
 
 
-def _saved_line(slot: int, line: Line) -> SavedLine:
+def _saved_line(slot: int, line: LedgerEntry) -> SavedLine:
     return SavedLine(
         slot=slot,
         message=dict(line.message.raw),
@@ -481,8 +498,8 @@ def _saved_line(slot: int, line: Line) -> SavedLine:
     )
 
 
-def _line(row: SavedLine) -> Line:
-    return Line(
+def _line(row: SavedLine) -> LedgerEntry:
+    return LedgerEntry(
         message=Message(row.message),
         tokens=row.tokens,
         past=row.past,

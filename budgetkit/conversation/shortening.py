@@ -7,28 +7,28 @@ from dataclasses import replace
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.conversation.request import Left
-from budgetkit.conversation.running_ledger import Rules, RunningLedger
+from budgetkit.conversation.running_ledger import LedgerRules, RunningLedger
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan import Grant, fit
 from budgetkit.plan.item import Item
-from budgetkit.pruning.dropping import LEAST_RESULT
+from budgetkit.pruning.dropping import LEAST_RESULT, least_tokens
 from budgetkit.truncation import cutter, truncate
 
 PLACEHOLDER = "[tool result left out]"
 _INSIDE = Allocation("result", granularity="token", keep="first")
 
 
-def placeholder(result: Message, limit: int, rules: Rules) -> Message:
+def placeholder(result: Message, limit: int, rules: LedgerRules) -> Message:
     """Return what is left of a tool result, of at most so many tokens."""
     return result.with_text(truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "a placeholder")))
 
 
-def capped(result: Message, limit: int, rules: Rules) -> Message:
+def capped(result: Message, limit: int, rules: LedgerRules) -> Message:
     """Return a tool result cut inside, of at most so many tokens."""
     return result.with_text(truncate(result.text, limit, _cost(result, limit, rules, "a tool result")))
 
 
-def _cost(result: Message, limit: int, rules: Rules, what: str) -> Callable[[str], int]:
+def _cost(result: Message, limit: int, rules: LedgerRules, what: str) -> Callable[[str], int]:
     """Return what the result holds with another text; refuse a limit that it exceeds without one."""
 
     def cost(text: str) -> int:
@@ -44,14 +44,14 @@ def _cost(result: Message, limit: int, rules: Rules, what: str) -> Callable[[str
 def shorten_results(ledger: RunningLedger, excess: int, section: str | None = None) -> Iterator[Left]:
     """Cut tool results inside, the largest first, until so many tokens are saved; of one section, or of all."""
     cut = cutter(ledger.rules.count, ledger.rules.framing)
-    found = [
-        (line.tokens, slot) for slot, line in ledger.lines.items() if line.sent and line.message.role in RESULT_ROLES
+    candidates = [
+        (line.tokens, slot) for slot, line in ledger.entries.items() if line.sent and line.message.role in RESULT_ROLES
     ]
-    for tokens, slot in sorted(found, key=lambda each: (-each[0], each[1])):
-        line = ledger.lines[slot]
+    for tokens, slot in sorted(candidates, key=lambda pair: (-pair[0], pair[1])):
+        line = ledger.entries[slot]
         if excess <= 0 or tokens <= LEAST_RESULT:
             return
-        if section is not None and section != (line.present if slot in ledger.this_turn else line.past):
+        if section is not None and section != ledger.section_of(slot):
             continue
         shorter = cut(Item("result", tokens, payload=line.message), max(LEAST_RESULT, tokens - excess), _INSIDE)
         if shorter is not None and shorter.tokens < tokens:
@@ -63,10 +63,9 @@ def shorten_results(ledger: RunningLedger, excess: int, section: str | None = No
 def sent_at_least(ledger: RunningLedger, grant: Grant) -> int:
     """Return what a section sends at least, in tokens: it gives up passages, and tool results down to a rest."""
     saved = sum(item.tokens for item in ledger.passages if item.section == grant.section)
-    for slot, line in ledger.lines.items():
-        section = line.present if slot in ledger.this_turn else line.past
-        if section == grant.section and line.sent and line.message.role in RESULT_ROLES:
-            saved += max(0, line.tokens - LEAST_RESULT)
+    for slot, line in ledger.entries.items():
+        if line.sent and ledger.section_of(slot) == grant.section:
+            saved += line.tokens - least_tokens(line.message.role, line.tokens)
     return max(grant.granted, grant.demand - saved)
 
 
@@ -76,5 +75,5 @@ def fewer_passages(ledger: RunningLedger, budget: Budget, section: str, most: in
     room = max(0, most - ledger.demand()[section] + sum(item.tokens for item in in_section))
     line = next((a for a in budget.allocations if a.section == section), Allocation(section))
     alone = Budget(room, (), [replace(line, cap=None, floor=0, weight=0, required=False)], deficit="signed")
-    kept = {id(decision.item) for decision in fit(alone, in_section).decisions if decision.kept}
-    return [item for item in ledger.passages if item.section != section or id(item) in kept]
+    kept_ids = {id(decision.item) for decision in fit(alone, in_section).decisions if decision.kept}
+    return [item for item in ledger.passages if item.section != section or id(item) in kept_ids]

@@ -153,31 +153,43 @@ def trim(
     count = setup.counter
     framing = setup.framing
     policy = setup.policy if policy is None else policy_of(policy)
-    said: Any = messages
+    conversation: Any = messages
+
+    # In the usual case the newest messages that fit are read off, without the engine.
     if policy is None and most is not None:
-        more = most, count, tools, framing, start_on
-        newer = newest(said, *more) if isinstance(said, list | tuple) else None
-        if newer is None:
-            said = read([said])
+        suffix = None
+        if isinstance(conversation, list | tuple):
+            suffix = newest(conversation, most, count, tools, framing, start_on)
+        if suffix is None:
+            conversation = read([conversation])
             # what is a part of a record leaves with it, which only the engine knows
-            newer = None if forms_of(message.raw for message in said) else newest(said, *more)
-        if newer is not None and newer[1]:
-            return Trimmed(_written(newer[0], form), messages, newer[0])
-        said = said if newer is None else [*map(Message, newer[0])]
-    lines = replace(setup.budget, deficit="signed")
-    said = read([said])
-    found, over = _counted_again(said, lines, count, tools, policy, framing, start_on)
+            if not forms_of(message.raw for message in conversation):
+                suffix = newest(conversation, most, count, tools, framing, start_on)
+        if suffix is not None and suffix.fits:
+            return Trimmed(_written(suffix.messages, form), messages, suffix.messages)
+        if suffix is not None:
+            conversation = [*map(Message, suffix.messages)]
+
+    # Else the engine cuts inside; where that is not enough, only what is required stays.
+    signed = replace(setup.budget, deficit="signed")
+    conversation = read([conversation])
+    fitting, over = _counted_again(conversation, signed, count, tools, policy, framing, start_on)
     if over:
-        asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
-        kept = [message for i, message in enumerate(said) if i == asked or message.role in SYSTEM_ROLES]
-        found, over = _counted_again(kept, lines, count, tools, policy, framing, start_on)
+        questions = [place for place, message in enumerate(conversation) if message.role == "user"]
+        question_place = max(questions, default=len(conversation) - 1)
+        required = [
+            message
+            for place, message in enumerate(conversation)
+            if place == question_place or message.role in SYSTEM_ROLES
+        ]
+        fitting, over = _counted_again(required, signed, count, tools, policy, framing, start_on)
     if over:
         raise ValueError(
             f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
             "tokens; shorten them, or allow more"
         )
-    sent_form = form or form_of_all(forms_of(message.raw for message in said))
-    return Trimmed(_written(found, sent_form), messages, found)
+    sent_form = form or form_of_all(forms_of(message.raw for message in conversation))
+    return Trimmed(_written(fitting, sent_form), messages, fitting)
 
 
 def _written(raws: list[dict[str, Any]], form: str | None) -> list[dict[str, Any]]:
@@ -194,7 +206,7 @@ def budget_of(budget: int | AnyBudget) -> AnyBudget:
 
 
 def _counted_again(
-    said: list[Message],
+    messages: list[Message],
     budget: Budget,
     count: Count,
     tools: Any,
@@ -210,11 +222,11 @@ def _counted_again(
     for _ in range(_TRIES):
         more: dict[str, Any] = {"tools": tools, "framing": framing, "overrun": "tell", "start_on": start_on}
         talk = Conversation(less, policy, count, **more)
-        talk.add(said)
-        found = talk._request_in_chat()
-        again = framing.request(found.messages, count, tools)
-        excess = max(found.over, again - max(0, budget.usable))
-        if excess <= 0 or found.over:
+        talk.add(messages)
+        request = talk._request_in_chat()
+        again = framing.request(request.messages, count, tools)
+        excess = max(request.over, again - max(0, budget.usable))
+        if excess <= 0 or request.over:
             break
         less = replace(less, window=max(0, less.window - excess))
-    return found.messages, max(0, excess)
+    return request.messages, max(0, excess)

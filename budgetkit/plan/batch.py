@@ -108,7 +108,9 @@ class RequestBatch:
             columns[allocation.section] = {"demand": demand, "limit": limits, "granted": tokens, "cut": demand - tokens}
         # Sections that nobody declared are asked in the order in which a request's items name them.
         unnamed = [a for a in whole.allocations if a.section not in budget.sections]
-        special = [a for a in whole.allocations if self._is_special(a)] + (unnamed if len(unnamed) > 1 else [])
+        special = [a for a in whole.allocations if self._is_special(a)]
+        if len(unnamed) > 1:
+            special += unnamed
         for row in np.flatnonzero(self._differ(whole, columns, stacks.parted, special)).tolist():
             for grant in fit(budget, stacks.items[row], self.cut).grants:
                 column = columns[grant.section]
@@ -192,7 +194,8 @@ class Stacks:
         stack = self.stack(allocation)
         granted = stack.total
         if cap is not None:
-            granted = stack.fitting(cap) if allocation.overflow == "truncate" else np.where(granted <= cap, granted, 0)
+            within = stack.fitting(cap) if allocation.overflow == "truncate" else 0
+            granted = np.where(granted <= cap, granted, within)
         if not allocation.required:
             within = stack.fitting(limit) if allocation.when_full == "truncate" else 0
             granted = np.where(granted <= limit, granted, within)

@@ -103,7 +103,9 @@ class Decisions:
         return (self[i] for i in range(len(self)))
 
     def _outcome(self, i: int) -> Outcome:
-        return "cut" if i in self.cuts else "kept" if self.reasons[i] == FITS else "dropped"
+        if i in self.cuts:
+            return "cut"
+        return "kept" if self.reasons[i] == FITS else "dropped"
 
     @property
     def items(self) -> list[Item]:
@@ -112,7 +114,9 @@ class Decisions:
         stays = self.reasons == FITS
         stays[list(self.cuts)] = True
         places = np.flatnonzero(stays).tolist()
-        return [self.cuts.get(i, whole[i]) for i in places] if self.cuts else [whole[i] for i in places]
+        if not self.cuts:
+            return [whole[i] for i in places]
+        return [self.cuts.get(i, whole[i]) for i in places]
 
     def dropped(self, section: str, reason: int) -> int:
         """Return how many items of a section were dropped for one reason.
@@ -142,7 +146,9 @@ class Decisions:
     def _uncut(self, section: str) -> Ints:
         """Return where the items of a section stand that are whole or gone."""
         rows = self.columns.rows(section)
-        return rows[~np.isin(rows, [*self.cuts])] if self.cuts else rows
+        if not self.cuts:
+            return rows
+        return rows[~np.isin(rows, [*self.cuts])]
 
     def frame(self) -> pd.DataFrame:
         """Return one row an item.

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.amounts import Share
+from budgetkit.budget.amounts import Share, tokens_of
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.plan.allocating import allocate_columns
@@ -78,8 +78,8 @@ class _Case:
     @property
     def longest(self) -> int | None:
         """Most tokens of an answer: the model's, else what the budget knows of it."""
-        known: int | None = self.budget.max_output if self.model is None else self.model.max_output
-        return known
+        tokens: int | None = self.budget.max_output if self.model is None else self.model.max_output
+        return tokens
 
     def mark(self, amount: Any, of: str) -> tuple[int, int]:
         """Return an amount of a base, and the most that the base can hold."""
@@ -87,7 +87,7 @@ class _Case:
         usable = max(0, self.budget.usable)
         most = min(usable, cap) if of == "limit" and cap is not None else usable
         base = self.budget.window if of == "window" else most
-        return (amount.of(base) if isinstance(amount, Share) else int(amount)), most
+        return tokens_of(amount, base), most
 
 
 def findings(

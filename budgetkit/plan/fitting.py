@@ -101,7 +101,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
 
     # Whether the pool or the window was full is known once all have been asked.
-    plan = Plan(budget, grants, Decisions(columns, choice.columns_made, choice.cuts), partial(fit, cut=cut))
+    plan = Plan(budget, grants, Decisions(columns, choice.item_columns, choice.cuts), partial(fit, cut=cut))
     if budget.pool != "open":
         choice.settle(plan.free)
     return raise_if_overrun(plan)
@@ -134,7 +134,7 @@ class _Choice:
         self.parted: Ints | list[int] = []  # what goes because the rest of its group does
         self._made: tuple[Ints, Reasons] | None = None
 
-    def columns_made(self) -> tuple[Ints, Reasons]:
+    def item_columns(self) -> tuple[Ints, Reasons]:
         """Return what is kept of each item and why, one number an item; made once, when all is decided."""
         if self._made is None:
             self._made = self._columns()
@@ -281,33 +281,34 @@ def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) 
         reasons[best:] = bytes([BEYOND_BEST]) * (len(reasons) - best)
         granted = units.sums[best]
     if cap is not None and granted > cap:
-        granted = _let_go(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
+        granted = _drop_to(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
     if granted > limit and not allocation.required:
-        granted = _let_go(reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill)
+        granted = _drop_to(reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill)
     return reasons, granted
 
 
-def _let_go(reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> int:
-    """Drop units until the rest is within a limit; return the tokens that stay."""
-    front = 0 if overflow == "drop" else units.fitting(limit)
-    if overflow == "drop" or how == "prefix":  # what stands is a front of the units, and what stays a shorter front
+def _drop_to(reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill) -> int:
+    """Drop units until the rest is within a limit, and note the reason; return the tokens that stay."""
+    # What still fits is a front of the units, and what stays is a shorter front: nothing where the section goes whole.
+    if overflow == "drop" or fill == "prefix":
+        front = 0
+        if overflow != "drop":
+            front = units.fitting(limit)
         reasons[front:] = reasons[front:].replace(bytes([FITS]), bytes([reason]))
         return units.sums[front]
+
+    # Else it is chosen among the units that an earlier limit left.
     places: Sequence[int] = range(len(reasons))
     if reasons.count(FITS) < len(reasons):
         places = [place for place in places if reasons[place] == FITS]
         scores = units.scores and [units.scores[place] for place in places]
         units = Units([units.tokens[place] for place in places], scores, range(len(places)))
-    front, others = select(units, limit, how)
-    fates = bytearray([FITS]) * front + bytearray([reason]) * (len(places) - front)
-    for other in others:
-        fates[other] = FITS
-    if len(places) == len(reasons):
-        reasons[:] = fates
-    else:
-        for place, why in zip(places, fates, strict=True):
-            reasons[place] = why
-    return units.sums[front] + sum([units.tokens[other] for other in others])
+    front, beyond = select(units, limit, fill)
+    for place in places[front:]:
+        reasons[place] = reason
+    for number in beyond:
+        reasons[places[number]] = FITS
+    return units.sums[front] + sum([units.tokens[number] for number in beyond])
 
 
 def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:

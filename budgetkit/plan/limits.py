@@ -59,7 +59,9 @@ def allocate_in_order(
             if cap is not None and not allocation.is_off:
                 cap = most(cap, asks) if allocation.stands_whole else required_cap(allocation, cap)
         # 3. The cap is applied last, so that neither a requirement nor a floor can pass it.
-        limit = most(limit if cap is None else least(limit, cap), 0)
+        if cap is not None:
+            limit = least(limit, cap)
+        limit = most(limit, 0)
         # 4. The section answers. What was held for it is used first; only the rest is missing to those asked later.
         granted = take(allocation, limit, cap, asks)
         left.spend(most(granted - held_tokens, 0) if held_tokens else granted, own_cap)
@@ -116,7 +118,10 @@ class _Left:
         # together, what is promised to the others of them stays in it.
         if cap is None and self.shares_pool:
             self.waiting_uncapped = self.waiting_uncapped - floor
-            limit = self.least(limit, self.pool - (self.waiting_uncapped if self.together else 0))
+            pool = self.pool
+            if self.together:
+                pool = pool - self.waiting_uncapped
+            limit = self.least(limit, pool)
         # With a weight it may take what is its own and its part of the rest. What another weighted section does not
         # want is divided among those that want more.
         if allocation.weight:
@@ -147,13 +152,20 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)
     """
+    # Who wants less than its part takes that, which leaves more for the rest; after one round for each of them nothing
+    # changes. Truth is 1 or 0 here, so that arrays of rooms can be divided at once.
     left = room
-    parts = weight + sum(share_weight for share_weight, _ in others)
-    for _ in others:  # whoever wants less than its part takes that, which raises the level for the rest
-        satisfied = [1 * (wanted * parts <= share_weight * left) for share_weight, wanted in others]
-        left = room - sum(wanted * yes for (_, wanted), yes in zip(others, satisfied, strict=True))
-        parts = weight + sum(share_weight * (1 - yes) for (share_weight, _), yes in zip(others, satisfied, strict=True))
-    return (2 * left * weight + parts) // (2 * parts)
+    weights_left = weight + sum(other_weight for other_weight, _ in others)
+    for _ in others:
+        is_content = [1 * (wanted * weights_left <= other_weight * left) for other_weight, wanted in others]
+        left = room
+        weights_left = weight
+        for (other_weight, wanted), content in zip(others, is_content, strict=True):
+            left = left - wanted * content
+            weights_left = weights_left + other_weight * (1 - content)
+
+    # its part, rounded to the nearest token
+    return (2 * left * weight + weights_left) // (2 * weights_left)
 
 
 def granted_by(

@@ -112,8 +112,13 @@ def _raised(demand: int, cap: int, pool: int) -> str:
 
 
 def _amount(loss: Loss) -> str:
-    parts = [f"{n:,} {'item' if n == 1 else 'items'}{how}" for n, how in ((loss.items, ""), (loss.cut, " cut")) if n]
-    return f"{loss.tokens:,} of {loss.demand:,} tokens" + (f" ({', '.join(parts)})" if parts else "")
+    parts = [_items(number, ending) for number, ending in ((loss.items, ""), (loss.cut, " cut")) if number]
+    tokens = f"{loss.tokens:,} of {loss.demand:,} tokens"
+    return f"{tokens} ({', '.join(parts)})" if parts else tokens
+
+
+def _items(number: int, ending: str) -> str:
+    return f"{number:,} {'item' if number == 1 else 'items'}{ending}"
 
 
 def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
@@ -122,8 +127,9 @@ def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
     idle = [
         f"{one_line(s)} ({tokens:,})" for s, tokens in sorted(left.items(), key=lambda entry: -entry[1]) if tokens > 0
     ]
-    mend = "lower one of these caps, or give it a cap of its own" if idle else "lower a cap or a reserve"
-    return f"unused under their caps stand {', '.join(idle)}; {mend}" if idle else mend
+    if not idle:
+        return "lower a cap or a reserve"
+    return f"unused under their caps stand {', '.join(idle)}; lower one of these caps, or give it a cap of its own"
 
 
 def unused_answers(budget: Budget, most: int | None) -> Iterator[tuple[str, str]]:

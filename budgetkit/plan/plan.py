@@ -146,7 +146,9 @@ class Plan:
         long = [f"{problem}; {mend}." for problem, mend in unused_answers(self.budget, self.budget.max_output)]
         sentences += [*self._above_caps(), *long, *misspelt(self.budget, self.grants)]
         moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
-        return tuple(sentences + ([moved[0].upper() + moved[1:] + "."] if moved else []))
+        if moved:
+            sentences.append(f"{moved[0].upper()}{moved[1:]}.")
+        return tuple(sentences)
 
     @cached_property
     def losses(self) -> list[Loss]:

@@ -99,8 +99,12 @@ class Units:
         >>> units.reaching(4), units.reaching(40)
         (5, 9)
         """
-        most = len(self.tokens) if best is None else min(best, len(self.tokens))
-        return self.sums[min(bisect_left(self.sums, floor), most)] if floor else 0
+        if not floor:
+            return 0
+        number = min(bisect_left(self.sums, floor), len(self.tokens))
+        if best is not None:
+            number = min(number, best)
+        return self.sums[number]
 
 
 def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:

@@ -22,6 +22,7 @@ from budgetkit.plan.item import Item
 
 Plan = Any  # of plan.py, which imports this module
 Replan = Callable[[Budget, Any], Plan]
+Contents = Any  # what is planned again: the plan's Items, or the tokens that each section asks for
 _MOST_IMPORTANT = 10
 
 
@@ -121,10 +122,15 @@ def _of_section(plan: Plan, section: str, replan: Replan) -> Why:
     if section not in plan.budget.caps:
         raise unknown_section([section], plan.budget.sections)
     grant = plan[section]
-    what: Any = plan.decisions.columns if len(plan.decisions) else {g.section: g.demand for g in plan.grants}
-    lost = _Lost(plan, section, replan, what, lambda other: other[section].cut == 0)
-    mends = lost.mends() if grant.cut else ()
-    unmended = lost.unmended() if grant.cut and not mends else ""
+    contents: Contents = {grant.section: grant.demand for grant in plan.grants}
+    if len(plan.decisions):
+        contents = plan.decisions.columns
+    lost = _Lost(plan, section, replan, contents, lambda other: other[section].cut == 0)
+    mends: tuple[Mend, ...] = ()
+    unmended = ""
+    if grant.cut:
+        mends = lost.mends()
+        unmended = "" if mends else lost.unmended()
     return Why(
         section=section,
         wanted=grant.demand,
@@ -142,9 +148,11 @@ def _of_item(plan: Plan, row: int, replan: Replan) -> Why:
     lost = _Lost(
         plan, item.section, replan, decisions.columns, lambda other: int(other.decisions.kept[row]) >= item.tokens
     )
-    is_lost = kept_tokens < item.tokens
-    mends = lost.mends(row) if is_lost else ()
-    unmended = lost.unmended(row) if is_lost and not mends else ""
+    mends: tuple[Mend, ...] = ()
+    unmended = ""
+    if kept_tokens < item.tokens:
+        mends = lost.mends(row)
+        unmended = "" if mends else lost.unmended(row)
     return Why(
         section=item.section,
         wanted=item.tokens,
@@ -186,10 +194,12 @@ def _among(plan: Plan, row: int) -> Iterator[str]:
 class _Lost:
     """What was lost, and the single changes that may keep it."""
 
-    def __init__(self, plan: Plan, section: str, replan: Replan, what: Any, keeps: Callable[[Plan], bool]) -> None:
+    def __init__(
+        self, plan: Plan, section: str, replan: Replan, contents: Contents, keeps: Callable[[Plan], bool]
+    ) -> None:
         self.plan = plan
         self.section = section
-        self.what = what
+        self.contents = contents
         self.keeps = keeps
         self._replan = replan
         needs = {grant.section: grant.demand for grant in plan.grants}
@@ -209,7 +219,7 @@ class _Lost:
         budget = self._changed({"window": self._settled})
         if budget is None:
             return f"Nothing keeps it: in a window of {self._settled:,} tokens the lines still claim too much."
-        other = self._replan(budget, self.what)
+        other = self._replan(budget, self.contents)
         grant = other[self.section]
         place = f"Nothing that was tried keeps it: in a window of {self._settled:,} tokens {one_line(self.section)}"
         got = f"{place} gets {grant.granted:,} of {grant.demand:,} tokens"
@@ -287,7 +297,7 @@ class _Lost:
 
     def by_item(self, row: int) -> Iterator[Mend]:
         """Change the item itself: how much it matters, and how long it is."""
-        item = self.what.items[row]
+        item = self.contents.items[row]
         importance = item.importance
         if importance is None:
             importance = _allocation(self.plan.budget, item.section).importance
@@ -343,11 +353,11 @@ class _Lost:
     def _kept_by(self, budget: Budget | None) -> bool:
         if budget is None:
             return False
-        other = self._replan(budget, self.what)
+        other = self._replan(budget, self.contents)
         return self.keeps(other) and bool(other.free >= min(self.plan.free, 0))
 
     def _with(self, row: int, **changes: int) -> bool:
-        items = list(self.what.items)
+        items = list(self.contents.items)
         items[row] = replace(items[row], **changes)
         other = self._replan(replace(self.plan.budget, deficit="signed"), items)
         is_kept = int(other.decisions.kept[row]) >= items[row].tokens

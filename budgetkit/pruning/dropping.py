@@ -20,7 +20,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from budgetkit.budget.amounts import Share
+from budgetkit.budget.amounts import tokens_of
+from budgetkit.message import RESULT_ROLES
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
 from budgetkit.pruning.policies import Compaction, Cut, Floor, Policy, PruningContext, SummaryRule, System
 
@@ -43,6 +44,18 @@ def summary_role(start_on: StartOn) -> str:
 
 #: Tokens that stay of a tool result which is cut inside: its marker, and a line of it.
 LEAST_RESULT = 32
+
+
+def least_tokens(role: str, tokens: int) -> int:
+    """Return what a message holds at least, in tokens: only a tool result may be cut inside.
+
+    Examples
+    --------
+    >>> least_tokens("tool", 900), least_tokens("tool", 8), least_tokens("user", 900)
+    (32, 8, 900)
+    """
+    return min(tokens, LEAST_RESULT) if role in RESULT_ROLES else tokens
+
 
 Measure = Callable[[list[int]], int | None]
 Asked = Generator[list[int], int | None, None]
@@ -105,15 +118,15 @@ def retain(
         history.begin(request)
         steps = prune(history, policy, visit.room, visit.entering, visit.leaving, start_on)
         calls = _finished(steps, measure)
-        written += [(request, *each) for each in calls.written]
+        written += [(request, *summary) for summary in calls.written]
         rows.append(_row(history, visit, calls))
-    kept = Kept(*map(list, zip(*rows, strict=True)))
-    kept.state[:] = history.state
-    kept.shrunk[:] = history.shrunk
-    kept.gone[:] = history.gone
-    kept.written[:] = written
-    kept.dropped_summaries[:] = history.dropped_summaries
-    return kept
+    retained = Kept(*map(list, zip(*rows, strict=True)))
+    retained.state[:] = history.state
+    retained.shrunk[:] = history.shrunk
+    retained.gone[:] = history.gone
+    retained.written[:] = written
+    retained.dropped_summaries[:] = history.dropped_summaries
+    return retained
 
 
 @dataclass(slots=True)
@@ -333,7 +346,7 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
     if not any(unit not in history.summaries for unit in going):
         return
     read = sum(history.size[slot] for unit in going for slot in history.members[unit])
-    size = compaction.size.of(read) if isinstance(compaction.size, Share) else compaction.size
+    size = tokens_of(compaction.size, read)
     if size + compaction.reattached >= read:
         return
 
@@ -392,8 +405,7 @@ def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, 
         replaced, last_turn = _taken(rounds, history, policy)
         read = before - history.tokens
         counted = yield replaced
-        by_rule = rounds.size.of(read) if isinstance(rounds.size, Share) else rounds.size
-        wrote = by_rule if counted is None else counted
+        wrote = tokens_of(rounds.size, read) if counted is None else counted
         if wrote >= read:  # a summary that saves nothing is not written: what it would replace is gone
             history.dropped_tokens += read
             continue
@@ -406,8 +418,7 @@ def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, 
 
 def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
     """Take the oldest out: summaries, and as many messages as one round replaces and the floor allows."""
-    share = rounds.share
-    wanted = max(1, share.of(history.messages) if isinstance(share, Share) else share)
+    wanted = max(1, tokens_of(rounds.share, history.messages))
     slots: list[int] = []
     last_turn = 0
     while wanted > 0 and (unit := history.next_unit()) is not None:
@@ -417,7 +428,8 @@ def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[
         members = sorted(history.members[unit])
         slots += members
         last_turn = max(last_turn, history.last_turn(members[-1]))
-        wanted -= 0 if is_summary else len(members)
+        if not is_summary:
+            wanted -= len(members)
         history.drop(unit, SUMMARISED)
     return slots, last_turn
 

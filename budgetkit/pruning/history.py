@@ -129,9 +129,9 @@ class History:
             heappush(self.results, slot)
             self.whole_results.add(slot)
             self.whole_tokens += self.size[slot]
-        if (held := self.members.get(unit)) is None:
+        if (members := self.members.get(unit)) is None:
             heappush(self.oldest, (unit, unit))
-        self.members[unit] = [slot] if held is None else [*held, slot]
+        self.members[unit] = [slot] if members is None else [*members, slot]
         if importance > self.rank.get(unit, importance - 1):
             self._rank(unit, importance)
 
@@ -252,7 +252,7 @@ class History:
 
     def drop(self, unit: int, how: int = DROPPED) -> int:
         """Take a unit out and return the tokens that it held."""
-        held = self.tokens
+        before = self.tokens
         if unit in self.summaries:
             del self.summaries[unit]
             self.resize(unit, 0)
@@ -264,8 +264,8 @@ class History:
             self.closed.add(unit)
         del self.members[unit], self.rank[unit]
         if how == DROPPED:
-            self.dropped_tokens += held - self.tokens
-        return held - self.tokens
+            self.dropped_tokens += before - self.tokens
+        return before - self.tokens
 
     def take_out(self, slot: int) -> None:
         """Take out one message, whatever goes with it; nothing where it has left already."""
@@ -273,7 +273,7 @@ class History:
             return
         unit = self.slots.unit[slot]
         self._remove(slot, DROPPED)
-        self.members[unit] = [each for each in self.members[unit] if each != slot]
+        self.members[unit] = [member for member in self.members[unit] if member != slot]
         if not self.members[unit]:
             del self.members[unit], self.rank[unit]
             self.closed.add(unit)

@@ -74,10 +74,10 @@ class Index:
         long = _K * (1 - _B + _B * lengths / max(float(lengths.mean()), 1.0))
         for word in set(words_of(question)) & self._found.keys():
             places, times = self._found[word]
-            known = bisect_left(places, first)
-            at = np.array(places[:known])
-            often = np.array(times[:known])
-            rare = np.log(1 + (first - known + 0.5) / (known + 0.5))
+            count_before = bisect_left(places, first)
+            at = np.array(places[:count_before])
+            often = np.array(times[:count_before])
+            rare = np.log(1 + (first - count_before + 0.5) / (count_before + 0.5))
             total[at] += rare * often * (_K + 1) / (often + long[at])
         return total
 
@@ -86,24 +86,24 @@ def chosen(
     score: Floats, left: list[bool], slots: Slots, beside: dict[int, list[int]], room: int, neighbours: int
 ) -> tuple[int, ...]:
     """Take the best hits that fit, each with the messages beside it."""
-    found = set[int]()
+    places = set[int]()
     for hit in np.argsort(-score, kind="stable")[: int((score > 0).sum())].tolist():
         near = [hit, *(hit + sign * step for step in range(1, neighbours + 1) for sign in (1, -1))]
         for place in near:
-            if not 0 <= place < len(score) or not left[place] or place in found:
+            if not 0 <= place < len(score) or not left[place] or place in places:
                 continue
             whole = [slot for slot in beside[slots.unit[place]] if left[slot]]
             size = sum(slots.tokens[slot] for slot in whole)
             if size <= room:
-                found.update(whole)
+                places.update(whole)
                 room -= size
-    return tuple(sorted(found))
+    return tuple(sorted(places))
 
 
-def beginning_with(found: tuple[int, ...], role: str, slots: Slots) -> tuple[int, ...]:
+def beginning_with(back: tuple[int, ...], role: str, slots: Slots) -> tuple[int, ...]:
     """Leave out what stands before the first message of a role, where these messages begin a request."""
-    first = next((place for place, slot in enumerate(found) if slots.role[slot] == role), len(found))
-    return found[first:]
+    first = next((place for place, slot in enumerate(back) if slots.role[slot] == role), len(back))
+    return back[first:]
 
 
 def units_of(slots: Slots) -> dict[int, list[int]]:

@@ -22,7 +22,7 @@ import pandas as pd
 from budgetkit.message import SYSTEM_ROLES, Message, Passage
 from budgetkit.plan.item import Item
 from budgetkit.requests import Framing
-from budgetkit.trace.sections import Roles, past_section, present_section
+from budgetkit.trace.sections import Roles, past_section, present_section, schemas_message, schemas_section
 from budgetkit.trace.turns import Turn, opening
 
 Count = Callable[[str], int]
@@ -186,12 +186,12 @@ def ledger(
         [Item(place(message, roles), size, group=group, payload=message, roles=table) for message, size, group in sized]
         for place in (past_section, present_section)
     )
-    schemas = Message({"role": "tools", "tools": list(tools)})
+    schemas = schemas_message(tools)
     return Ledger(
         opening(messages),
         past,
         present,
-        [Item(past_section(schemas, roles), counted.tools, payload=schemas, roles=table)] if tools else [],
+        [Item(schemas_section(tools, roles), counted.tools, payload=schemas, roles=table)] if tools else [],
         {index: _retrieved(passages, counted.passages[index], roles, table) for index, passages in contexts.items()},
         counted.priming,
         gone,
@@ -217,14 +217,19 @@ def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
 def _retrieved(
     passages: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
 ) -> list[Item]:
-    """Make items of passages; without scores from the retriever, a passage's rank gives its score."""
-    scores = [passage.score for passage in passages]
-    if None in scores:
-        scores = [1 / rank for rank in range(1, len(passages) + 1)]
+    """Make items of passages."""
     return [
-        Item(past_section(message, roles), size, score=score or 0.0, payload=message, roles=table)
-        for message, size, score in zip((passage.message for passage in passages), sizes, scores, strict=True)
+        Item(past_section(passage.message, roles), size, score=score, payload=passage.message, roles=table)
+        for passage, size, score in zip(passages, sizes, passage_scores(passages), strict=True)
     ]
+
+
+def passage_scores(passages: Sequence[Passage]) -> list[float]:
+    """Return the scores of the passages of one message; where the retriever gave none, the rank gives it."""
+    scores = [passage.score for passage in passages if passage.score is not None]
+    if len(scores) < len(passages):
+        return [1 / rank for rank in range(1, len(passages) + 1)]
+    return scores
 
 
 def _groups(messages: Sequence[Message]) -> list[Hashable]:
@@ -232,13 +237,17 @@ def _groups(messages: Sequence[Message]) -> list[Hashable]:
     groups: list[Hashable] = []
     callers: dict[str | None, Hashable] = {}
     for index, message in enumerate(messages):
-        # a result of the older function_call form names no call: it answers the last one
-        group = callers.get("" if message.role == "function" else message.tool_call_id)
+        group = callers.get(answered_call(message))
         if message.tool_calls:
             group = ("tool calls", index)
             callers.update({call.id: group for call in message.tool_calls})
         groups.append(group)
     return groups
+
+
+def answered_call(message: Message) -> str | None:
+    """Return the id of the call that a message answers; one of the older function_call form answers the last call."""
+    return "" if message.role == "function" else message.tool_call_id
 
 
 def _running(items: Sequence[Item], only: npt.NDArray[np.bool_] | None = None) -> dict[str, Tokens]:

@@ -8,8 +8,8 @@ passages by ``context``. A role that a table does not know is a section of its o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Final
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final
 
 from budgetkit.files import Table, read_toml
 from budgetkit.message import RESULT_ROLES, Message
@@ -46,6 +46,38 @@ def present_section(message: Message, roles: Roles) -> str:
     """
     key = "current" if message.role == "user" else "step" if message.role in ("assistant", *RESULT_ROLES) else ""
     return roles[key] if not callable(roles) and key in roles else past_section(message, roles)
+
+
+def section_beside_call(section: str, of_call: str, pruned: str) -> str:
+    """Return the section of a tool result: where its call is pruned it is pruned with it, whatever its own role has.
+
+    Examples
+    --------
+    >>> section_beside_call("tool", "history", "history"), section_beside_call("tool", "current", "history")
+    ('history', 'tool')
+    """
+    return of_call if of_call == pruned else section
+
+
+def enters_at_once(role: str, present: str, pruned: str) -> bool:
+    """Say whether a message can be pruned while its own turn lasts; the user's question cannot: it is what is asked."""
+    return present == pruned and role != "user"
+
+
+def schemas_section(tools: Sequence[Mapping[str, Any]], roles: Roles) -> str:
+    """Return the section of the tool schemas.
+
+    Examples
+    --------
+    >>> schemas_section([], DEFAULT_ROLES)
+    'system'
+    """
+    return past_section(schemas_message(tools), roles)
+
+
+def schemas_message(tools: Sequence[Mapping[str, Any]]) -> Message:
+    """Return the message that stands for the tool schemas where a role table is asked for their section."""
+    return Message({"role": "tools", "tools": list(tools)})
 
 
 def roles_key(roles: Roles) -> Hashable:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetkit.budget import Allocation, Budget, Reserve, Share
-from budgetkit.budget.amounts import amount_of
+from budgetkit.budget.amounts import amount_of, tokens_of
 from budgetkit.budget.quoting import quoted
 from budgetkit.lab.deciding.answers import AnswerReserve, answer_reserve, recorded_lengths, reserve_of_answers
 from budgetkit.lab.deciding.gain import Floats
@@ -219,4 +219,4 @@ def _tokens(budget: Budget, value: Any) -> int:
     if value is None:
         return budget.window
     amount = amount_of("size", value)
-    return amount.of(budget.window) if isinstance(amount, Share) else int(amount)
+    return tokens_of(amount, budget.window)

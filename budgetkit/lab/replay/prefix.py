@@ -28,6 +28,7 @@ from budgetkit.plan.item import Item
 from budgetkit.plan.items import Flags, Ints
 from budgetkit.trace import Ledger, Turn
 from budgetkit.trace.ledger import UNSENT
+from budgetkit.trace.sections import enters_at_once, section_beside_call
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,13 +169,15 @@ def _without(ledger: Ledger, unsent: Sequence[int]) -> Ledger:
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
     """Let the results of calls that are pruned be pruned with them, whatever section their role has."""
-    called: dict[object, str] = {}
-    return [
-        replace(item, section=section)
-        if item.group is not None and called.setdefault(item.group, item.section) == section
-        else item
-        for item in items
-    ]
+    sections_of_calls: dict[object, str] = {}
+    placed_items = []
+    for item in items:
+        if item.group is not None:
+            of_call = sections_of_calls.setdefault(item.group, item.section)
+            beside_call = section_beside_call(item.section, of_call, section)
+            item = item if beside_call == item.section else replace(item, section=beside_call)
+        placed_items.append(item)
+    return placed_items
 
 
 def _with_earlier_calls(
@@ -195,9 +198,8 @@ def _with_earlier_calls(
 
 
 def _enters_at_once(ledger: Ledger, section: str) -> Flags:
-    """Say which messages can be pruned while their own turn lasts; the user's question is not: it is what is asked."""
-    is_question = np.array([item.payload.role == "user" for item in ledger.present], dtype=np.bool_)
-    return np.asarray(_in(ledger.present, section) & ~is_question)
+    """Say which messages can be pruned while their own turn lasts."""
+    return np.array([enters_at_once(item.payload.role, item.section, section) for item in ledger.present], np.bool_)
 
 
 def _in(items: Sequence[Item], section: str) -> Flags:

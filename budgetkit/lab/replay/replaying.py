@@ -46,11 +46,11 @@ from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclare
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.dropping import (
-    LEAST_RESULT,
     Kept,
     Measure,
     StartOn,
     Visit,
+    least_tokens,
     retain,
     room_for_history,
     summary_role,
@@ -156,21 +156,23 @@ def replay(
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
 
     key = ("asked", count, framing, roles_key(roles), section, by)
-    asked = trace.once(key, lambda: _asked(trace, count, roles, framing, section, by))
-    sizes = _sizes(asked, budget)
-    slots = asked.slots(trace, policy)
-    visits = sizes.visits(asked)
-    kept = retain(slots, visits, policy, _measure(trace, policy, count, framing, start_on), start_on)
-    back = returned(trace, asked.placed, slots, kept, [visit.room.limit for visit in visits], policy, start_on)
-    return _outcome(trace, (asked, sizes, kept, slots, back), policy, cache or CACHES[IDEAL], prices_of(prices))
+    trace_demand = trace.once(key, lambda: _demand_of(trace, count, roles, framing, section, by))
+    sizes = _sizes(trace_demand, budget)
+    slots = trace_demand.slots(trace, policy)
+    visits = sizes.visits(trace_demand)
+    retained = retain(slots, visits, policy, _measure(trace, policy, count, framing, start_on), start_on)
+    limits = [visit.room.limit for visit in visits]
+    back = returned(trace, trace_demand.placed, slots, retained, limits, policy, start_on)
+    pruned = _Pruned(trace_demand=trace_demand, sizes=sizes, retained=retained, slots=slots, back=back)
+    return _outcome(trace, pruned, policy, cache or CACHES[IDEAL], prices_of(prices))
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _TraceDemand:
     """What a conversation asks for at each request, whatever the budget and the policy: made once, and kept."""
 
     placed: PrefixLayout
-    demands: Mapping[str, Ints]
+    sections: Mapping[str, Ints]
     pinned: Ints
     output: Ints
     pauses: Floats
@@ -202,7 +204,7 @@ class _Asked:
             present=[_as_small_as_can_be(item) for item in ledger.present],
             retrieved={},
         )
-        frame = without.demand(self.placed.requests, list(self.demands))
+        frame = without.demand(self.placed.requests, list(self.sections))
         return {str(section): frame[section].to_numpy() for section in frame.columns}
 
     @cached_property
@@ -215,37 +217,45 @@ class _Asked:
 
 
 def _as_small_as_can_be(item: Item) -> Item:
-    """Return a message as small as it may be cut inside, which only tool results are."""
-    if item.payload.role not in RESULT_ROLES or item.tokens <= LEAST_RESULT:
-        return item
-    return replace(item, tokens=LEAST_RESULT)
+    """Return a message as small as it may be cut inside."""
+    least = least_tokens(item.payload.role, item.tokens)
+    return item if least == item.tokens else replace(item, tokens=least)
 
 
 def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
     """Ask a policy about each message; those without an opinion, as most are, need not be asked."""
     if isinstance(policy, Chain) and type(policy).importance is Chain.importance:
-        parts = [_importance(each, messages) for each in policy.policies]
-        return [sum(each) for each in zip([0] * len(messages), *parts, strict=True)]
+        columns = [_importance(part, messages) for part in policy.policies]
+        return [sum(row) for row in zip([0] * len(messages), *columns, strict=True)]
     has_opinion = type(policy).importance is not Policy.importance
     return [policy.importance(message) if has_opinion else 0 for message in messages]
 
 
-def _asked(trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By) -> _Asked:
+def _demand_of(trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By) -> _TraceDemand:
     requests = requests_of(trace, by)
     ledger = trace.ledger(count, roles, framing)
     placed = place(ledger, requests, section or past_section(_user(trace), roles), unpaired(trace))
     names = [] if callable(roles) else list(roles.values())
     frame = placed.ledger.demand(requests, [*names, placed.section])
-    demands = {str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section}
+    sections = {str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section}
     sizes = np.where(placed.prunable, placed.tokens, 0)
     entered, left = (np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave))
-    pinned = demands[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
+    pinned = sections[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
     moves = _by_request(placed.entry, requests), _by_request(placed.leave, requests)
     turns = np.searchsorted([turn.start for turn in trace.turns], np.arange(len(sizes)), "right").tolist()
     is_result = [message.role in RESULT_ROLES for message in trace.messages]
     output = unwritable(answers(trace.answers(count, framing), requests, by))  # every replay hands it out
-    between = pauses(trace.messages, requests), new_blocks(trace.messages, requests)
-    return _Asked(placed, demands, pinned, output, *between, turns, is_result, moves)
+    return _TraceDemand(
+        placed=placed,
+        sections=sections,
+        pinned=pinned,
+        output=output,
+        pauses=pauses(trace.messages, requests),
+        new_blocks=new_blocks(trace.messages, requests),
+        turns=turns,
+        is_result=is_result,
+        moves=moves,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +268,9 @@ class _Sizes:
     others: Ints
     boundaries: Ints
 
-    def visits(self, asked: _Asked) -> list[Visit]:
+    def visits(self, trace_demand: _TraceDemand) -> list[Visit]:
         edges = np.maximum(self.boundaries, 0).tolist()
-        turns = [request.number for request in asked.placed.requests]
+        turns = [request.number for request in trace_demand.placed.requests]
         rooms = map(
             room_for_history,
             self.limits.tolist(),
@@ -268,39 +278,47 @@ class _Sizes:
             repeat(self.budget.usable),
             repeat(self.budget.window),
             turns,
-            np.nan_to_num(asked.pauses).tolist(),
+            np.nan_to_num(trace_demand.pauses).tolist(),
         )
-        return [*map(Visit, rooms, asked.moves[0], edges, asked.moves[1])]
+        return [*map(Visit, rooms, trace_demand.moves[0], edges, trace_demand.moves[1])]
 
 
-_Pruned = tuple[_Asked, _Sizes, Kept, Slots, Returned]
+@dataclass(frozen=True, slots=True)
+class _Pruned:
+    """What a policy left of a conversation, and what it was pruned from."""
+
+    trace_demand: _TraceDemand
+    sizes: _Sizes
+    retained: Kept
+    slots: Slots
+    back: Returned  # the messages that came back to each request
 
 
 def _user(trace: Trace) -> Message:
     return next((m for m in trace.messages if m.role == "user"), Message({"role": "user"}))
 
 
-def _sizes(asked: _Asked, budget: Budget) -> _Sizes:
+def _sizes(trace_demand: _TraceDemand, budget: Budget) -> _Sizes:
     """Ask the budget for every request at once."""
-    budget = with_undeclared(replace(budget, deficit="signed"), asked.demands)
-    columns = allocate_columns(budget, asked.demands, len(asked.pinned))
-    others = _others(columns, asked) + asked.pinned
+    budget = with_undeclared(replace(budget, deficit="signed"), trace_demand.sections)
+    columns = allocate_columns(budget, trace_demand.sections, len(trace_demand.pinned))
+    others = _others(columns, trace_demand) + trace_demand.pinned
     return _Sizes(
         budget=budget,
         columns=columns,
-        limits=columns[asked.section]["limit"] - asked.pinned,
+        limits=columns[trace_demand.section]["limit"] - trace_demand.pinned,
         others=others,
-        boundaries=boundaries(asked.placed, columns),
+        boundaries=boundaries(trace_demand.placed, columns),
     )
 
 
-def _others(columns: Columns, asked: _Asked) -> Ints:
+def _others(columns: Columns, trace_demand: _TraceDemand) -> Ints:
     """Return what the other sections send at each request; one that is cut gives up passages and results alone."""
-    others = np.zeros_like(asked.pinned)
+    others = np.zeros_like(trace_demand.pinned)
     for section, column in columns.items():
-        if section != asked.section:
+        if section != trace_demand.section:
             is_cut = column["cut"].any()
-            others += np.maximum(column["granted"], asked.uncut[section]) if is_cut else column["granted"]
+            others += np.maximum(column["granted"], trace_demand.uncut[section]) if is_cut else column["granted"]
     return others
 
 
@@ -347,28 +365,47 @@ def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing, start
 
 
 def _outcome(trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None) -> Replay:
-    asked, sizes, kept, slots, back = pruned
-    placed = asked.placed
-    section = asked.section
-    history = np.array(kept.tokens, dtype=np.int64) + asked.pinned + sizes_of(back, slots)
-    over = np.array(kept.over, dtype=np.int64)
-    columns = allocate_columns(sizes.budget, {**asked.demands, section: history}, len(history))
+    trace_demand = pruned.trace_demand
+    sizes = pruned.sizes
+    retained = pruned.retained
+    slots = pruned.slots
+    back = pruned.back
+    placed = trace_demand.placed
+    section = trace_demand.section
+    history = np.array(retained.tokens, dtype=np.int64) + trace_demand.pinned + sizes_of(back, slots)
+    over = np.array(retained.over, dtype=np.int64)
+    columns = allocate_columns(sizes.budget, {**trace_demand.sections, section: history}, len(history))
     granted = {s: c["granted"].copy() for s, c in columns.items()}
     if policy.floor.conflict == "shrink":
-        over = _shrink_others(sizes.budget, asked, history, over, granted)
+        over = _shrink_others(sizes.budget, trace_demand, history, over, granted)
     granted[section] = history
     sent = sum(granted.values(), np.zeros_like(history))
-    equal = equal_prefix(placed, sizes.boundaries, np.array(kept.equal_to), np.array(kept.equal), sent)
+    equal = equal_prefix(placed, sizes.boundaries, np.array(retained.equal_to), np.array(retained.equal), sent)
     if any(back):
         equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
     kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
     head = np.minimum(placed.head(), kept_at_most)
     equal = np.minimum(equal, kept_at_most)
-    cached, written = cache.split(kept_at_most, head, equal, asked.pauses, asked.new_blocks)
+    cached, written = cache.split(kept_at_most, head, equal, trace_demand.pauses, trace_demand.new_blocks)
     cache = _at_prices(cache, prices)
-    found = placed, kept, columns, granted, over, equal, cached, written, asked.output
-    return Replay(trace, sizes.budget, policy, cache, *found, prices, back)
+    return Replay(
+        trace=trace,
+        budget=sizes.budget,
+        policy=policy,
+        cache=cache,
+        placed=placed,
+        kept=retained,
+        columns=columns,
+        granted=granted,
+        over=over,
+        equal=equal,
+        cached=cached,
+        written=written,
+        output=trace_demand.output,
+        prices=prices,
+        returned=back,
+    )
 
 
 def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
@@ -378,14 +415,16 @@ def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
     return replace(cache, read=prices.cache_read.base / prices.input.base)
 
 
-def _shrink_others(budget: Budget, asked: _Asked, history: Ints, over: Ints, granted: dict[str, Ints]) -> Ints:
+def _shrink_others(
+    budget: Budget, trace_demand: _TraceDemand, history: Ints, over: Ints, granted: dict[str, Ints]
+) -> Ints:
     """Take from the other sections what the floor of the history needs; return the tokens that are still missing."""
     missing = over.copy()
     for row in np.flatnonzero(over).tolist():
         floor = int(history[row])
-        promised = with_promise(budget, asked.section, floor)
-        demand = {s: int(column[row]) for s, column in asked.demands.items()} | {asked.section: floor}
-        plan = allocate(promised, demand)
+        promised = with_promise(budget, trace_demand.section, floor)
+        demand = {section: int(column[row]) for section, column in trace_demand.sections.items()}
+        plan = allocate(promised, demand | {trace_demand.section: floor})
         for grant in plan.grants:
             granted[grant.section][row] = grant.granted
         missing[row] = max(0, -plan.free)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.amounts import Amount, Share, check_tokens, tokens_of
 from budgetkit.pruning.policies.policy import Compaction, Cut, Policy, PruningContext, SummaryCall
 
 TriggerKind = Literal["tokens", "share", "window_less", "messages", "idle", "always"]
@@ -118,9 +118,8 @@ class Compact(Policy):
         """Compact, once the triggers are reached."""
         if not _acts(self.triggers, self.join, room):
             return ()
-        tail = self.keep_tail.of(room.tokens) if isinstance(self.keep_tail, Share) else self.keep_tail
         compaction = Compaction(
-            keep_tail=tail,
+            keep_tail=tokens_of(self.keep_tail, room.tokens),
             keep_messages=self.keep_messages,
             keep_head=self.keep_head,
             important_only=self.keep_role is not None,

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.amounts import Amount, check_tokens, tokens_of
 
 Base = Literal["limit", "usable", "window"]
 Unit = Literal["message", "turn"]
@@ -85,6 +85,7 @@ class PruningContext:
 
     Examples
     --------
+    >>> from budgetkit.budget.amounts import Share
     >>> room = PruningContext(tokens=900, limit=1_000, others=500, usable=1_500, window=2_000, turn=7)
     >>> room.used("limit"), room.used("usable"), room.size(Share(.5), "window")
     (900, 1400, 1000)
@@ -130,7 +131,7 @@ class PruningContext:
             In tokens.
         """
         base: int = getattr(self, of)
-        return amount.of(max(0, base)) if isinstance(amount, Share) else amount
+        return tokens_of(amount, max(0, base))
 
     def history(self, tokens: int, of: Base) -> int:
         """Return what is left for the history when a base is used up to some size.
@@ -163,6 +164,7 @@ class SummaryRule:
 
     Examples
     --------
+    >>> from budgetkit.budget.amounts import Share
     >>> SummaryRule(Share(0.3), 200)
     SummaryRule(share=Share(0.3), size=200)
     """
@@ -403,14 +405,17 @@ class Policy:
 
     def __repr__(self) -> str:
         shown = []
-        for place, (name, known) in enumerate(sorted(self.__dataclass_fields__.items(), key=_own_first)):
+        for place, (name, definition) in enumerate(sorted(self.__dataclass_fields__.items(), key=_own_first)):
             value = getattr(self, name)
-            default = known.default
-            if value != (known.default_factory() if known.default_factory is not MISSING else default):
+            default = definition.default
+            if definition.default_factory is not MISSING:
+                default = definition.default_factory()
+            if value != default:
                 written = repr(value)
                 if isinstance(value, FunctionType):  # by its line, not by its address, which changes from run to run
                     written = f"<function {value.__qualname__}, line {value.__code__.co_firstlineno}>"
-                shown.append(written if place == 0 and not known.kw_only else f"{name}={written}")
+                is_first = place == 0 and not definition.kw_only
+                shown.append(written if is_first else f"{name}={written}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.amounts import Amount, Share, check_tokens, tokens_of
 from budgetkit.pruning.policies.policy import Cut, Policy, PruningContext
 from budgetkit.pruning.policies.pruners import OldestFirst
 
@@ -50,8 +50,8 @@ class BringBack(Policy):
 
     def returns(self, limit: int) -> int:
         """Return how many tokens of a history's limit are for what comes back."""
-        size = self.share.of(max(0, limit)) if isinstance(self.share, Share) else self.share
-        return min(max(0, limit), size)
+        limit = max(0, limit)
+        return min(limit, tokens_of(self.share, limit))
 
     def inner(self, room: PruningContext) -> PruningContext:
         """Return how things stand for the policy that prunes."""

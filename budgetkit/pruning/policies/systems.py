@@ -134,7 +134,7 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
 )
 
 
-def policy_of(given: Policy | str) -> Policy:
+def policy_of(policy: Policy | str) -> Policy:
     """Return a policy, given itself or by its name.
 
     Examples
@@ -142,12 +142,12 @@ def policy_of(given: Policy | str) -> Policy:
     >>> policy_of("in blocks")
     Step(2000)
     """
-    if isinstance(given, Policy):
-        return given
-    name = known_name(given) if isinstance(given, str) else ""
+    if isinstance(policy, Policy):
+        return policy
+    name = known_name(policy) if isinstance(policy, str) else ""
     if name not in NAMED:
         raise LookupError(
-            f"no policy {brief(given)}; known by name are {quoted(NAMED)}; "
+            f"no policy {brief(policy)}; known by name are {quoted(NAMED)}; "
             "name one, or write it, as in SlidingWindow(5)"
         )
     return NAMED[name]()
