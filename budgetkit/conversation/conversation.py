@@ -151,18 +151,21 @@ class Conversation:
         setup = setup_of(budget, counter, framing, model, window)
         budget = self.budget = setup.budget
         self.policy = (setup.policy or OldestFirst()) if policy is None else policy_of(policy)
-        start_on = usual_start(self.policy) if start_on is None else start_on
+        if start_on is None:
+            start_on = usual_start(self.policy)
         check_choice("start_on", start_on, get_args(StartOn))
-        table = (budget.roles or DEFAULT_ROLES) if roles is None else roles
+        table = roles
+        if table is None:
+            table = budget.roles or DEFAULT_ROLES
         history = section or past_section(Message({"role": "user"}), table)
         rules = LedgerRules(
-            setup.counter,
-            setup.framing,
-            table,
-            history,
-            self.policy.unit == "turn",
-            self.policy.importance,
-            self.policy.arriving,
+            count=setup.counter,
+            framing=setup.framing,
+            roles=table,
+            section=history,
+            by_turn=self.policy.unit == "turn",
+            importance=self.policy.importance,
+            arriving=self.policy.arriving,
         )
         self._write = self._writer(summarise)
         empty = Message({"role": "tool", "content": ""})
@@ -423,7 +426,9 @@ class Conversation:
 
     @property
     def _stages(self) -> tuple[Policy, ...]:
-        return (self.policy.policy if isinstance(self.policy, BringBack) else self.policy).stages
+        if isinstance(self.policy, BringBack):
+            return self.policy.policy.stages
+        return self.policy.stages
 
     def _next(self) -> Asks:
         with self._lock:

@@ -197,13 +197,15 @@ def _fixed(case: _Case) -> int:
     if not len(case.demand):
         return sum(budget.floors[s] for s in rest)
     required = {a.section for a in budget.allocations if a.required}
-    return sum(int(case.demand[s].min()) if s in required else 0 for s in rest if s in case.demand)
+    return sum(int(case.demand[section].min()) for section in rest if section in required and section in case.demand)
 
 
 def _thrash(case: _Case) -> Iterator[tuple[str, str]]:
     run = longest = 0
     for lost in case.lost:
-        run = run + 1 if lost else 0
+        run += 1
+        if not lost:
+            run = 0
         longest = max(longest, run)
     if longest >= LONGEST_RUN:
         notice = f"{longest:,} requests one after the other each lose messages, so no prompt cache holds"

@@ -138,9 +138,13 @@ class Items:
         else:
             section_items = [item for item in self.items if item.section in sections]
             tokens = [item.tokens for item in section_items]
-        number = _unit_numbers(section_items) if self.is_grouped else None
+        number = None
+        if self.is_grouped:
+            number = _unit_numbers(section_items)
         tokens = _by_unit(tokens, number)
-        scores = _by_unit(_floats([item.score for item in section_items]), number) if with_scores else None
+        scores = None
+        if with_scores:
+            scores = _by_unit(_floats([item.score for item in section_items]), number)
         of_section = dict(zip(sections, importance, strict=True))
         if keep == "best":
             order = _best_first(section_items, number, of_section)
@@ -168,13 +172,14 @@ def _best_first(section_items: list[Item], number: list[int] | None, importance:
 
 def _weights(section_items: list[Item], number: list[int] | None, importance: dict[str, int]) -> list[float]:
     """Return how much each unit matters: as its item says, else as its section does; of a group, the most."""
-    weights = [
-        importance[item.section] if item.importance is None else _float(item.importance) for item in section_items
-    ]
-    weights = [
-        own_weight if own_weight == own_weight else importance[item.section]
-        for own_weight, item in zip(weights, section_items, strict=True)
-    ]
+    weights = []
+    for item in section_items:
+        weight: float = importance[item.section]
+        if item.importance is not None:
+            own_weight = _float(item.importance)
+            if own_weight == own_weight:  # nan is none
+                weight = own_weight
+        weights.append(weight)
     return weights if number is None else _highest(weights, number)
 
 
