@@ -1,6 +1,7 @@
 """What is accepted once works later: a loaded conversation is counted, requested, saved, loaded again and redacted.
 
-Fed with the samples of all formats, each with one thing changed, as :mod:`tests.attack.test_mutants` changes them.
+Fed with the samples of all formats, each with one thing changed, as :mod:`tests.attack.test_mutants` changes them, or
+with a few lines changed, where a format is no JSON.
 `BUDGETKIT_EFFORT=40` tries forty times as many (see conftest).
 """
 
@@ -17,9 +18,10 @@ from hypothesis import HealthCheck, given, settings
 
 import budgetkit as bk
 from budgetkit.trace import to_line
-from tests.attack.test_mutants import SAMPLES, mutated, values
+from tests.attack.test_mutants import FORMATS, SAMPLES, mutated, values
 from tests.conftest import examples
 
+TEXTS = sorted(path for path in FORMATS.iterdir() if path not in SAMPLES)
 BUDGET = bk.Budget(1_000_000, (), [bk.Allocation("system"), bk.Allocation("history")], undeclared="pool")
 
 
@@ -64,7 +66,31 @@ def test_a_conversation_that_loads_can_be_used_to_the_end(sample: Path, data: st
         use(trace)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=[path.name for path in SAMPLES])
+@pytest.mark.parametrize("sample", TEXTS, ids=[path.name for path in TEXTS])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@given(data=st.data())
+def test_a_text_or_a_table_that_loads_can_be_used_to_the_end(sample: Path, data: st.DataObject) -> None:
+    """These formats have no tree to change a place of: lines leave, stand twice, are cut, or hold something else."""
+    lines = sample.read_bytes().decode("utf-8", "replace").splitlines(keepends=True)
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(lines) - 1))
+        line = lines[place]
+        cut = data.draw(st.integers(0, len(line)))
+        others = ["", line * 2, line[:cut], line[cut:], "\n", "user: x\n", "#### \n", "> \n", ",,,\n", '"', "\ud83d\n"]
+        lines[place] = data.draw(st.sampled_from(others))
+    try:
+        traces = bk.load_traces(stream("".join(lines), sample.name))
+    except ValueError:
+        return
+    for trace in traces:
+        use(trace)
+
+
+EVERY = [*SAMPLES, *TEXTS]
+
+
+@pytest.mark.parametrize("sample", EVERY, ids=[path.name for path in EVERY])
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 def test_every_sample_can_be_used_to_the_end(sample: Path) -> None:
     for trace in bk.load_traces(sample):
