@@ -116,14 +116,31 @@ def as_it_came(raw: Raw) -> dict[str, Any]:
 
 
 def _plain(raw: Raw) -> dict[str, Any]:
-    """Return a chat message without what it was read from; one that has none is returned as it is."""
+    """Return a chat message without what it was read from; one that has none is returned as it is.
+
+    >>> origin = {"form": "gemini", "records": [{"role": "user", "parts": [{"text": "Hello"}]}]}
+    >>> _plain({"role": "user", "content": "Hello", "origin": origin})
+    {'role': 'user', 'content': 'Hello'}
+    """
     if origin_of(raw) is None:
         return raw  # type: ignore[return-value]  # read as a dict
     return {name: value for name, value in raw.items() if name != ORIGIN}
 
 
 def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
-    """List the messages from here that are parts of one record, in order."""
+    """List the messages from here that are parts of one record, in order.
+
+    A record of Anthropic's with two results and a text became three messages. After the second has been dropped, the
+    first and the third are still parts of it, and go out as one record again; the next record has a first part of its
+    own:
+
+    >>> def part_of(record, part):
+    ...     records = [{"role": "user", "content": [record]}]
+    ...     return {"role": "user", "origin": {"form": "anthropic", "records": records, "part": part, "parts": 3}}
+    >>> raws = [part_of("one", 0), part_of("one", 2), part_of("another", 0)]
+    >>> [len(_group(raws, start)) for start in (0, 2)]
+    [2, 1]
+    """
     end = start + 1
     origin = origin_of(raws[start])
     while origin is not None and "parts" in origin and end < len(raws):
@@ -263,7 +280,14 @@ def _parts_to_send(message: Message) -> list[Raw]:
 
 
 def _items(message: Message) -> list[dict[str, Any]]:
-    """Write a message as items of OpenAI Responses; a call is an item of its own."""
+    """Write a message as items of OpenAI Responses; a call is an item of its own.
+
+    >>> call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    >>> for item in _items(Message({"role": "assistant", "content": "I look.", "tool_calls": [call]})):
+    ...     print(item)
+    {'role': 'assistant', 'content': 'I look.'}
+    {'type': 'function_call', 'call_id': '1', 'name': 'look', 'arguments': '{}'}
+    """
     if message.role in RESULT_ROLES and message.tool_call_id:
         pictures = [_item_part(part, "input_text") for part in _others(message.raw.get("content"))]
         output = _with_others({"type": "input_text", "text": message.text}, pictures)

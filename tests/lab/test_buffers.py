@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from budgetkit import accuracy
+from budgetkit.lab.accuracy.kinds import language_of
 from budgetkit.lab.accuracy.simulation import filled_windows
 from tests.lab.test_accuracy import errors_of
 
@@ -243,3 +244,43 @@ def test_what_is_a_small_part_of_the_texts_is_not_at_hand() -> None:
     english = "The answer to that is in the book that you have on the table. " * 20
     assert accuracy.kinds_of([english, "print(i)"]) == ("prose", "en")
     assert set(accuracy.kinds_of([english, "for i in range(3):\n    print(i)\n" * 30])) == {"prose", "en", "code"}
+
+
+LATIN = {
+    "en": "The train to the coast leaves at noon, and we are on it with all of our bags.",
+    "de": "Der Zug zur Küste fährt am Mittag ab, und wir sind mit allen Taschen darin.",
+    "fr": "Le train pour la côte part à midi, et nous sommes dedans avec toutes nos valises.",
+    "es": "El tren a la costa sale a mediodía, y nosotros vamos en él con todas las maletas.",
+    "pt": "O trem para a costa parte ao meio-dia, e nós não estamos nele com todas as nossas malas.",
+    "it": "Il treno per la costa parte a mezzogiorno, e noi siamo dentro con tutte le nostre valigie.",
+    "nl": "De trein naar de kust vertrekt om twaalf uur, en wij zitten er met al onze tassen in.",
+    "pl": "Pociąg nad morze odjeżdża w południe, a my siedzimy w nim ze wszystkimi torbami.",
+    "cs": "Vlak k moři odjíždí v poledne a my v něm sedíme se všemi taškami.",
+    "sv": "Tåget till kusten går vid tolv, och vi sitter på det med alla våra väskor.",
+    "vi": "Chuyến tàu ra biển khởi hành lúc trưa và chúng tôi đang ở trên đó với tất cả hành lý.",
+    "hu": "A vonat a tengerpartra délben indul, és mi az összes táskával rajta vagyunk.",
+    "ro": "Trenul spre coastă pleacă la prânz, și noi suntem în el cu toate bagajele.",
+}
+
+
+@pytest.mark.parametrize("language", LATIN)
+def test_a_language_in_latin_letters_is_told_by_its_small_words(language: str) -> None:
+    """One script serves dozens of languages; a buffer for the wrong one promises what it cannot keep."""
+    sentence = LATIN[language]
+    assert language_of(sentence) == language
+    assert language_of(sentence.upper()) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Oslo",
+        "12,5 %",
+        "x = 1",
+        "La casa",
+        "Toget til kysten kører klokken tolv, og vi sidder i det med alle vores tasker.",  # Danish, or Norwegian
+        LATIN["de"] + " " + LATIN["fr"],
+    ],
+)
+def test_where_small_words_do_not_tell_the_language_stays_open(text: str) -> None:
+    assert language_of(text) == ""
