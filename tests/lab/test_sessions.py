@@ -366,3 +366,25 @@ def test_where_log_and_provider_part_is_said(made_up: bk.Session) -> None:
         "At 2 of 5 requests the log and the provider's number part by more than a tenth of the prompt, "
         "first at request 4 (+4,840 tokens). It jumps at request 4, by +4,840."
     )
+
+
+def test_long_answers_are_foretold_to_be_read_again_where_the_last_ones_were() -> None:
+    """Each answer of 3,000 tokens is read with the prompt before it; after two of them the third is foretold so."""
+    answers = 3_000
+    prompts = [10_000 + 4_000 * number for number in range(4)]
+    reads = [0] + [prompt + answers for prompt in prompts[:-1]]
+    messages = [{"role": role, "content": "x" * 40} for _ in prompts for role in ("user", "assistant")]
+    messages[2:] = [{"role": "assistant", "content": "x" * 40} for _ in messages[2:]]
+    rows = [
+        {
+            "message_index": 2 * place + 1,
+            "context_tokens": prompt,
+            "cache_read_tokens": read,
+            "cache_write_tokens": 0,
+            "output_tokens": answers,
+            "model": "toy",
+        }
+        for place, (prompt, read) in enumerate(zip(prompts, reads, strict=True))
+    ]
+    session = bk.Session(Trace("toy", tuple(map(Message, messages)), fields={"usage": rows}))
+    assert session.requests()["foretold"].tolist() == [0, prompts[0], prompts[1], prompts[2] + answers]

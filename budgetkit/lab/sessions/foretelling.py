@@ -4,8 +4,9 @@
 
 unless something breaks the prefix: a compaction, another model, a pause that is longer than what was written lives, or
 a user's message, where this session's last ones broke it, as where the thinking of earlier turns is left out. Then only
-the head is read, the instructions and tools that many sessions share. Nothing is taken from the request that is
-foretold but its time, its model and its messages.
+the head is read, the instructions and tools that many sessions share. Where writes are not told and the session's last
+long answers were read again with the prompt before them, the next one is, too. Nothing is taken from the request that
+is foretold but its time, its model and its messages.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ LEAST_MISS: Final = 1_024
 UNTOLD_LIFE: Final = 3_600.0
 _FIVE_MINUTES = 300.0
 _HOUR = 3_600.0
+_LAST_ANSWERS = 3  # long answers that show whether an answer is read again
 _LAST_TURNS = 3  # beginnings of turns that show whether a user's message breaks the prefix
 
 
@@ -97,6 +99,8 @@ def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
     new_turn = _flags(happened, "new_turn")
     turn_began = 0
     broke: list[bool] = []  # at the last beginnings of turns
+    output = usage["output_tokens"].to_numpy(dtype=np.int64)
+    reads_answers: list[bool] = []  # after the last long answers
     for now in range(1, len(answer)):
         if new_prefix[now]:
             answer[now] = 0
@@ -108,6 +112,12 @@ def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
                 rest = head if tells_writes else prompt[turn_began]
                 answer[now] = min(whole[now], rest)
             broke.append(bool(whole[now] - read[now] > LEAST_MISS))
+        if not tells_writes and answer[now] == whole[now]:
+            votes = reads_answers[-_LAST_ANSWERS:]
+            if len(votes) > 1 and 2 * sum(votes) >= len(votes):
+                answer[now] = min(prompt[now], whole[now] + output[now - 1])
+            if output[now - 1] > LEAST_MISS and whole[now] - read[now] <= LEAST_MISS:
+                reads_answers.append(bool(read[now] - whole[now] > LEAST_MISS // 2))
         if new_turn[now]:
             turn_began = now
     return answer
