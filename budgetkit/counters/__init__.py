@@ -133,12 +133,12 @@ def counter(
         return ExactCounter(name)
     if name in plugin_names("counters"):
         return FunctionCounter(load_plugin("counters", name), name=name)
-    if found := _by_prefix(name):
-        return found
+    if by_prefix := _by_prefix(name):
+        return by_prefix
     if (noted := _STAND_IN.fullmatch(name)) and noted["encoding"] in encoding_names():
         return ExactCounter(noted["encoding"], model=noted["model"], stand_in=True)
-    if (known := _by_vocabulary(name)) is not None:
-        return known
+    if (by_vocabulary := _by_vocabulary(name)) is not None:
+        return by_vocabulary
     try:
         return _of_model(resolve(model(name, unknown="raise")))
     except ValueError as no_model:
@@ -165,7 +165,7 @@ def _refuse_conventions(name: str, conventions: dict[str, Any]) -> None:
         )
 
 
-def count_of(given: str | Model | ResolvedModel | Count) -> Count:
+def count_of(way: str | Model | ResolvedModel | Count) -> Count:
     """Return what counts: a counter by its name, or any function as it is.
 
     Examples
@@ -173,7 +173,7 @@ def count_of(given: str | Model | ResolvedModel | Count) -> Count:
     >>> count_of("chars/4")("Hello world"), count_of(len)("Hello world")
     (2, 11)
     """
-    return given if callable(given) else counter(given)
+    return way if callable(way) else counter(way)
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:
@@ -184,9 +184,9 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
             read["minimum"] = int(minimum[1])
         elif convention:
             read["rounding"] = convention
-    known = ("rounding", "minimum", "unit")
-    if strange := [name for name in conventions if name not in known]:
-        raise ValueError(f"no convention {brief(strange[0])}; known are {', '.join(known)}; use one of them")
+    allowed = ("rounding", "minimum", "unit")
+    if strange := [name for name in conventions if name not in allowed]:
+        raise ValueError(f"no convention {brief(strange[0])}; known are {', '.join(allowed)}; use one of them")
     return CharacterCounter(written["ratio"], **(read | conventions))
 
 
@@ -221,10 +221,10 @@ def _estimate(encoding: str) -> EstimateCounter:
     """Make an estimate; only now is numpy needed, which counting characters need not wait for."""
     estimate = import_module("budgetkit.counters.estimate")
     if encoding not in estimate.table_names():
-        known = ", ".join(estimate.table_names())
-        raise ValueError(f"no estimate of {brief(encoding)}; there are those of {known}; use one of them")
-    made: EstimateCounter = estimate.EstimateCounter(encoding)
-    return made
+        available = ", ".join(estimate.table_names())
+        raise ValueError(f"no estimate of {brief(encoding)}; there are those of {available}; use one of them")
+    estimator: EstimateCounter = estimate.EstimateCounter(encoding)
+    return estimator
 
 
 def __getattr__(name: str) -> Any:

@@ -188,9 +188,9 @@ def _wrong(name: str, faster: Faster) -> str:
     """Say what a tokenizer makes of the strings and characters that is not what tiktoken makes; "" if nothing."""
     expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
     for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
-        for text, found in zip(batch, faster(batch), strict=True):
-            if found != expected[text]:
-                return f"it found {found} tokens in {text[:40]!r}, where there are {expected[text]}"
+        for text, tokens in zip(batch, faster(batch), strict=True):
+            if tokens != expected[text]:
+                return f"it found {tokens} tokens in {text[:40]!r}, where there are {expected[text]}"
     for context, text in in_contexts(golden()):
         if tokens_digest(faster.encode(text)) != golden()["digests"][name][context]:
             return f"it makes other tokens of some character in the context {context!r}"

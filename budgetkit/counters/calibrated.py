@@ -184,11 +184,11 @@ def calibrate(
         )
     if not isinstance(counter, Counter):
         raise TypeError(f"{brief(counter)} was to be calibrated; known is a counter; write counter('o200k_base')")
-    own = counter.many(texts)
-    if not sum(own) or sum(counts) <= 0:
+    sizes = counter.many(texts)
+    if not sum(sizes) or sum(counts) <= 0:
         raise ValueError("the texts or the counts sum to 0; a slope is a ratio of tokens; give texts that were counted")
     groups = list(range(len(texts))) if projects is None else list(projects)
-    pairs = [(theirs / ours, ours, group) for ours, theirs, group in zip(own, counts, groups, strict=True) if ours]
+    pairs = [(theirs / ours, ours, group) for ours, theirs, group in zip(sizes, counts, groups, strict=True) if ours]
     slope = _weighted_median(pairs)
     low, high = _spread(pairs)
     return CalibratedCounter(
@@ -227,16 +227,16 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
     off: list[list[float]] = []
     for left_out in groups:
         slope = _weighted_median([pair for pair in pairs if pair[2] != left_out])
-        off.append([own / slope - 1 for own, _, group in pairs if group == left_out])
-    below = _end([[-each for each in of] for of in off])
+        off.append([size / slope - 1 for size, _, group in pairs if group == left_out])
+    below = _end([[-error for error in of] for of in off])
     return -below, _end(off)
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
     """Return the least bound above which at most one in twenty of the next group lies; the highest of few groups."""
-    bound, *lower = sorted({each for of in off for each in of}, reverse=True)
+    bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
-        beyond = [sum(each > candidate for each in of) / len(of) for of in off]
+        beyond = [sum(error > candidate for error in of) / len(of) for of in off]
         if not is_controlled(beyond, _BEYOND):
             break
         bound = candidate
@@ -264,9 +264,9 @@ def published(model: str) -> CalibratedCounter:
     """
     row = calibration_row(model)
     if not row["pattern"]:
-        known = ", ".join(calibrated_models())
+        available = ", ".join(calibrated_models())
         raise ValueError(
-            f"no published slope for {brief(model)}; there are {known}; use one of them, or fit your own: "
+            f"no published slope for {brief(model)}; there are {available}; use one of them, or fit your own: "
             "budgetkit.calibrate(counter, texts, counts)"
         )
     return _counter(model, row)

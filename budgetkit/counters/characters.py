@@ -166,9 +166,9 @@ def _exact_ratio(ratio: object) -> Fraction:
     return exact
 
 
-def _one_of(parameter: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise ValueError(f"{parameter} {brief(value)}; known are {', '.join(known)}; use one of them")
+def _one_of(parameter: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"{parameter} {brief(value)}; known are {', '.join(choices)}; use one of them")
 
 
 def _written(ratio: Fraction) -> str:

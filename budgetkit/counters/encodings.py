@@ -69,8 +69,8 @@ def encoding(name: str) -> tiktoken.Encoding:
     200019
     """
     if name not in _definitions():
-        known = ", ".join(encoding_names())
-        raise ValueError(f"no encoding {brief(name)}; shipped are {known}; use one of them")
+        available = ", ".join(encoding_names())
+        raise ValueError(f"no encoding {brief(name)}; shipped are {available}; use one of them")
     with _BUILDING:  # functools.cache alone would let two threads build the same encoding twice
         return _built(name)
 
@@ -178,13 +178,13 @@ def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
     import tiktoken
 
     definition = _definitions()[name]
-    made = tiktoken.Encoding(
+    encoding = tiktoken.Encoding(
         name, pat_str=definition["pattern"], mergeable_ranks=ranks, special_tokens=definition["special_tokens"]
     )
     # The first thread that matches a pattern matches it without a lock ever after: let it be the one that asks.
     for times in (1, _SHORT):
-        _counting_with(made)(_ALL_KINDS * times)
-    return made
+        _counting_with(encoding)(_ALL_KINDS * times)
+    return encoding
 
 
 def pair_encoder(ranks: dict[bytes, int]) -> Callable[[bytes], list[int]]:
@@ -223,10 +223,10 @@ def _vocabulary(file: str, lines: int | None, sha256: str, **_: object) -> bytes
     vocabulary = zlib.decompress(read_bytes(f"encodings/{file}"), wbits=_GZIP)
     if lines is not None:
         vocabulary = b"".join(vocabulary.splitlines(keepends=True)[:lines])
-    found = hashlib.sha256(vocabulary).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(vocabulary).hexdigest()
+    if digest != sha256:
         raise ValueError(
-            f"{data_path(f'encodings/{file}')} has SHA-256 {found}; tiktoken publishes {sha256}; "
+            f"{data_path(f'encodings/{file}')} has SHA-256 {digest}; tiktoken publishes {sha256}; "
             "install budgetkit again"
         )
     return vocabulary

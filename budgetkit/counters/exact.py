@@ -104,8 +104,8 @@ class ExactCounter:
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)
         cut = [[*parts(text)] if len(text) > LARGE else [text] for text in texts]
-        sizes = iter(self._counted([part for each in cut for part in each]))
-        return [sum(next(sizes) for _ in each) for each in cut]
+        sizes = iter(self._counted([part for pieces in cut for part in pieces]))
+        return [sum(next(sizes) for _ in pieces) for pieces in cut]
 
     def _counted(self, texts: Sequence[str]) -> list[int]:
         return memory(self.encoding).count_many(texts, partial(counted, self.encoding))

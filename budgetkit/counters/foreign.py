@@ -74,13 +74,13 @@ def _file(name: str) -> TokenizerFile:
 
 def _inside(library: str, folder: str, file: str) -> Path:
     """Find a file that a library carries, without importing the library."""
-    found = find_spec(library)
-    if found is None or found.origin is None:
+    spec = find_spec(library)
+    if spec is None or spec.origin is None:
         raise ImportError(missing(library, "tokenizers", "a tokenizer from elsewhere"))
-    path = Path(found.origin).parent / folder / file
+    path = Path(spec.origin).parent / folder / file
     if not path.is_file():
-        known = ", ".join(
-            sorted(each.name for each in path.parent.glob("*") if each.is_file() and each.suffix != ".py")
+        available = ", ".join(
+            sorted(entry.name for entry in path.parent.glob("*") if entry.is_file() and entry.suffix != ".py")
         )
-        raise ValueError(f"no tokenizer {brief(file)} in {library}; it carries {known}; use one of these")
+        raise ValueError(f"no tokenizer {brief(file)} in {library}; it carries {available}; use one of these")
     return path

@@ -52,14 +52,14 @@ class CountMemory:
     def count(self, text: str, counting: Callable[[str], int]) -> int:
         """Recall the count of a text, or count it and remember."""
         key = text if len(text) <= _WHOLE else digest(text)
-        known = self._young.get(key)
-        if known is None:
-            known = self._old.get(key)
-            if known is None:
-                known = counting(text)
+        size = self._young.get(key)
+        if size is None:
+            size = self._old.get(key)
+            if size is None:
+                size = counting(text)
             with self._lock:
-                self._remember_one(key, known)
-        return known
+                self._remember_one(key, size)
+        return size
 
     def count_many(self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]) -> list[int]:
         """Recall the counts of texts, and count and remember all that are new in one go.
@@ -75,8 +75,8 @@ class CountMemory:
         sizes = [*map(self._young.get, keys)]
         if None in sizes:
             missing = {key: text for key, text, size in zip(keys, texts, sizes, strict=True) if size is None}
-            known = self._completed(missing, counting)
-            return [known[key] if size is None else size for key, size in zip(keys, sizes, strict=True)]
+            counts = self._completed(missing, counting)
+            return [counts[key] if size is None else size for key, size in zip(keys, sizes, strict=True)]
         return sizes  # type: ignore[return-value]  # none is None
 
     def _completed(
@@ -85,12 +85,12 @@ class CountMemory:
         """Recall what is old, count what is new, and remember both as young."""
         young = self._young
         old = self._old
-        known = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None} if old else {}
-        new = {key: text for key, text in missing.items() if key not in known} if known else missing
+        counts = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None} if old else {}
+        new = {key: text for key, text in missing.items() if key not in counts} if counts else missing
         if new:
-            known |= zip(new, counting([*new.values()]), strict=True)
-        self._remember(known)
-        return known
+            counts |= zip(new, counting([*new.values()]), strict=True)
+        self._remember(counts)
+        return counts
 
     def forget(self) -> None:
         """Forget every count."""
@@ -106,17 +106,17 @@ class CountMemory:
                 self._young |= counts
                 self._young_bytes += size
             else:
-                for key, known in counts.items():
-                    self._remember_one(key, known)
+                for key, tokens in counts.items():
+                    self._remember_one(key, tokens)
 
-    def _remember_one(self, key: str | bytes, known: int) -> None:
+    def _remember_one(self, key: str | bytes, tokens: int) -> None:
         size = sys.getsizeof(key) + _ENTRY
         if self._young_bytes + size > self.limit // 2:
             self._old = self._young
             self._old_bytes = self._young_bytes
             self._young = {}
             self._young_bytes = 0
-        self._young[key] = known
+        self._young[key] = tokens
         self._young_bytes += size
 
 
@@ -146,14 +146,14 @@ class Memo:
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)
-                known: Made = self._made[key]
-                return known
-        made = make()  # slow, and it may ask for other keys: nobody waits for it
+                remembered: Made = self._made[key]
+                return remembered
+        value = make()  # slow, and it may ask for other keys: nobody waits for it
         with self._lock:
-            self._made[key] = made
+            self._made[key] = value
             while len(self._made) > self.most:
                 self._made.popitem(last=False)
-        return made
+        return value
 
     def __reduce__(self) -> tuple[type[Memo], tuple[int]]:
         return Memo, (self.most,)  # a copy, as for another process, starts empty

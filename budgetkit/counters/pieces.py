@@ -37,13 +37,13 @@ def characters(unicode_class: str) -> str:
     import tiktoken
 
     probe = tiktoken.Encoding("probe", pat_str=f"{unicode_class}+", mergeable_ranks=_BYTES, special_tokens={})
-    told = probe.decode(probe.encode(_everything(), disallowed_special=()))
-    members = np.frombuffer(told.encode("utf-32-le"), "<u4").astype(np.int64)
+    decoded = probe.decode(probe.encode(_everything(), disallowed_special=()))
+    members = np.frombuffer(decoded.encode("utf-32-le"), "<u4").astype(np.int64)
     starts = members[np.diff(members, prepend=-9) != 1].tolist()
     ends = members[np.diff(members, append=-9) != 1].tolist()
     # As characters, which `re` reads in half the time that it takes for their numbers.
-    found = "".join(f"{re.escape(chr(start))}-{re.escape(chr(end))}" for start, end in zip(starts, ends, strict=True))
-    return found + _OTHER_PLANES if 0x40000 in ends else found
+    ranges = "".join(f"{re.escape(chr(start))}-{re.escape(chr(end))}" for start, end in zip(starts, ends, strict=True))
+    return ranges + _OTHER_PLANES if 0x40000 in ends else ranges
 
 
 @cache
@@ -59,7 +59,7 @@ def pattern(written: str) -> re.Pattern[str]:
     ['Title', '123', '4', ' (', 'x', ')', '  ']
     """
     # A class is spelled out by what it holds, also where it is written by what it does not: `re` looks that up faster.
-    return re.compile(_CLASS.sub(lambda found: f"[{characters(found[0])}]", written.replace("$", r"\Z")))
+    return re.compile(_CLASS.sub(lambda match: f"[{characters(match[0])}]", written.replace("$", r"\Z")))
 
 
 def settled(written: str, text: str) -> int:

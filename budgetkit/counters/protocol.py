@@ -31,7 +31,7 @@ class Counter(Protocol):
         ...
 
 
-def check_text(given: object, counter: Counter) -> None:
+def check_text(text: object, counter: Counter) -> None:
     """Refuse to count what is no text."""
-    if not isinstance(given, str):
-        raise TypeError(f"asked to count {type(given).__name__}; {counter.name} counts text; give a str, perhaps ''")
+    if not isinstance(text, str):
+        raise TypeError(f"asked to count {type(text).__name__}; {counter.name} counts text; give a str, perhaps ''")

@@ -304,8 +304,8 @@ class _Tiling:
     def _long_chunk(self, chunk: str, left: int, right: bool) -> int:
         """Count a long chunk in parts, cut where a word ends before a digit or a sign."""
         cuts = [0]
-        while (found := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
-            cuts.append(found.end())
+        while (match := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
+            cuts.append(match.end())
         cuts.append(len(chunk))
 
         costs = []

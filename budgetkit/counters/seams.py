@@ -70,8 +70,8 @@ def first_seam(text: str, place: int) -> int:
     >>> first_seam("three short words", 6)
     11
     """
-    found = next_seam(text, place, len(text))
-    return len(text) if found is None else found
+    seam = next_seam(text, place, len(text))
+    return len(text) if seam is None else seam
 
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
@@ -83,9 +83,9 @@ def next_seam(text: str, start: int, stop: int) -> int | None:
     (None, 11)
     """
     # One character more is read than may be returned, for a seam is seen by the character after it.
-    found = _SEAM.search(text, max(1, start), stop + 1)
-    if found:
-        return found.start()
+    match = _SEAM.search(text, max(1, start), stop + 1)
+    if match:
+        return match.start()
     return len(text) if stop >= len(text) else None
 
 
@@ -101,7 +101,7 @@ def last_seam(text: str, start: int, stop: int) -> int:
     end = stop
     while end > start:
         begin = max(start + 1, end - width)
-        for place in reversed([found.start() for found in _SEAM.finditer(text, begin, end)]):
+        for place in reversed([match.start() for match in _SEAM.finditer(text, begin, end)]):
             return place
         end = begin if begin > start + 1 else start
         width = width * 4
@@ -116,7 +116,7 @@ def seams_between(text: str, start: int, stop: int) -> list[int]:
     >>> seams_between("three short words", 0, 11)
     [5]
     """
-    return [found.start() for found in _SEAM.finditer(text, start + 1, stop)]
+    return [match.start() for match in _SEAM.finditer(text, start + 1, stop)]
 
 
 def parts(text: str) -> Iterator[str]:
@@ -139,7 +139,7 @@ def parts(text: str) -> Iterator[str]:
 
 def _part_end(text: str, start: int) -> int:
     for anchor in _ANCHORS:
-        for found in anchor.finditer(text, start + _SHORTEST, start + _LONGEST):
-            if is_seam(text, found.start()):
-                return found.start()
+        for match in anchor.finditer(text, start + _SHORTEST, start + _LONGEST):
+            if is_seam(text, match.start()):
+                return match.start()
     return first_seam(text, start + _LONGEST)

@@ -56,14 +56,14 @@ def count_stretch(name: str, read: Read) -> int:
     >>> count_stretch("cl100k_base", lambda at, size: text[at : at + size])
     200001
     """
-    at = found = 0
+    at = total = 0
     while text := text_at(read, at):
         size = len(text.encode())
         cut, counted = _window(name, text, not read(at + size, 1))
         end = at + cut if cut else piece_end(encodings.pattern_of(name), read, at)
-        found += counted if cut else _count_piece(name, read, at, end)
+        total += counted if cut else _count_piece(name, read, at, end)
         at = end
-    return found
+    return total
 
 
 @lru_cache(maxsize=64)
@@ -91,7 +91,7 @@ def piece_end(written: str, read: Read, at: int) -> int:
 
 def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
     """Count a piece that may be larger than memory."""
-    at, found, window, overlap = start, 0, _FEW, _OVERLAP
+    at, total, window, overlap = start, 0, _FEW, _OVERLAP
     while at + window < stop:
         tokens = _tokens(name, read(at, window))
         if overlap >= len(tokens):
@@ -99,10 +99,10 @@ def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
             continue
         next_at = at + len(encodings.encoding(name).decode_bytes(tokens[:-overlap].tolist()))
         if _tokens(name, read(next_at, min(window, stop - next_at)))[0] == tokens[-overlap]:
-            found, at, overlap = found + len(tokens) - overlap, next_at, _OVERLAP
+            total, at, overlap = total + len(tokens) - overlap, next_at, _OVERLAP
         else:
             overlap *= 2
-    return found + len(_tokens(name, read(at, stop - at)))
+    return total + len(_tokens(name, read(at, stop - at)))
 
 
 @lru_cache(maxsize=1_024)
@@ -157,9 +157,9 @@ def _inside(run: str, text: str) -> tuple[int, int]:
     """Return the characters and the bytes of a run at the beginning; windows that come again are known by a digest."""
 
     def make() -> tuple[int, int]:
-        found = pattern(run).match(text)
-        assert found is not None, "a run may be empty"
-        return found.end(), len(found[0].encode())
+        match = pattern(run).match(text)
+        assert match is not None, "a run may be empty"
+        return match.end(), len(match[0].encode())
 
     return make() if len(text) < _FEW else _KNOWN.once((run, digest(text)), make)
 
@@ -174,8 +174,8 @@ def _last(members: str, last: str) -> _Step:
             whole = (
                 read(begin, end - begin).lstrip(bytes(range(0x80, 0xC0))) if begin > at else read(begin, end - begin)
             )
-            if found := pattern(f"(?s:.*)[{last}]").match(whole.decode()):
-                return end - len(whole) + len(found[0].encode())
+            if match := pattern(f"(?s:.*)[{last}]").match(whole.decode()):
+                return end - len(whole) + len(match[0].encode())
             end -= len(whole)
         return None
 
@@ -186,8 +186,8 @@ def _here(short: str) -> _Step:
     """Match a few characters."""
 
     def step(read: Read, at: int) -> int | None:
-        found = pattern(short).match(text_at(read, at, 4 * _LONGEST))
-        return None if found is None else at + len(found[0].encode())
+        match = pattern(short).match(text_at(read, at, 4 * _LONGEST))
+        return None if match is None else at + len(match[0].encode())
 
     return step
 

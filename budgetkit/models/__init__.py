@@ -139,7 +139,7 @@ def models() -> tuple[Model, ...]:
     >>> len(models()) >= 60, models()[0].name
     (True, 'gpt-4o')
     """
-    return tuple(sorted(map(_from_row, read_table("models.csv")), key=lambda known: known.ended))
+    return tuple(sorted(map(_from_row, read_table("models.csv")), key=lambda row: row.ended))
 
 
 def model(name: str | Model, unknown: Literal["default", "raise"] = "default", **overrides: Any) -> Model:
@@ -190,22 +190,22 @@ def model(name: str | Model, unknown: Literal["default", "raise"] = "default", *
     if isinstance(name, Model):
         return _overridden(name, overrides)
     if not isinstance(name, str) or not name.strip():
-        said = f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'"
-        raise ValueError(f"{said}; give one, or a window in tokens")
+        problem = f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'"
+        raise ValueError(f"{problem}; give one, or a window in tokens")
     name = name.strip()
-    known = found_by(name)
+    facts = found_by(name)
 
     # what nothing knows is refused, or a default stands in for it
-    if known is None and unknown == "raise":
+    if facts is None and unknown == "raise":
         refusal = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
         raise ValueError(f"{refusal}, or describe it: Model({brief(name)}, window=...)")
-    if known is None:
+    if facts is None:
         warn_caller(unknown_notice(name), UnknownModelWarning)
         return _overridden(stand_in(name), overrides)
 
-    if known.ended and "ends" not in overrides:
-        warn_caller(ended_notice(known, name), RetiredModelWarning)
-    return _overridden(known, overrides)
+    if facts.ended and "ends" not in overrides:
+        warn_caller(ended_notice(facts, name), RetiredModelWarning)
+    return _overridden(facts, overrides)
 
 
 def found_by(name: str) -> Model | None:
@@ -218,9 +218,9 @@ def found_by(name: str) -> Model | None:
     """
     if len(bare(name)) > _LONGEST:
         return None
-    known = _by_name(name)
-    if known is not None:
-        return known
+    facts = _by_name(name)
+    if facts is not None:
+        return facts
     unlisted = _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
     return None if unlisted is None else _of_family(unlisted)
 
@@ -230,24 +230,24 @@ def _by_name(name: str) -> Model | None:
 
     A fine-tuned model has prices of its own, and a path names who passes requests on.
     """
-    known = _table().get(bare(name))
+    facts = _table().get(bare(name))
     says_more = "/" in name or "ft:" in name.casefold()
-    return replace(known, name=name) if known is not None and says_more else known
+    return replace(facts, name=name) if facts is not None and says_more else facts
 
 
-def _of_family(known: Model) -> Model:
+def _of_family(facts: Model) -> Model:
     """Give a model that is not listed by itself the encoding of its family of OpenAI's, where it is of one."""
-    encoding, is_own = family_encoding(known.name)
-    return replace(known, encoding=encoding, encoding_is_own=is_own) if encoding else known
+    encoding, is_own = family_encoding(facts.name)
+    return replace(facts, encoding=encoding, encoding_is_own=is_own) if encoding else facts
 
 
 def _by_prefix(name: str) -> Model | None:
     """Find the longest listed name after which the asked name goes on with a "-"."""
-    asked = bare(name)
-    ends = [end for end, character in enumerate(asked) if character == "-"]
+    bare_name = bare(name)
+    ends = [end for end, character in enumerate(bare_name) if character == "-"]
     for end in reversed(ends):
-        if found := _table().get(asked[:end]):
-            return replace(found, name=name, provenance=f"prefix {found.name} of {asked}")
+        if facts := _table().get(bare_name[:end]):
+            return replace(facts, name=name, provenance=f"prefix {facts.name} of {bare_name}")
     return None
 
 
@@ -255,10 +255,10 @@ def _by_price_list(name: str) -> Model | None:
     """Ask genai-prices, which knows windows but no kinds and no encodings."""
     from importlib.metadata import version
 
-    if (known := price_list()) is None:
+    if (registry := price_list()) is None:
         return None
     try:
-        provider, entry = known.find_provider_model(bare(name), None, None, None)
+        provider, entry = registry.find_provider_model(bare(name), None, None, None)
     except LookupError:
         return None
     if entry.context_window is None:
@@ -269,9 +269,9 @@ def _by_price_list(name: str) -> Model | None:
 
 def _by_spelling(name: str) -> Model | None:
     """Find a model that is listed under another spelling, as Bedrock, OpenRouter or Ollama have their own."""
-    for each in spellings(name):
-        if found := _by_name(each) or _by_prefix(each) or _by_price_list(each):
-            return replace(found, name=name, provenance=f"{found.provenance}, of which {name} is a spelling")
+    for spelling in spellings(name):
+        if facts := _by_name(spelling) or _by_prefix(spelling) or _by_price_list(spelling):
+            return replace(facts, name=name, provenance=f"{facts.provenance}, of which {name} is a spelling")
     usual = usual_window(plain(name), getattr(price_list(), "providers", ()))
     if usual is None:
         return None
@@ -286,7 +286,7 @@ def nearest(name: str) -> list[str]:
     >>> nearest("gpt-4oo")[0]
     'gpt-4o'
     """
-    return nearest_names(name, (known.name for known in models()))
+    return nearest_names(name, (row.name for row in models()))
 
 
 def price_list() -> Any:
@@ -312,8 +312,8 @@ def stand_in(name: str) -> Model:
     >>> stand_in("gtp-4o").window
     8192
     """
-    known = _of_family(Model(name, DEFAULT_WINDOW))
-    return replace(known, provenance=f"default: a window of {known.window:,} tokens and {known.encoding} stand in")
+    facts = _of_family(Model(name, DEFAULT_WINDOW))
+    return replace(facts, provenance=f"default: a window of {facts.window:,} tokens and {facts.encoding} stand in")
 
 
 def unknown_notice(name: str) -> str:
@@ -322,23 +322,23 @@ def unknown_notice(name: str) -> str:
     return f"no model {brief(name)} in {_lists()}; {fallback}; give window= and encoding= if you know them"
 
 
-def ended_notice(known: Model, name: str) -> str:
+def ended_notice(facts: Model, name: str) -> str:
     """Say when a model's provider ended it."""
-    return f"{brief(name)} ended on {known.ends} ({known.source}); its numbers are those it had; take another"
+    return f"{brief(name)} ended on {facts.ends} ({facts.source}); its numbers are those it had; take another"
 
 
-def _overridden(found: Model, overrides: dict[str, Any]) -> Model:
+def _overridden(facts: Model, overrides: dict[str, Any]) -> Model:
     if not overrides:
-        return found
+        return facts
     if strange := [field for field in overrides if field not in Model.__slots__]:
         raise TypeError(f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one")
-    note = f"{found.provenance}; {', '.join(sorted(overrides))} overridden"
-    return replace(found, **{"provenance": note, **overrides})
+    note = f"{facts.provenance}; {', '.join(sorted(overrides))} overridden"
+    return replace(facts, **{"provenance": note, **overrides})
 
 
 @cache
 def _table() -> dict[str, Model]:
-    return {known.name.casefold(): known for known in models()}
+    return {row.name.casefold(): row for row in models()}
 
 
 def _from_row(row: dict[str, str]) -> Model:

@@ -60,24 +60,24 @@ def conflicts() -> tuple[Conflict, ...]:
     registry = price_list()
     if registry is None:
         return ()
-    compared = (_conflict(known, registry) for known in models())
+    compared = (_conflict(row, registry) for row in models())
     return tuple(conflict for conflict in compared if conflict is not None)
 
 
-def _conflict(known: Model, registry: Any) -> Conflict | None:
+def _conflict(row: Model, registry: Any) -> Conflict | None:
     """Compare one model with what the registry lists by exactly its name."""
     try:
-        provider, entry = registry.find_provider_model(known.name, None, None, None)
+        provider, entry = registry.find_provider_model(row.name, None, None, None)
     except LookupError:
         return None
     # A registry's entry may stand for a whole family, whose other members have other windows.
-    if entry.id != known.name or not entry.context_window or entry.context_window in (known.window, known.total):
+    if entry.id != row.name or not entry.context_window or entry.context_window in (row.window, row.total):
         return None
     return Conflict(
-        model=known.name,
-        window=known.window,
+        model=row.name,
+        window=row.window,
         other=entry.context_window,
-        source=known.source,
-        date=known.date,
+        source=row.source,
+        date=row.date,
         other_source=f"genai-prices, {provider.id}/{entry.id}",
     )

@@ -100,19 +100,19 @@ def spellings(name: str) -> Iterator[str]:
     >>> list(spellings("anthropic/claude-4.6-sonnet-20260217"))[-1]
     'claude-sonnet-4-6'
     """
-    asked = bare(name)
-    made = _TAG.sub("", asked)
-    is_bedrock = _BEDROCK.match(asked)
+    bare_name = bare(name)
+    untagged = _TAG.sub("", bare_name)
+    is_bedrock = _BEDROCK.match(bare_name)
     if is_bedrock:
-        made = _COPY.sub("", made[is_bedrock.end() :])
-    apart = re.sub(r"^([a-z]+)(?=\d)", r"\1-", made.replace(":", "-"))
-    undated = _VERSION_FIRST.sub(r"claude-\3-\1-\2", _DATE.sub("", made))
-    names = [made, apart, made.replace(".", "-"), apart.replace(".", "-")]
-    if undated != made:
+        untagged = _COPY.sub("", untagged[is_bedrock.end() :])
+    apart = re.sub(r"^([a-z]+)(?=\d)", r"\1-", untagged.replace(":", "-"))
+    undated = _VERSION_FIRST.sub(r"claude-\3-\1-\2", _DATE.sub("", untagged))
+    names = [untagged, apart, untagged.replace(".", "-"), apart.replace(".", "-")]
+    if undated != untagged:
         names += [undated, undated.replace(".", "-")]
-    for each in dict.fromkeys(names):
-        if each and each != asked:
-            yield each
+    for spelling in dict.fromkeys(names):
+        if spelling and spelling != bare_name:
+            yield spelling
 
 
 def plain(name: str) -> str:
@@ -123,23 +123,23 @@ def plain(name: str) -> str:
     >>> plain("meta.llama3-1-8b-instruct-v1:0") == plain("llama3.1:8b") == plain("meta-llama/Llama-3.1-8B-Instruct")
     True
     """
-    made = _COPY.sub("", _TAG.sub("", _BEDROCK.sub("", bare(name))))
-    return re.sub(r"[^a-z0-9]", "", _KIND.sub("", made))
+    core = _COPY.sub("", _TAG.sub("", _BEDROCK.sub("", bare(name))))
+    return re.sub(r"[^a-z0-9]", "", _KIND.sub("", core))
 
 
 def usual_window(name: str, providers: Iterable[Any]) -> tuple[int, str] | None:
     """Return the window that most providers give a model of this name, and its source; the smallest where they tie."""
-    listed = [
-        (each.context_window, f"genai-prices, {provider.id}/{each.id}")
+    windows = [
+        (entry.context_window, f"genai-prices, {provider.id}/{entry.id}")
         for provider in providers
-        for each in provider.models
-        if each.context_window and plain(each.id) == name
+        for entry in provider.models
+        if entry.context_window and plain(entry.id) == name
     ]
-    if not listed:
+    if not windows:
         return None
-    often = Counter(window for window, _ in listed)
+    often = Counter(window for window, _ in windows)
     window = min(often, key=lambda size: (-often[size], size))
-    return next(each for each in listed if each[0] == window)
+    return next(entry for entry in windows if entry[0] == window)
 
 
 def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
@@ -151,9 +151,21 @@ def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
     ['claude-opus-5', 'claude-haiku-4-5']
     """
     name = name[:200]  # what is longer is like none, and takes long to compare
-    asked = plain(name)
-    known = {each: plain(each) for each in names}
-    first = sorted((each for each, own in known.items() if asked and asked in own), key=lambda each: len(known[each]))
-    like = get_close_matches(bare(name), known, most, 0.3) if len(first) < most else []
-    same = [each for each in known if SequenceMatcher(None, asked, known[each]).find_longest_match().size >= 4]
-    return list(dict.fromkeys([*first, *(each for each in like if each in same or not first), *like]))[:most]
+    wanted = plain(name)
+    plain_names = {candidate: plain(candidate) for candidate in names}
+
+    # Names that hold the wanted one come first, the shortest before all.
+    longer = [candidate for candidate, plain_name in plain_names.items() if wanted and wanted in plain_name]
+    longer.sort(key=lambda candidate: len(plain_names[candidate]))
+    if len(longer) >= most:
+        return longer[:most]
+
+    # Then similar ones; where no name holds the wanted one, all of them, else first those that share a stretch with it.
+    similar = get_close_matches(bare(name), plain_names, most, 0.3)
+    sharing = [candidate for candidate in similar if not longer or _shares(wanted, plain_names[candidate])]
+    return list(dict.fromkeys([*longer, *sharing, *similar]))[:most]
+
+
+def _shares(one: str, other: str) -> bool:
+    """Whether two plain names have a stretch of four characters in common."""
+    return SequenceMatcher(None, one, other).find_longest_match().size >= 4

@@ -164,13 +164,13 @@ def listed_name(model: str | Model | ResolvedModel) -> str:
     """
     if isinstance(model, str):
         return model
-    known = resolve(model)
-    if resolve(known.name).facts != known.facts:
+    resolved = resolve(model)
+    if resolve(resolved.name).facts != resolved.facts:
         raise ValueError(
-            f"model {brief(known.name)} was described by hand, and here models are known by name; give a listed name, "
-            "and window= where it is another"
+            f"model {brief(resolved.name)} was described by hand, and here models are known by name; give a listed "
+            "name, and window= where it is another"
         )
-    return known.name
+    return resolved.name
 
 
 @lru_cache(maxsize=256)

@@ -102,7 +102,7 @@ def thinking(model: str | Model | ResolvedModel, effort: str, through: str = "")
         raise ValueError(f"effort {brief(effort)}; known are {', '.join(EFFORTS)}; use one of them")
     name = model_name(model)
     for row in read_table("thinking.csv"):
-        asked = row["effort"] in ("", effort) and row["through"] in ("", through)
-        if asked and re.match(row["pattern"], bare(name)):
+        is_row = row["effort"] in ("", effort) and row["through"] in ("", through)
+        if is_row and re.match(row["pattern"], bare(name)):
             return Thinking(name, effort, int(row["tokens"]) if row["tokens"] else None, row["source"], row["date"])
     return Thinking(name, effort, None, "nothing is known here of how much this model thinks", "2026-11-22")

@@ -47,7 +47,7 @@ def command(
     as_json: bool,
     strict: bool,
     count: Any,
-    asked: Any,
+    named_options: Any,
     **limits: Any,
 ) -> int:
     """Fail where prompts, tools or recorded conversations outgrow a budget.

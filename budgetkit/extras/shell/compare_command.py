@@ -61,8 +61,8 @@ def command(
 
 def acts(outcome: Replay) -> bool:
     """Say whether a policy has taken anything out."""
-    kept = outcome.kept
-    return bool(np.any(kept.dropped) or np.any(kept.shrunk_messages) or np.any(kept.summaries))
+    pruned = outcome.kept
+    return bool(np.any(pruned.dropped) or np.any(pruned.shrunk_messages) or np.any(pruned.summaries))
 
 
 def no_price(named: str) -> str:

@@ -42,23 +42,23 @@ def command(
     """
     if kind != "text" and (provider or ways):
         raise ValueError("--ask and --ways look at texts; leave --as out, or count it without them")
-    asked = _asked(provider, models) if provider else []
+    provider_counters = _asked(provider, models) if provider else []
     names = (*names, *models)
     if kind == "request":
         return _requests(files or (PIPE,), names, as_json)
-    counters = [counter(name) for name in names or ("o200k_base",)] + asked
+    counters = [counter(name) for name in names or ("o200k_base",)] + provider_counters
     if ways:
         return _ways([text for _, text in _texts(files, texts)], counters, as_json)
     pairs = _conversations(files or (PIPE,)) if kind == "conversation" else _texts(files, texts)
     rows: list[Any] = [(name, *_counts(value, counters)) for name, value in pairs]
     totals = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
-    columns = [each.name for each in counters]
+    columns = [way.name for way in counters]
     if as_json:
         return show_json(
             {
                 "counted": [{"name": row[0], "tokens": dict(zip(columns, row[1:], strict=True))} for row in rows],
                 "tokens": dict(zip(columns, totals, strict=True)),
-                "basis": {each.name: basis_of(each) for each in counters},
+                "basis": {way.name: basis_of(way) for way in counters},
             }
         )
     if len(rows) == len(counters) == 1:
@@ -66,7 +66,7 @@ def command(
     else:
         whole = [("all", *totals)] if len(rows) > 1 else []
         show_table("Tokens", ["", *columns], [*rows, *whole])
-    show_lines(_advice(nearer_of(each)) for each in counters if nearer_of(each))
+    show_lines(_advice(nearer_of(way)) for way in counters if nearer_of(way))
 
 
 def _advice(nearer: str) -> str:
@@ -109,7 +109,7 @@ def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 def _counts(value: Any, counters: list[Counter]) -> list[int]:
     """Count a text, or the messages of a conversation."""
-    return [each(value) if isinstance(value, str) else int(value.counts(each).sum()) for each in counters]
+    return [way(value) if isinstance(value, str) else int(value.counts(way).sum()) for way in counters]
 
 
 def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:

@@ -201,38 +201,40 @@ def check(
         model = budget.model if model is None else model
         counter = budget.counter if counter is None else counter
         policy = budget.policy if policy is None else policy
-    known = None if model is None else resolve(model, window, must_know=True)
-    budget = budget_of(budget, known, window)
-    counter = counter or known or DEFAULT_COUNTER
-    framing = framing_of(counter if known is None else known)
-    own_framing = None if known is None else framing  # a conversation goes by the model that it names itself
+    resolved = None if model is None else resolve(model, window, must_know=True)
+    budget = budget_of(budget, resolved, window)
+    counter = counter or resolved or DEFAULT_COUNTER
+    framing = framing_of(counter if resolved is None else resolved)
+    own_framing = None if resolved is None else framing  # a conversation goes by the model that it names itself
     count = count_of(counter)
-    model = None if known is None else known.facts
+    model = None if resolved is None else resolved.facts
     policy = None if policy is None else policy_of(policy)
     toolset = read_tools(tools)
     tools = _named_tools(toolset)
     lines = replace(budget, deficit="signed")
-    spoken, schemas = _fixed(lines, texts, tools, count, framing)
-    sent = {name: spoken.get(name, 0) + schemas.get(name, 0) for name in (*spoken, *schemas)}
+    prompt_sizes, schemas = _fixed(lines, texts, tools, count, framing)
+    sent = {name: prompt_sizes.get(name, 0) + schemas.get(name, 0) for name in (*prompt_sizes, *schemas)}
     demands = [pd.DataFrame([sent])] if sent else []
-    models = [known]
+    models = [resolved]
     failures_in = partial(_failures, lines, _floors(lines, floor))
-    failures = [f for each in demands for f in failures_in("prompts and tools", each, _columns(lines, each), {*sent})]
-    failing = {*spoken, *(failure.section for failure in failures)}
+    failures: list[Failure] = []
+    for sizes in demands:
+        failures += failures_in("prompts and tools", sizes, _columns(lines, sizes), {*sent})
+    failing = {*prompt_sizes, *(failure.section for failure in failures)}
     fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - failing
     cut = list[bool]()
     lost = [0]
     for trace in traces:
         if not isinstance(trace, Trace):
             raise TypeError(f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces")
-        models.append(known or own_model(trace))
-        demands.append(asked := _asked(lines, trace, spoken, tools, count, own_framing))
-        columns = _columns(lines, asked)
-        failures += failures_in(one_line(trace.id), asked, columns, fixed)
+        models.append(resolved or own_model(trace))
+        demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
+        columns = _columns(lines, demand)
+        failures += failures_in(one_line(trace.id), demand, columns, fixed)
         cut.append(any(column["cut"].any() for column in columns.values()))
         if policy is not None:
-            kept = replay(trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing).kept
-            lost += [*kept.dropped_messages, 0]
+            pruned = replay(trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing).kept
+            lost += [*pruned.dropped_messages, 0]
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or date.today())
     estimates = _estimated(lines, count, models, toolset.uncounted) if demands else []
@@ -249,7 +251,7 @@ def check(
         estimated_by=_estimated_by(count, model),
         today=today,
     )
-    found_in = partial(known_of, cache_minimum=minimum, price_step=_price_step(known, today))
+    found_in = partial(known_of, cache_minimum=minimum, price_step=_price_step(resolved, today))
     outcome = _found(found_in, demands, lost, sum(schemas.values()))
     if estimates:  # it says what that finding says, and closes the gate
         outcome = tuple(finding for finding in outcome if finding.code != "stand-in-without-buffer")
@@ -347,8 +349,8 @@ def _retired(model: Model | None, today: date) -> list[Failure]:
     """Fail where the model's provider has ended it: nothing that is sent to it is answered."""
     if model is None or not model.ends or date.fromisoformat(model.ends) > today:
         return []
-    told = f"its provider ended {one_line(model.name)} on {model.ends}"
-    return [Failure("retired", "model", told, "choose a model that is still answered, and check with it")]
+    problem = f"its provider ended {one_line(model.name)} on {model.ends}"
+    return [Failure("retired", "model", problem, "choose a model that is still answered, and check with it")]
 
 
 def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
@@ -360,8 +362,8 @@ def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
         )
     if most is None or sum(cut) <= most * len(cut):
         return []
-    told = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most:.0%}"
-    return [Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share")]
+    problem = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most:.0%}"
+    return [Failure("cut", "conversations", problem, "raise a cap or the window, or agree to a larger share")]
 
 
 def _least_cached(model: Model | None) -> int:
@@ -376,11 +378,11 @@ def _found(
     found_in: Callable[..., Sequence[Finding]], demands: Sequence[pd.DataFrame], lost: list[int], tools: int
 ) -> tuple[Finding, ...]:
     """Find what is wrong with the budget itself, then what each demand adds to that: a code from one demand only."""
-    found = list(found_in(lost=lost, tools=tools))
+    notices = list(found_in(lost=lost, tools=tools))
     for demand in demands:
-        told = {each.code for each in found}
-        found += [each for each in found_in(demand=demand) if each.code not in told]
-    return tuple(found)
+        codes = {finding.code for finding in notices}
+        notices += [finding for finding in found_in(demand=demand) if finding.code not in codes]
+    return tuple(notices)
 
 
 def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
@@ -398,16 +400,16 @@ def _fixed(
     # Where others draw on the pool, a misspelt section would stand beside the one that was meant, which stays empty.
     if unknown := [section for section in prompts if section not in budget.sections]:
         raise unknown_section(unknown, budget.sections)
-    spoken = [{"role": "system", "content": text} for text in prompts.values()]
-    sizes = dict(zip(prompts, framing.messages(spoken, count), strict=True))
+    messages = [{"role": "system", "content": text} for text in prompts.values()]
+    sizes = dict(zip(prompts, framing.messages(messages, count), strict=True))
     section = (budget.roles or DEFAULT_ROLES).get("tools", "tools")
-    return sizes, {section: framing.schemas(tools, count, spoken[:1])} if tools else {}
+    return sizes, {section: framing.schemas(tools, count, messages[:1])} if tools else {}
 
 
 def _asked(
     budget: Budget,
     trace: Trace,
-    spoken: Mapping[str, int],
+    prompt_sizes: Mapping[str, int],
     tools: Sequence[Any],
     count: Count,
     framing: Framing | None,
@@ -415,14 +417,14 @@ def _asked(
     """Say what a conversation asks for with the prompts and tools of today in place of its own."""
     trace = replace(trace, tools=tuple(tools)) if tools else trace
     ledger = trace.ledger(count, budget.roles or DEFAULT_ROLES, framing)
-    asked = trace.demand(count, budget.roles or DEFAULT_ROLES, framing)
-    for section, tokens in spoken.items():
-        asked[section] = tokens + sum(item.tokens for item in ledger.schemas if item.section == section)
-    asked = asked.loc[:, [s for s in asked.columns if s in budget.sections or bool(asked[s].any())]]
-    misspelt = [s for s in asked.columns if s not in budget.sections and _alike(s, budget)]
+    demand = trace.demand(count, budget.roles or DEFAULT_ROLES, framing)
+    for section, tokens in prompt_sizes.items():
+        demand[section] = tokens + sum(item.tokens for item in ledger.schemas if item.section == section)
+    demand = demand.loc[:, [s for s in demand.columns if s in budget.sections or bool(demand[s].any())]]
+    misspelt = [s for s in demand.columns if s not in budget.sections and _alike(s, budget)]
     if misspelt:
         raise unknown_section(misspelt, budget.sections)
-    return asked
+    return demand
 
 
 def _alike(section: str, budget: Budget) -> bool:
@@ -439,17 +441,17 @@ def _failures(
         over = column["demand"] - (column["limit"] if cap is None else cap)
         if section in fixed and (worst := int(over.argmax())) >= 0 and over[worst] > 0:
             limit = f"its cap ({cap:,})" if cap is not None else f"what is left for it ({column['limit'][worst]:,})"
-            told = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens, {over[worst]:,} above {limit}"
-            yield _failure("cap", where, told, budget, demand, worst, section)
+            problem = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens, {over[worst]:,} above {limit}"
+            yield _failure("cap", where, problem, budget, demand, worst, section)
     free = _free(budget, columns)
     if (worst := int(free.argmin())) >= 0 and free[worst] < 0:
-        told = f"a request overruns the window ({budget.window:,}) by {-free[worst]:,} tokens"
-        yield _failure("overrun", where, told, budget, demand, worst)
+        problem = f"a request overruns the window ({budget.window:,}) by {-free[worst]:,} tokens"
+        yield _failure("overrun", where, problem, budget, demand, worst)
     for section, floor in floors.items():
         limit = columns[section]["limit"]
         if (worst := int(limit.argmin())) >= 0 and limit[worst] < floor:
-            told = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left, below its floor ({floor:,})"
-            failure = _failure("floor", where, told, budget, demand, worst, section)
+            problem = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left, below its floor ({floor:,})"
+            failure = _failure("floor", where, problem, budget, demand, worst, section)
             wide = (budget.caps[section] or floor) >= floor
             mend = "lower a reserve, or shorten what is asked before it" if wide else f"raise its cap to {floor:,}"
             yield replace(failure, detail=f"{failure.detail}\n- {mend[0].upper()}{mend[1:]}.")
@@ -458,16 +460,16 @@ def _failures(
 def _free(budget: Budget, columns: Columns) -> Any:
     """Return the tokens that each request leaves free, below 0 where it overruns the window."""
     used = sum(column["granted"] for column in columns.values())
-    held = sum(np.minimum(columns[section]["granted"], tokens) for section, tokens in budget.held.items())
-    return budget.window - budget.reserved - used + held + np.zeros(1, dtype=np.int64)
+    floors = sum(np.minimum(columns[section]["granted"], tokens) for section, tokens in budget.held.items())
+    return budget.window - budget.reserved - used + floors + np.zeros(1, dtype=np.int64)
 
 
 def _failure(
-    code: str, where: str, told: str, budget: Budget, demand: pd.DataFrame, row: int, section: str | None = None
+    code: str, where: str, problem: str, budget: Budget, demand: pd.DataFrame, row: int, section: str | None = None
 ) -> Failure:
     plan = allocate(budget, {str(name): int(demand[name].iloc[row]) for name in demand})
     turn = f", turn {demand.index[row]}" if demand.index.name == "turn" else ""
-    return Failure(code, where + turn, told, explained(plan, section), section or "")
+    return Failure(code, where + turn, problem, explained(plan, section), section or "")
 
 
 def explained(plan: Plan, section: str | None = None) -> str:

@@ -33,71 +33,71 @@ class Piped(io.BytesIO):
     name = "standard input"
 
 
-def budget_of(given: str, window: int | None, model: str | None, trace: Trace | None = None) -> Budget:
+def budget_of(name: str, window: int | None, model: str | None, trace: Trace | None = None) -> Budget:
     """Make a preset's budget, or read a saved one; a name is a preset's, whatever files there are."""
-    if given in PRESETS:
-        return any_budget(given, opening_model(model, trace), window)
-    if given == PIPE:
-        return any_budget(text_of(given), model, window)
-    if not Path(given).expanduser().is_file():
-        problem = "that is no file" if Path(given).expanduser().exists() else "there is no such file"
-        raise ValueError(f"no budget {brief(given)}; {problem}; presets are {quoted(PRESETS)}; give one")
-    return any_budget(Path(given), model, window)
+    if name in PRESETS:
+        return any_budget(name, opening_model(model, trace), window)
+    if name == PIPE:
+        return any_budget(text_of(name), model, window)
+    if not Path(name).expanduser().is_file():
+        problem = "that is no file" if Path(name).expanduser().exists() else "there is no such file"
+        raise ValueError(f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one")
+    return any_budget(Path(name), model, window)
 
 
-def configuration_at(given: str) -> Configuration | None:
+def configuration_at(name: str) -> Configuration | None:
     """Read the configuration in a file; None for a preset's name and a saved budget, and where there is no file."""
-    path = Path(given).expanduser()
-    if given in PRESETS or given == PIPE or not path.is_file():
+    path = Path(name).expanduser()
+    if name in PRESETS or name == PIPE or not path.is_file():
         return None
     settings = read_budget(path)
     return settings if isinstance(settings, Configuration) else None
 
 
-def trace_of(given: str, conversation: str) -> Trace:
+def trace_of(source: str, conversation: str) -> Trace:
     """Load one conversation, by its number from 1 on, else its id or its title."""
     if not conversation.isdecimal():
-        return load_trace(_source(given), conversation)
+        return load_trace(_source(source), conversation)
     many = 0
     named = None
-    traces = iter_traces(_source(given))
+    traces = iter_traces(_source(source))
     for many, trace in enumerate(traces, 1):
         if conversation == str(many):
-            return _told(given, trace, traces) if many == 1 else trace
+            return _told(source, trace, traces) if many == 1 else trace
         if named is None and conversation in (trace.id, trace.title):
             named = trace
     if named is not None:
         return named
-    told = f"it has {many:,}, numbered from 1; take one of these, or an id or a title"
-    raise ValueError(f"conversation {brief(conversation)} of {one_line(given)} was asked for; {told}")
+    advice = f"it has {many:,}, numbered from 1; take one of these, or an id or a title"
+    raise ValueError(f"conversation {brief(conversation)} of {one_line(source)} was asked for; {advice}")
 
 
-def _told(given: str, first: Trace, others: Iterator[Trace]) -> Trace:
+def _told(source: str, first: Trace, others: Iterator[Trace]) -> Trace:
     """Return the first conversation; a note says that there are others, and how many."""
     more = 0
     with suppress(ValueError), catch_warnings(action="ignore"):  # what is broken further on is none of this one
         for _ in islice(others, 99):
             more += 1
     if more:
-        many = f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(given)}, {first.title}"
+        many = f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(source)}, {first.title}"
         warn(f"this is conversation 1 of {many}; --conversation takes another's number, id or title", stacklevel=1)
     return first
 
 
-def traces_of(given: str) -> list[Trace]:
+def traces_of(source: str) -> list[Trace]:
     """Load every conversation of a file."""
-    return load_traces(_source(given))
+    return load_traces(_source(source))
 
 
-def _source(given: str) -> str | Piped:
-    return Piped(sys.stdin.buffer.read()) if given == PIPE else given
+def _source(source: str) -> str | Piped:
+    return Piped(sys.stdin.buffer.read()) if source == PIPE else source
 
 
-def tools_of(given: str) -> list[dict[str, Any]]:
+def tools_of(source: str) -> list[dict[str, Any]]:
     """Read tool schemas: a list of them, a request with tools, or the answer of an MCP server to tools/list."""
-    where = "standard input" if given == PIPE else one_line(given)
+    where = "standard input" if source == PIPE else one_line(source)
     try:
-        data = json.loads(text_of(given))
+        data = json.loads(text_of(source))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{where} is no JSON ({error}); give tool schemas as JSON") from None
     return tools_in(data, where)

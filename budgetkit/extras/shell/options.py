@@ -57,7 +57,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             count=count,
             model=model,
             window=window,
-            asked={"budget": budget, "counter": counting},
+            named_options={"budget": budget, "counter": counting},
             **rest,
         )
 
@@ -80,12 +80,12 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
         trace = trace_of(file, conversation)
         if file not in shipped_traces():
             click.echo(read_line(trace), err=True)
-        for told in trace.warnings[trace.is_silent :]:  # the first of a silent one was said on loading
-            warn(told, stacklevel=1)
+        for explanation in trace.warnings[trace.is_silent :]:  # the first of a silent one was said on loading
+            warn(explanation, stacklevel=1)
         return with_lines(trace=trace, **rest)
 
-    told = "Which of several: its number, from 1; its id or its title."
-    chosen = click.option("--conversation", default="1", show_default=True, help=told)
+    explanation = "Which of several: its number, from 1; its id or its title."
+    chosen = click.option("--conversation", default="1", show_default=True, help=explanation)
     return click.argument("file", default="-")(chosen(called))
 
 

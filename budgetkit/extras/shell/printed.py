@@ -62,8 +62,8 @@ def _plain(value: Any) -> Any:
 def _known(value: Any) -> Any:
     """Return plain data in which a number that is not known is null, for JSON knows no NaN."""
     if isinstance(value, dict):
-        return {str(name): _known(each) for name, each in value.items()}
+        return {str(name): _known(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_known(each) for each in value]
+        return [_known(item) for item in value]
     plain = _plain(value)
     return None if plain != plain else plain

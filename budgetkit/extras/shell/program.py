@@ -53,7 +53,8 @@ class Commands(click.Group):
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name without loading any."""
-        return [CompletionItem(name, help=told) for name, told in COMMANDS.items() if name.startswith(incomplete)]
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        return [CompletionItem(name, help=COMMANDS[name]) for name in names]
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -89,8 +90,8 @@ def run(arguments: Sequence[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except WRONG as wrong:
-            told = wrong.args[0] if isinstance(wrong, LookupError) and wrong.args else wrong
-            click.echo(f"Error: {printable(str(told))}", err=True)
+            message = wrong.args[0] if isinstance(wrong, LookupError) and wrong.args else wrong
+            click.echo(f"Error: {printable(str(message))}", err=True)
             return 2
     return code if isinstance(code, int) else 0
 

@@ -23,12 +23,12 @@ def budget() -> Callable[..., Any]:
     The test fails where the gate is closed, with the plan and the mend as its message; else what was found is returned.
     """
 
-    def closed_or(given: Any, **sent: Any) -> Any:
+    def closed_or(budget: Any, **sent: Any) -> Any:
         __tracebackhide__ = True
         gate = import_module("budgetkit.extras.shell.assertion")
-        found = gate.checked(given, **sent)
-        if not found.passed:
-            pytest.fail(gate.printable(str(found)), pytrace=False)
-        return found
+        outcome = gate.checked(budget, **sent)
+        if not outcome.passed:
+            pytest.fail(gate.printable(str(outcome)), pytrace=False)
+        return outcome
 
     return closed_or

@@ -23,13 +23,22 @@ from budgetkit.trace.conversation import Trace
 @click.option("-p", "--policy", "policies", multiple=True, help="A pruning policy, such as octopus; again for more.")
 @click.option("--plan", "is_plan", is_flag=True, help="Show how the budget plans each turn, without pruning policies.")
 def command(
-    trace: Trace, output: str, policies: tuple[str, ...], budget: Budget, is_plan: bool, as_json: bool, **given: Any
+    trace: Trace,
+    output: str,
+    policies: tuple[str, ...],
+    budget: Budget,
+    is_plan: bool,
+    as_json: bool,
+    model: str | None,
+    window: int | None,
+    named_options: dict[str, Any],
+    **_: Any,
 ) -> None:
     """Write a report of a conversation: one file of HTML, which needs no kernel and no network."""
-    # what was asked for is handed on as it was, so that the report opens as the explorer of the same arguments does
-    asked = given["asked"]
-    lines = asked["budget"] if asked["budget"] in PRESETS else budget
-    named = {"model": given["model"], "window": given["window"], "counter": asked["counter"]}
+    # What was named is handed on as it was, so that the report opens as the explorer of the same arguments does.
+    preset = named_options["budget"]
+    lines = preset if preset in PRESETS else budget
+    named: dict[str, Any] = {"model": model, "window": window, "counter": named_options["counter"]}
     explorer: BudgetExplorer | ConversationExplorer
     if is_plan:
         explorer = BudgetExplorer(lines, trace, **named)

@@ -59,11 +59,14 @@ def as_data(checked: Checked, changes: Mapping[str, int], since: str) -> dict[st
 
 def github(checked: Checked, changes: Mapping[str, int], since: str) -> str:
     """Write workflow commands, from which GitHub makes annotations."""
-    lines = [("error", each.code, f"{each.where}: {each.sentence}\n{each.detail}") for each in checked.failures]
+    lines = []
+    for failure in checked.failures:
+        lines.append(("error", failure.code, f"{failure.where}: {failure.sentence}\n{failure.detail}"))
     kind_of_finding = "error" if checked.strict else "warning"
-    lines += [(kind_of_finding, each.code, f"{each.sentence}; {each.mend}") for each in checked.findings]
+    for finding in checked.findings:
+        lines.append((kind_of_finding, finding.code, f"{finding.sentence}; {finding.mend}"))
     lines += [("notice", "growth", sentence) for sentence in grown(changes, since)]
-    return "\n".join(f"::{kind} title=budgetkit {code}::{_escaped(printable(told))}" for kind, code, told in lines)
+    return "\n".join(f"::{kind} title=budgetkit {code}::{_escaped(printable(text))}" for kind, code, text in lines)
 
 
 def _escaped(text: str) -> str:
@@ -72,17 +75,18 @@ def _escaped(text: str) -> str:
 
 def junit(checked: Checked, changes: Mapping[str, int], since: str) -> str:
     """Write a JUnit report: a case for each failure, or one that passed; findings and growth as its output."""
-    strictly = [Failure(each.code, "budget", each.sentence, each.mend) for each in checked.findings if checked.strict]
-    failures = [*checked.failures, *strictly]
+    failures = [*checked.failures]
+    if checked.strict:
+        failures += [Failure(finding.code, "budget", finding.sentence, finding.mend) for finding in checked.findings]
     failed = len(failures)
     suite = ElementTree.Element("testsuite", name="budgetkit", tests=str(max(1, failed)), failures=str(failed))
-    for each in failures:
-        named = printable(f"{each.code}: {each.where}")
+    for failure in failures:
+        named = printable(f"{failure.code}: {failure.where}")
         case = ElementTree.SubElement(suite, "testcase", classname="budgetkit", name=named)
-        ElementTree.SubElement(case, "failure", message=printable(each.sentence)).text = printable(each.detail)
+        ElementTree.SubElement(case, "failure", message=printable(failure.sentence)).text = printable(failure.detail)
     if not failed:
         ElementTree.SubElement(suite, "testcase", classname="budgetkit", name="check")
-    told = [*map(str, checked.findings), *grown(changes, since)]
-    ElementTree.SubElement(suite, "system-out").text = printable("\n".join(told))
+    lines = [*map(str, checked.findings), *grown(changes, since)]
+    ElementTree.SubElement(suite, "system-out").text = printable("\n".join(lines))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

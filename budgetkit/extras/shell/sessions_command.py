@@ -134,8 +134,8 @@ def _path(which: str, folder: str | None) -> str:
         return which
     table = sessions(folder, newest=int(which))
     if not 1 <= int(which) <= len(table):
-        known = f"there are {len(table):,}" if len(table) else f"there is none; {SHIPPED} is a made-up one"
-        raise ValueError(f"session {which} was asked for; {known}; budgetkit sessions lists them")
+        advice = f"there are {len(table):,}" if len(table) else f"there is none; {SHIPPED} is a made-up one"
+        raise ValueError(f"session {which} was asked for; {advice}; budgetkit sessions lists them")
     return str(table["path"].iloc[int(which) - 1])
 
 
@@ -171,8 +171,8 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     by_cause = missed.groupby("cause").agg(misses=("missed", "size"), tokens=("missed", "sum"), cost=("cost", "sum"))
     causes = [[cause, *row] for cause, row in zip(by_cause.index, by_cause.values.tolist(), strict=True)]
     if causes:
-        listed = [[cause, int(number), int(tokens), _dollars(cost)] for cause, number, tokens, cost in causes]
-        show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], listed)
+        cells = [[cause, int(number), int(tokens), _dollars(cost)] for cause, number, tokens, cost in causes]
+        show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], cells)
     if totals["steps"]:
         number = "1 request" if totals["steps"] == 1 else f"{totals['steps']:,} requests"
         show_lines([f"{number} stood above a step of the price, which cost ${totals['steps_cost']:,.2f} more."])
@@ -207,8 +207,8 @@ def _held(path: str, session: Session, with_text: bool) -> None:
         ]
         show_table("The main line, and sub-agents apart", ["line", "requests", "prompt tokens", "cost"], shown)
     titles = {"tool": "Which results held the prompts?", "server": "Which MCP servers?", "file": "Read again"}
-    listed: tuple[By, ...] = ("tool", "server", "file")
-    for by in listed:
+    groupings: tuple[By, ...] = ("tool", "server", "file")
+    for by in groupings:
         rows = holding(session, by).head(_KINDS).to_dict("records")
         if not rows:
             continue

@@ -11,4 +11,6 @@ def printable(text: str) -> str:
     >>> print(printable("name\x1b[31m in red"))
     name�[31m in red
     """
-    return "".join(each if each.isprintable() or each == "\n" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    shown = [mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text]
+    shown = [mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text]
+    return "".join(shown)

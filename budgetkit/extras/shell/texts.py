@@ -11,11 +11,11 @@ from budgetkit.budget.quoting import one_line
 PIPE: Final = "-"
 
 
-def text_of(given: str) -> str:
+def text_of(source: str) -> str:
     """Read a text in UTF-8, from a file or standard input."""
-    raw = sys.stdin.buffer.read() if given == PIPE else Path(given).expanduser().read_bytes()
+    raw = sys.stdin.buffer.read() if source == PIPE else Path(source).expanduser().read_bytes()
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
-        raise ValueError(f"{one_line(given)} is no UTF-8 text ({where}); save it as UTF-8") from None
+        raise ValueError(f"{one_line(source)} is no UTF-8 text ({where}); save it as UTF-8") from None
