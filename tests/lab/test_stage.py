@@ -5,12 +5,15 @@ In 0.2.0 there were three libraries and three sets of commands, and what one of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import budgetkit as bk
+from budgetkit.extras.shell.program import run
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, SHARED
 from budgetkit.lab.explorers.library import Library
 
@@ -97,3 +100,104 @@ def test_what_is_opened_goes_to_the_shelf_of_its_kind(name: str) -> None:
     explorer.undo()
     explorer.redo()
     assert explorer.config["corpus" if name == "accuracy" else "trace"] == "talk.json"
+
+
+# --- fact by place: the same arguments open the same thing in every explorer, tab, report and command -------------
+
+TALK: list[dict[str, Any]] = [
+    {"role": "system", "content": "You are the help desk of a small shop."},
+    {"role": "user", "content": "Where is my parcel?"},
+    {"role": "assistant", "content": "On its way, since Monday. " * 40},
+    {"role": "user", "content": "And the refund?"},
+]
+OWN_BUDGET = bk.Budget(
+    6_000,
+    [bk.Reserve("output", 700)],
+    [bk.Allocation("system", 900, importance=9), bk.Allocation("history", 3_000)],
+    name="mine",
+    undeclared="pool",
+    roles={"system": "system", "user": "history", "assistant": "history"},
+    remainder="history",
+)
+SETUPS: dict[str, dict[str, Any]] = {
+    "a counter of another model": {"counter": "cl100k_base"},
+    "a ratio, and a model": {"counter": "chars/4", "model": "gpt-5"},
+    "a router's model and a window": {"model": "openai/gpt-4.1", "window": 16_384},
+    "another maker's model": {"model": "claude-sonnet-4-5", "counter": "estimate:o200k_base"},
+    "a preset by name": {"budget": "rag", "window": 9_000},
+    "a budget of one's own": {"budget": OWN_BUDGET},
+}
+Facts = dict[str, Any]
+
+
+def facts_of(explorer: Any) -> Facts:
+    """Give what every place must say alike: model, counter, conversation, and the budget with its remainder."""
+    results = explorer._results.budget_results
+    budget = results.plan.budget
+    settings = explorer.settings.budget_settings
+    return {
+        "model": results.model.name,
+        "counter": results.counter.name,
+        "trace": settings.trace,
+        "window": (budget.window, budget.kind, settings.window),
+        "lines": {**budget.sizes, **budget.caps},
+        "usable": (budget.usable, budget.shared_pool),
+        "preset": (settings.preset, budget.name),
+    }
+
+
+def tab_of(number: int) -> Callable[[Path, Facts], Any]:
+    def opened(file: Path, named: Facts) -> Any:
+        app = bk.App(file, **named)
+        app.open(number)
+        return app.tabs[number]
+
+    return opened
+
+
+PLACES: dict[str, Callable[[Path, Facts], Any]] = {
+    "card": lambda file, named: bk.DesignCard(trace=file, **named),
+    "conversation explorer": lambda file, named: bk.ConversationExplorer(file, **{"budget": "chat", **named}),
+    "app": tab_of(0),
+    "app, turn by turn": tab_of(1),
+    "app, accuracy": tab_of(2),
+    "app, pruning and cost": tab_of(3),
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps({"messages": TALK}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("named", SETUPS.values(), ids=SETUPS)
+def test_every_place_opens_the_same_set_up(named: Facts, file: Path) -> None:
+    expected = facts_of(bk.BudgetExplorer(trace=file, **named))
+    for place, make in PLACES.items():
+        assert facts_of(make(file, named)) == expected, place
+
+
+@pytest.mark.parametrize("named", SETUPS.values(), ids=SETUPS)
+def test_the_shell_counts_plans_and_replays_what_the_explorers_show(
+    named: Facts, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a named counter the shell took the framing too: 13 tokens of a system prompt where the explorer had 9."""
+    saved = tmp_path / "mine.json"
+    saved.write_text(bk.state.to_json(OWN_BUDGET), encoding="utf-8")
+    texts = {**named, "budget": str(saved) if named.get("budget") is OWN_BUDGET else named.get("budget", "chat")}
+    options = [text for name, value in texts.items() for text in (f"--{name}", str(value))]
+
+    planned = bk.BudgetExplorer(trace=file, **named)
+    assert run(["fit", str(file), "--json", *options]) == 0
+    grants = json.loads(capsys.readouterr().out)["plan"]["grants"]
+    assert [(grant["section"], grant["demand"], grant["granted"]) for grant in grants] == [
+        (grant.section, grant.demand, grant.granted) for grant in planned.plan.grants
+    ]
+
+    policy = "last turns"
+    replayed = bk.ConversationExplorer(file, **{"budget": "chat", **named}, policies=[policy], by="turn")
+    assert run(["replay", str(file), "--json", "--by", "turn", "--policy", policy, *options]) == 0
+    sent = [row["sent"] for row in json.loads(capsys.readouterr().out)["requests"]]
+    assert sent == replayed.replay.frame()["sent"].tolist()

@@ -14,6 +14,7 @@ from budgetkit.extras.shell.inputs import policies_named
 from budgetkit.extras.shell.options import with_conversation
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.replay import Replay, rank_policies, replay
+from budgetkit.requests import Framing
 from budgetkit.trace.conversation import Trace
 
 _SHOWN = ["policy", "cost", "sent", "cached", "cached_share", "dropped", "dropped_messages", "over", "relative_cost"]
@@ -28,6 +29,7 @@ def command(
     trace: Trace,
     budget: Budget,
     count: Any,
+    framing: Framing,
     as_json: bool,
     policies: tuple[str, ...],
     by: Any,
@@ -39,7 +41,8 @@ def command(
     lines = replace(budget, undeclared="pool")
     rules = policies_named(policies).items()
     named = price or model or trace.model
-    replays = {name: replay(trace, lines, rule, counter=count, by=by, prices=named) for name, rule in rules}
+    options = {"counter": count, "framing": framing, "by": by, "prices": named}
+    replays = {name: replay(trace, lines, rule, **options) for name, rule in rules}
     table = rank_policies(replays)
     if as_json:
         return show_json(table.to_dict("records"))

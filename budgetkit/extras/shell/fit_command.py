@@ -11,6 +11,7 @@ from budgetkit.budget import Budget
 from budgetkit.extras.shell.options import with_conversation
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.plan import fit
+from budgetkit.requests import Framing
 from budgetkit.state import to_dict
 from budgetkit.trace.conversation import Trace
 from budgetkit.truncation import cutter
@@ -20,10 +21,19 @@ from budgetkit.truncation import cutter
 @with_conversation
 @click.option("--turn", type=int, help="From 1; the last when left out.")
 @click.option("--why", "section", help="Say why a section lost what it lost, and what would keep it.")
-def command(trace: Trace, budget: Budget, count: Any, as_json: bool, turn: int | None, section: str, **_: Any) -> None:
+def command(
+    trace: Trace,
+    budget: Budget,
+    count: Any,
+    framing: Framing,
+    as_json: bool,
+    turn: int | None,
+    section: str,
+    **_: Any,
+) -> None:
     """Fit one request of a conversation into a budget."""
-    items = trace.items(len(trace.turns) if turn is None else turn, count, budget.roles or None)
-    plan = fit(replace(budget, deficit="signed", undeclared="pool"), items, cutter(count))
+    items = trace.items(len(trace.turns) if turn is None else turn, count, budget.roles or None, framing)
+    plan = fit(replace(budget, deficit="signed", undeclared="pool"), items, cutter(count, framing))
     why = str(plan.why(section)).splitlines() if section else []
     if as_json:
         return show_json(to_dict(plan) | {"free": plan.free, "warnings": plan.warnings, "why": why})

@@ -14,6 +14,7 @@ from budgetkit.counters import basis_for, counter, nearer_of
 from budgetkit.extras.shell.inputs import budget_of, configuration_at, trace_of
 from budgetkit.extras.shell.terminal import printable
 from budgetkit.inputs.conversations import opening_model
+from budgetkit.requests import framing_for
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.intake import intake
 from budgetkit.trace.loading import shipped_traces
@@ -52,6 +53,9 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             nearer = nearer_of(count)
             advice = f" It could be {nearer}." if nearer else ""
             click.echo(printable(f"Counted with {count.name}.{advice}"), err=True)
+        if trace is not None:
+            # the model's framing, whatever counter is named: as the explorers count the same conversation
+            rest["framing"] = framing_for(opened)
         return command(
             budget=lines,
             count=count,

@@ -13,6 +13,7 @@ from budgetkit.extras.shell.inputs import policies_named
 from budgetkit.extras.shell.options import with_conversation
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.replay import replay
+from budgetkit.requests import Framing
 from budgetkit.trace.conversation import Trace
 
 _SHOWN = ["request", "limit", "history", "others", "sent", "cached", "dropped", "dropped_messages", "over"]
@@ -27,6 +28,7 @@ def command(
     trace: Trace,
     budget: Budget,
     count: Any,
+    framing: Framing,
     as_json: bool,
     policy: Any,
     by: Any,
@@ -37,7 +39,8 @@ def command(
     """Send a conversation through a budget and a pruning policy."""
     ((name, rule),) = policies_named([policy]).items()
     named = price or model or trace.model
-    outcome = replay(trace, replace(budget, undeclared="pool"), rule, counter=count, by=by, prices=named)
+    lines = replace(budget, undeclared="pool")
+    outcome = replay(trace, lines, rule, counter=count, framing=framing, by=by, prices=named)
     frame = outcome.frame()
     totals = outcome.totals()
     if as_json:
