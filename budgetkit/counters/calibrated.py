@@ -18,7 +18,8 @@ from budgetkit.counters.basis import Basis
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.counters.vocabularies import nearer
-from budgetkit.models.resolved import calibration_row, calibration_rows
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel, calibration_row, calibration_rows, model_name
 from budgetkit.promise import is_controlled, range_of
 
 __all__ = ["CalibratedCounter", "calibrate", "calibrated_models", "published"]
@@ -137,7 +138,7 @@ def calibrate(
     counter: Counter,
     texts: Sequence[str],
     counts: Sequence[int],
-    model: str = "calibrated",
+    model: str | Model | ResolvedModel = "calibrated",
     projects: Sequence[Hashable] | None = None,
 ) -> CalibratedCounter:
     """Fit a slope to what a provider counted.
@@ -153,7 +154,7 @@ def calibrate(
         What was sent, one text a request.
     counts : sequence of int
         What the provider counted for each, in tokens, without what a request costs beyond its text.
-    model : str
+    model : str or Model
         The model that counted.
     projects : sequence, optional
         Where each text comes from; the interval is then that of projects which the slope was fitted without,
@@ -192,7 +193,7 @@ def calibrate(
     slope = _weighted_median(pairs)
     low, high = _spread(pairs)
     return CalibratedCounter(
-        model=model,
+        model=model_name(model),
         counter=counter,
         slope=slope,
         source=f"fitted to {len(texts)} texts",

@@ -329,6 +329,7 @@ ANSWERS_FOR_MODEL: dict[str, Callable[[Any], Any]] = {
     "thinking": lambda model: bk.thinking(model, "none"),
     "provider_counter": lambda model: bk.provider_counter("openai", model).model,
     "counter": lambda model: bk.counter(model)(TEXT),
+    "calibrate": lambda model: bk.calibrate(bk.counter("gpt-4o"), [TEXT], [12], model),
     "framing_for": lambda model: framing_for(model),
     "BudgetExplorer": lambda model: bk.BudgetExplorer("chat", model=model).budget,
     "ConversationExplorer": lambda model: bk.ConversationExplorer(TRACE, "chat", model=model).budget,
