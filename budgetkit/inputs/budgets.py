@@ -250,8 +250,11 @@ def _data_in(text: str) -> Any:
 
 
 def _text_at(path: Path) -> str:
+    path = path.expanduser()
+    if path.exists() and not path.is_file():  # a folder; or a pipe, which nobody may ever write to
+        raise ValueError(f"{one_line(str(path))} was to hold a budget; it is no file; give the path of one")
     try:
-        return path.expanduser().read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
         raise ValueError(f"{one_line(str(path))} is no UTF-8 text ({where}); save it as UTF-8") from None

@@ -1,6 +1,7 @@
 """A configuration: one file that says everything about a budget, loaded, checked and used without code (003)."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,11 @@ def test_a_misspelt_key_never_opens_the_gate(file: Path, capsys: pytest.CaptureF
     file.write_text(EVERYTHING.replace("window:", "windw:"), encoding="utf-8")
     assert run(["check", "-b", str(file), "support-chat"]) == 2
     assert "'windw'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with a name are POSIX")
+def test_a_folder_or_a_pipe_is_refused_and_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(ValueError, match="was to hold a budget; it is no file"):
+            setup_of(path)
