@@ -95,16 +95,16 @@ def setup_of(
         counter = budget.counter if counter is None else counter
         policy = budget.policy
 
-    known = None if model is None else resolve(model)
+    resolved = None if model is None else resolve(model)
     if counter is None:
-        counter = DEFAULT_COUNTER if known is None else known
+        counter = DEFAULT_COUNTER if resolved is None else resolved
     if framing is None:
-        framing = framing_of(counter) if known is None else framing_for(known)
+        framing = framing_of(counter) if resolved is None else framing_for(resolved)
     return Setup(
         budget=budget_of(budget, model, window),
         counter=count_of(counter),
         framing=framing,
-        model=known,
+        model=resolved,
         policy=policy,
     )
 

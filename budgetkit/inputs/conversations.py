@@ -73,10 +73,10 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
         return [traces]
     if _is_source(traces) or not isinstance(traces, Iterable):
         return load_traces(_source(traces))
-    listed = list(traces)
-    if listed and all(map(_is_conversation, listed)):
-        return [trace for given in listed for trace in traces_of(given)]
-    return [trace_of(listed)]
+    entries = list(traces)
+    if entries and all(map(_is_conversation, entries)):
+        return [trace for conversation in entries for trace in traces_of(conversation)]
+    return [trace_of(entries)]
 
 
 def own_model(trace: Trace) -> ResolvedModel | None:
@@ -87,8 +87,8 @@ def own_model(trace: Trace) -> ResolvedModel | None:
     >>> own_model(trace_of("support-chat")) is None
     True
     """
-    known = None if trace.model is None else resolve(trace.model)
-    return None if known is None or not known.is_known or known.notice else known
+    resolved = None if trace.model is None else resolve(trace.model)
+    return None if resolved is None or not resolved.is_known or resolved.notice else resolved
 
 
 def opening_model(model: str | Model | ResolvedModel | None, trace: Trace | None = None) -> ResolvedModel:
@@ -120,7 +120,9 @@ def _is_messages(value: Any) -> bool:
     """Say whether this is a list of messages that are in OpenAI's form or read already."""
     if not isinstance(value, list | tuple) or not value:
         return False
-    return all(isinstance(each, Message) or (isinstance(each, Mapping) and "role" in each) for each in value)
+    return all(
+        isinstance(message, Message) or (isinstance(message, Mapping) and "role" in message) for message in value
+    )
 
 
 def _is_source(value: Any) -> bool:
@@ -137,6 +139,6 @@ def _is_conversation(value: Any) -> bool:
 
 def _source(value: Any) -> Any:
     if value is None or isinstance(value, int | float | bytes):
-        known = "a Trace, a shipped trace's name, a path, a file, a frame, or a list of messages"
-        raise TypeError(f"a conversation {brief(value)}; known are {known}; give one of these")
+        forms = "a Trace, a shipped trace's name, a path, a file, a frame, or a list of messages"
+        raise TypeError(f"a conversation {brief(value)}; known are {forms}; give one of these")
     return value

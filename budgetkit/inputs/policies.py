@@ -28,8 +28,8 @@ def policies_of(
         policies = list(NAMED)
     if isinstance(policies, Mapping):
         return {name: policy_of(policy) for name, policy in policies.items()}
-    listed = [policies] if isinstance(policies, Policy | str) else list(policies)
-    return {name_of(policy): policy_of(policy) for policy in listed}
+    entries = [policies] if isinstance(policies, Policy | str) else list(policies)
+    return {name_of(policy): policy_of(policy) for policy in entries}
 
 
 def name_of(policy: Policy | str) -> str:

@@ -94,14 +94,14 @@ class Keeper:
         """Go on with the conversation that said this before, or begin one; with its number for each message."""
         keys = _keys(messages)
         with self._lock:
-            known = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
-            talk, others, numbers, owned = self._talks.get(keys[known] if known else None, (None, (), (), {}))
+            begun = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
+            talk, others, numbers, owned = self._talks.get(keys[begun] if begun else None, (None, (), (), {}))
             for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
                 self._talks.pop(key, None)
         if talk is None:
             talk = Conversation(budget_of(self.budget), self.policy, self.counter, **self.more)
         talk._engine.ledger.count_schemas(tools or self.tools)
-        new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in messages[known:]]
+        new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in messages[begun:]]
         talk.add(new)
         return talk, [*numbers, *(m.raw[NATIVE] for m in new)], owned
 
@@ -109,17 +109,24 @@ class Keeper:
         self, talk: Conversation, messages: Sequence[Message], numbers: Numbers, owned: Owned, to: Request
     ) -> list[Raw]:
         """Remember it by what it was given and by what it gave, which some frameworks go on with."""
-        own = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
-        now: Owned = owned | dict(zip(numbers, own, strict=True)) | {None: {}}  # None: summaries
+        natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
+        now: Owned = owned | dict(zip(numbers, natives, strict=True)) | {None: {}}  # None: summaries
         sent = [raw for raw in to.messages if raw.get(NATIVE) in now]
-        found = [{name: each for name, each in raw.items() if name != NATIVE} | now[raw.get(NATIVE)] for raw in sent]
-        given = {_keys(messages)[-1]: numbers, _keys([*map(Message, found)])[-1]: [raw.get(NATIVE) for raw in sent]}
+        sent_raws = [
+            {name: field for name, field in raw.items() if name != NATIVE} | now[raw.get(NATIVE)] for raw in sent
+        ]
+        sent_numbers = [raw.get(NATIVE) for raw in sent]
+
+        # the framework goes on with what it gave, or with what it was given back
+        numbers_by_key = {_keys(messages)[-1]: numbers, _keys([*map(Message, sent_raws)])[-1]: sent_numbers}
         with self._lock:
             owned = now if self.returns else {}
-            self._talks |= {key: (talk, {*given}, each, owned) for key, each in given.items()}
+            self._talks |= {
+                key: (talk, {*numbers_by_key}, key_numbers, owned) for key, key_numbers in numbers_by_key.items()
+            }
             while len(self._talks) > 2 * self.conversations:
                 del self._talks[next(iter(self._talks))]
-        return found
+        return sent_raws
 
 
 def _keys(messages: Sequence[Message]) -> list[int]:

@@ -60,7 +60,7 @@ def pre_model_hook(*budget: Any, **more: Any) -> Any:
         From a state with ``messages`` to ``llm_input_messages``.
     """
     fitting = runnable(*budget, **more)
-    return (lambda state: state["messages"]) | fitting | (lambda found: {"llm_input_messages": found})
+    return (lambda state: state["messages"]) | fitting | (lambda fitted: {"llm_input_messages": fitted})
 
 
 def middleware(*budget: Any, **more: Any) -> Any:
@@ -84,8 +84,8 @@ def middleware(*budget: Any, **more: Any) -> Any:
     def asked(request: Any) -> tuple[list[Any], Sequence[Any]]:
         return [*([request.system_message] if request.system_message else []), *request.messages], request.tools
 
-    def answered(request: Any, found: list[Any]) -> Any:
-        return request.override(messages=[each for each in found if each is not request.system_message])
+    def answered(request: Any, fitted: list[Any]) -> Any:
+        return request.override(messages=[message for message in fitted if message is not request.system_message])
 
     class BudgetMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]  # not everywhere
         def wrap_model_call(self, request: Any, handler: Any) -> Any:

@@ -52,7 +52,7 @@ def _messages(items: Sequence[Any]) -> list[Message]:
     for is_message, group in groupby(items, _is_said):
         run = [*group]
         parts = [(_said(run), run)] if is_message else [(_given(item), [item]) for item in run]
-        messages += [Message({**raw, NATIVE: tuple(own)}) for raw, own in parts]
+        messages += [Message({**raw, NATIVE: tuple(natives)}) for raw, natives in parts]
     return messages
 
 

@@ -29,7 +29,8 @@ def history_processor(*budget: Any, **more: Any) -> Processor:
     keeper = Keeper(*budget, **more, goes_on=True)
 
     async def processed(messages: list[Any]) -> list[Any]:
-        request_messages = await keeper.afit([*_instructions(messages), *(each for m in messages for each in _read(m))])
+        parts = [part for message in messages for part in _read(message)]
+        request_messages = await keeper.afit([*_instructions(messages), *parts])
         natives = [raw for raw in request_messages if raw.get(NATIVE) != ()]
         return [_written([*raws]) for _, raws in groupby(natives, lambda raw: id(raw.get(NATIVE, (None,))[0]))]
 

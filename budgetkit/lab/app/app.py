@@ -128,13 +128,13 @@ class App:
         explorer.take(TABS[number].taken(explorer, shared, self._library), afresh=is_new)
 
     def _made(self, number: int, shared: BudgetSettings) -> Explored:
-        made: Explored = TABS[number].make(shared, self._library)
-        made.library.join(self._library)
-        made.still = self.card.still  # one picture for all: that of the tab that was moved last
-        self._limit(made)
-        self.tabs = (*self.tabs[:number], made, *self.tabs[number + 1 :])
-        self.widget.children[number].children = [made.widget]
-        return made
+        explorer: Explored = TABS[number].make(shared, self._library)
+        explorer.library.join(self._library)
+        explorer.still = self.card.still  # one picture for all: that of the tab that was moved last
+        self._limit(explorer)
+        self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
+        self.widget.children[number].children = [explorer.widget]
+        return explorer
 
     def _limit(self, explorer: Explored) -> None:
         """Limit the files that an explorer opens by their path; its box goes where there is none to type."""
@@ -154,8 +154,8 @@ class App:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        known = repr(self.card).removeprefix("DesignCard(").removesuffix(")")
-        return f"App({known}, {self.card.config['trace']})"
+        card = repr(self.card).removeprefix("DesignCard(").removesuffix(")")
+        return f"App({card}, {self.card.config['trace']})"
 
 
 def _budget_explorer(shared: BudgetSettings, library: Library) -> BudgetExplorer:
@@ -179,27 +179,29 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Library) -> Any:
     """Feel the error in the shared budget; another conversation brings its texts."""
-    own = explorer.settings
+    settings = explorer.settings
     corpus = _texts(shared, library)
-    present = own.budget_settings
+    present = settings.budget_settings
     is_same = (present.trace, present.conversation) == (shared.trace, shared.conversation)
     if is_same or not len(corpus):
-        return own.with_budget(shared)
+        return settings.with_budget(shared)
     name = explorer.library.texts.add(OWN_TEXTS, corpus)
-    return own.with_budget(shared).showing(name)
+    return settings.with_budget(shared).showing(name)
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:
     """Replay the shared conversation; where none is shared, the one that stands there stays."""
-    own = explorer.settings
+    settings = explorer.settings
     if shared.trace is None:
-        shared = replace(shared, trace=own.budget_settings.trace, conversation=own.budget_settings.conversation)
-    return own.with_budget(shared)
+        shared = replace(
+            shared, trace=settings.budget_settings.trace, conversation=settings.budget_settings.conversation
+        )
+    return settings.with_budget(shared)
 
 
-def _base(own: Any, shared: BudgetSettings) -> BudgetSettings:
+def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
     """Hand on the budget, and the conversation unless it stood in for none."""
-    base: BudgetSettings = own.budget_settings
+    base: BudgetSettings = settings.budget_settings
     return replace(base, trace=None) if shared.trace is None and base.trace == STAND_IN else base
 
 
@@ -208,8 +210,8 @@ def _same(explorer: BudgetExplorer, shared: BudgetSettings, library: Library) ->
 
 
 TABS = (
-    Tab("Design", lambda shared, library: None, lambda own, shared: own, _same),
-    Tab("Turn by turn", _budget_explorer, lambda own, shared: own, _same),
-    Tab("Accuracy", _accuracy_explorer, lambda own, shared: own.budget_settings, _with_budget),
+    Tab("Design", lambda shared, library: None, lambda settings, shared: settings, _same),
+    Tab("Turn by turn", _budget_explorer, lambda settings, shared: settings, _same),
+    Tab("Accuracy", _accuracy_explorer, lambda own, shared: settings.budget_settings, _with_budget),
     Tab("Pruning and cost", _conversation_explorer, _base, _with_base),
 )

@@ -24,7 +24,7 @@ def kinds_of(trace: Trace) -> Corpus:
     """Return a conversation's text as documents, one for each message and kind."""
     step = -(-sum(len(message.text) for message in trace.messages) // LARGEST) or 1
     numbered = list(enumerate(trace.messages, 1))[::step]
-    return Corpus(tuple(each for number, message in numbered for each in _documents(message, trace.id, number)))
+    return Corpus(tuple(document for number, message in numbered for document in _documents(message, trace.id, number)))
 
 
 def _documents(message: Message, name: str, number: int) -> Iterator[Document]:

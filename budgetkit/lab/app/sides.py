@@ -86,10 +86,10 @@ class Side:
     @property
     def cost(self) -> str:
         """What the prompt costs, with nothing read from a cache."""
-        known = prices(self.results.model)
+        price_list = prices(self.results.model)
         prompt = np.array([self.results.plan.used])
         nothing = np.array([0])
-        dollars = float(known.cost(prompt, nothing, nothing, nothing)[0])
+        dollars = float(price_list.cost(prompt, nothing, nothing, nothing)[0])
         return "no price known" if np.isnan(dollars) else f"${dollars:.4f}"
 
     def errors(self) -> dict[str, str]:
@@ -165,26 +165,26 @@ class SidesFold:
         columns = sides(settings, self._library)
         window = results.plan.budget.window
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]
-        said = f"The same budget with models of several makers, at {window:,} tokens. Pin budgets to compare those."
+        sentence = f"The same budget with models of several makers, at {window:,} tokens. Pin budgets to compare those."
         if settings.pins:
-            said = "The pinned budgets, and the one that is set."
+            sentence = "The pinned budgets, and the one that is set."
         if shorter:
-            said += f" {', '.join(shorter)} has no such window, and stands at its longest."
-        parts = [text(said), table(columns)]
+            sentence += f" {', '.join(shorter)} has no such window, and stands at its longest."
+        parts = [text(sentence), table(columns)]
         if settings.pins:
             parts.append(button("Let all pins go", {"clear": True}))
         return parts
 
-    def hear(self, settings: BudgetSettings, results: BudgetResults, told: Data) -> BudgetSettings | None:
+    def hear(self, settings: BudgetSettings, results: BudgetResults, event: Data) -> BudgetSettings | None:
         """Let the pins go."""
-        return unpinned(settings) if told.get("clear") else None
+        return unpinned(settings) if event.get("clear") else None
 
 
 def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> BudgetSettings:
     """Put the present settings among those that are compared, or take them out again."""
     plain = unpinned(settings)
     if plain in settings.pins:
-        pins = tuple(each for each in settings.pins if each != plain)
+        pins = tuple(pinned for pinned in settings.pins if pinned != plain)
     else:
         pins = (*settings.pins, plain)[-MOST_PINS:]
     return replace(settings, pins=pins, pinned=results.budget if pins else None)

@@ -195,8 +195,8 @@ def _behind(room: Room) -> str:
     """Say what stands behind the budget."""
     if room.overrun:
         return "the window is overrun"
-    known = (("safety", room.safety), ("left of pool", room.pool))
-    return ", then ".join(f"{name} {tokens:,}" for name, tokens in known if tokens) or "nothing behind it"
+    amounts = (("safety", room.safety), ("left of pool", room.pool))
+    return ", then ".join(f"{name} {tokens:,}" for name, tokens in amounts if tokens) or "nothing behind it"
 
 
 def _row(kind: str, where: str, misjudged: Misjudgement | None, room: Room, counters: Comparison, reach: float) -> Data:
