@@ -13,7 +13,8 @@ import pytest
 import budgetkit as bk
 from budgetkit import policies
 from budgetkit.extras.adapters import langchain, openai_agents, pydantic_ai
-from budgetkit.extras.adapters.keeper import Keeper
+from budgetkit.extras.adapters.keeper import NATIVE, Keeper
+from budgetkit.message import Message
 
 COUNT = bk.counter("o200k_base")
 FRAMING = bk.FRAMINGS["openai"]
@@ -177,6 +178,7 @@ def test_langchain_a_middleware_counts_system_message_and_tools_in() -> None:
         """Look at something."""
         return "seen"
 
+    look.__doc__ = "Look at something. " * 20
     kept = langchain.middleware(MOST)
     agent = agents.create_agent(model, [look], system_prompt="Be brief.", middleware=[kept])
     agent.invoke({"messages": lang(chat(20)[1:])})
@@ -450,3 +452,16 @@ def test_pydantic_ai_brings_back_what_it_no_longer_gives(returns: bool) -> None:
         if each is asked:
             assert (code in texts) is returns
     assert code not in texts, "it came back for one question"
+
+
+@pytest.mark.parametrize("counter", ["gpt-4o", "chars/4"])
+def test_a_frameworks_own_objects_come_back_as_they_are_without_a_policy(counter: str) -> None:
+    """No JSON holds them: a conversation that checks what can be saved never sees them."""
+    natives = [object() for _ in chat(20)]
+    messages = [Message({**raw, NATIVE: native}) for raw, native in zip(chat(20), natives, strict=True)]
+    sent = Keeper(MOST, counter=counter).fit(messages)
+    assert 1 < len(sent) < len(messages)
+    by_native = {id(native): raw for raw, native in zip(chat(20), natives, strict=True)}
+    for raw in sent:
+        assert raw["content"] == by_native[id(raw[NATIVE])]["content"]
+    assert len(Keeper("working_memory", counter=counter, window=20_000).fit(messages)) == len(messages)

@@ -77,7 +77,7 @@ class Keeper:
     def fit(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
         """Return the messages of the next request."""
         if self.policy is None:
-            return trim(messages, self.budget, self.counter, tools=tools or self.tools, **self.more)
+            return self._trimmed(messages, tools)
         talk, numbers, owned = self._talk(messages, tools)
         return self._remembered(talk, messages, numbers, owned, talk.request())
 
@@ -87,6 +87,15 @@ class Keeper:
             return self.fit(messages, tools)
         talk, numbers, owned = self._talk(messages, tools)
         return self._remembered(talk, messages, numbers, owned, await talk.arequest())
+
+    def _trimmed(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[Raw]:
+        """Trim messages that have a number in place of the framework's own object, which no conversation keeps."""
+        numbered = [
+            Message({**message.raw, NATIVE: place}) if NATIVE in message.raw else message
+            for place, message in enumerate(messages)
+        ]
+        sent = trim(numbered, self.budget, self.counter, tools=tools or self.tools, **self.more)
+        return [{**raw, NATIVE: messages[raw[NATIVE]].raw[NATIVE]} if NATIVE in raw else raw for raw in sent]
 
     def _talk(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]

@@ -108,11 +108,11 @@ def _message(native: Any) -> Message:
 
 
 def _native(raw: Mapping[str, Any]) -> Any:
-    from langchain_core.messages import AIMessage
+    from langchain_core.messages import AIMessage, HumanMessage
 
     native = raw.get(NATIVE)
-    if native is None:
-        return AIMessage(raw["content"])  # a summary
+    if native is None:  # a summary, in the role of whoever is to begin the request
+        return (HumanMessage if raw["role"] == "user" else AIMessage)(raw["content"])
     shortened = native.type == "tool" and raw["content"] != _message(native).raw["content"]
     return native.model_copy(update={"content": raw["content"]}) if shortened else native
 

@@ -212,6 +212,6 @@ def _same(explorer: BudgetExplorer, shared: BudgetSettings, library: Library) ->
 TABS = (
     Tab("Design", lambda shared, library: None, lambda settings, shared: settings, _same),
     Tab("Turn by turn", _budget_explorer, lambda settings, shared: settings, _same),
-    Tab("Accuracy", _accuracy_explorer, lambda own, shared: settings.budget_settings, _with_budget),
+    Tab("Accuracy", _accuracy_explorer, lambda settings, shared: settings.budget_settings, _with_budget),
     Tab("Pruning and cost", _conversation_explorer, _base, _with_base),
 )
