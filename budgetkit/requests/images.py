@@ -197,7 +197,12 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
         if marker in _FRAMES:
             height, width = unpack(">HH", data[at + 5 : at + 9])
             return width, height
-        at += 1 if marker in (None, 0xFF) else 2 if marker in _BARE else 2 + int.from_bytes(data[at + 2 : at + 4])
+        if marker in (None, 0xFF):  # no segment begins here: a stray byte, or filling before a marker
+            at += 1
+        elif marker in _BARE:
+            at += 2
+        else:
+            at += 2 + int.from_bytes(data[at + 2 : at + 4])
     return None
 
 

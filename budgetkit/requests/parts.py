@@ -173,7 +173,10 @@ def as_text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(unpacked(value))[:200]
+    """Write an id or a name as text, whatever stands in its place."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else str(unpacked(value))[:200]
 
 
 def _json(value: Any) -> str:

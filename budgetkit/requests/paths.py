@@ -73,7 +73,11 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
         value = unpacked(value) if unpack else value
         if step == "*":
-            members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            members: Iterable[Any] = ()
+            if isinstance(value, dict):
+                members = value.values()
+            elif isinstance(value, list):
+                members = value
             return [at for one in members if (at := _walk(one, steps[place + 1 :], unpack)) is not None] or None
         if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
             value = value.get(step)

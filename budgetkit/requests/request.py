@@ -172,7 +172,10 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 def _listed(raw: Raw, shape: str) -> list[Any]:
     """List what stands where a shape has its messages; one of them by itself is a list of one."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
-    records = list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+    if isinstance(value, list | tuple):
+        records = list(value)
+    else:
+        records = [] if value is None else [value]
     if shape == "responses":
         return [{"role": "user", "content": item} if isinstance(item, str) else item for item in records]
     if shape == "gemini":

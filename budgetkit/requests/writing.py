@@ -1,8 +1,9 @@
 """Writing: messages of the chat format in the form of a provider, those that came in that form as they came.
 
 A message that carries its origin (:mod:`budgetkit.requests.forms`) and was not cut inside is what came in, equal field
-by field: thinking, signatures and marks for a cache are in it. One that was cut inside is what came in with another
-text. What was never in that form, such as a summary, a passage or a question given as a text, is written in it.
+by field: thinking, signatures and marks for a cache are in it, and bytes are bytes again. One that was cut inside is
+what came in with another text. One that says nothing is left out where the provider would refuse it. What was never in
+that form, such as a summary, a passage or a question given as a text, is written in it.
 
     form         system text                   alternation
     responses    among the items               none is asked for

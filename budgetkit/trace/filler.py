@@ -172,14 +172,18 @@ def alike(word: str) -> str:
 
 def _cased(filler: str, word: str) -> str:
     """Write filler with a capital, or in capitals, where the word is."""
-    return filler.upper() if word.isupper() else filler.capitalize() if word[0].isupper() else filler
+    if word.isupper():
+        return filler.upper()
+    return filler.capitalize() if word[0].isupper() else filler
 
 
 def _letter(letter: str) -> str:
     if letter in "'’":
         return letter
     if letter.isascii():
-        return "1" if letter.isdecimal() else "X" if letter.isupper() else "x"
+        if letter.isdecimal():
+            return "1"
+        return "X" if letter.isupper() else "x"
     return ("é", "一", "𠀀")[len(letter.encode("utf-8", "surrogatepass")) - 2]
 
 

@@ -140,7 +140,9 @@ class Ledger:
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
         sent = (index for index in order if self.gone[index] >= turn.sent and self.past[index].section != UNSENT)
         at = next(sent, None)
-        return None if at is None else self.past[at] if at < turn.start else self.present[at]
+        if at is None:
+            return None
+        return self.past[at] if at < turn.start else self.present[at]
 
     def _found(self, turn: Turn) -> list[Item]:
         return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]

@@ -248,7 +248,11 @@ def _opened(source: Source) -> Any:
     if len(path.parts) == 1 and not path.suffix:
         problem = f"no trace {brief(str(source))}; shipped are {shipped}"
         raise ValueError(f"{problem}; use one of these, or the path of a file")
-    state = "that is a folder" if path.is_dir() else "that is no file" if path.exists() else "there is none"
+    state = "there is none"
+    if path.is_dir():
+        state = "that is a folder"
+    elif path.exists():
+        state = "that is no file"
     problem = f"a trace file {one_line(str(path))} was asked for; {state}"
     raise FileNotFoundError(f"{problem}; correct the path, or use one of {shipped}")
 

@@ -44,7 +44,11 @@ def present_section(message: Message, roles: Roles) -> str:
     >>> present_section(Message({"role": "tool"}), DEFAULT_ROLES)
     'current'
     """
-    key = "current" if message.role == "user" else "step" if message.role in ("assistant", *RESULT_ROLES) else ""
+    key = ""
+    if message.role == "user":
+        key = "current"
+    elif message.role in ("assistant", *RESULT_ROLES):
+        key = "step"
     return roles[key] if not callable(roles) and key in roles else past_section(message, roles)
 
 

@@ -101,7 +101,9 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
         return [(1, _yaml(text, name))]
     header = text.partition("\n")[0].lower()
-    delimiter = "\t" if "\t" in header else ";" if header.count(";") > header.count(",") else ","
+    delimiter = ";" if header.count(";") > header.count(",") else ","
+    if "\t" in header:
+        delimiter = "\t"
     cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
     usual = format_table("columns")
     if suffix not in (".csv", ".tsv") and not (cells & {*usual["role"]} and cells & {*usual["content"]}):
@@ -163,7 +165,9 @@ def _alone(messages: list[dict[str, Any]]) -> list[str]:
 def _parts(content: Any) -> Any:
     """Return a cell's content: a list of parts where the cell holds one, else its text."""
     parts = unpacked(content) if isinstance(content, str) and content.startswith('[{"type"') else content
-    return parts if isinstance(parts, list) or isinstance(content, str) else "" if content is None else str(content)
+    if isinstance(parts, list) or isinstance(content, str):
+        return parts
+    return "" if content is None else str(content)
 
 
 def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, str | None]:

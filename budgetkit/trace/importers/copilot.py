@@ -184,7 +184,9 @@ def _reference(part: Raw) -> str:
     """Return a reference to a file or a symbol as the window shows it."""
     name = part.get("name")
     path = found(part, "inlineReference.path|inlineReference.uri.path|inlineReference.name")
-    text = name if isinstance(name, str) else PurePosixPath(path).name if isinstance(path, str) else ""
+    text = PurePosixPath(path).name if isinstance(path, str) else ""
+    if isinstance(name, str):
+        text = name
     return f"`{text}`" if text else ""
 
 
