@@ -12,7 +12,7 @@ from budgetkit.lab.accuracy.kinds import meaning
 from budgetkit.trace import DEFAULT_ROLES
 
 _ENGLISH_PROSE = ("prose", "en")
-_NO_LANGUAGE = {"text", "conversation", *DEFAULT_ROLES}  # what stands for the language where none is told
+_NO_LANGUAGE = ("text", "conversation")  # what stands for the language where none is told; so does a role
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -74,7 +74,7 @@ def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
     kinds = kinds_in(every)
     many = every.groupby(["class", "language"], sort=False).size().to_numpy()
     most = kinds[int(many.argmax())]
-    if len(kinds) < 2 or most[1] in _NO_LANGUAGE:
+    if len(kinds) < 2 or most[1] in (*_NO_LANGUAGE, *DEFAULT_ROLES):
         return ()
     if many.max() > len(every) / 2:
         return most
