@@ -30,8 +30,8 @@ class CheckFold:
         if not problems:
             return [text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")]
         rows = [
-            {"key": f"{place} {each.code}", "text": str(each), "note": f"{PAGE}#{each.code}", "level": "cut"}
-            for place, each in enumerate(problems)
+            {"key": f"{place} {problem.code}", "text": str(problem), "note": f"{PAGE}#{problem.code}", "level": "cut"}
+            for place, problem in enumerate(problems)
         ]
         return [{"is": "rows", "rows": rows}]
 

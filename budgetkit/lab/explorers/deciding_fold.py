@@ -69,7 +69,7 @@ class Case:
 
 
 @dataclass
-class Run:
+class TuningRun:
     """One run of tuning: how far it is, whether it was stopped, and what came of it."""
 
     said: str = "Beginning"
@@ -98,7 +98,7 @@ class DecideFold:
         self._again = again
         self._objective = ""
         self._risk = "0.05"
-        self._run = Run()
+        self._run = TuningRun()
         self._row: int | None = None
 
     def parts(self, settings: Any, results: Any) -> list[Data]:
@@ -179,23 +179,23 @@ class DecideFold:
 
     def _telling_window(self, case: Case, base: BudgetSettings) -> int | None:
         """Return the largest of some small windows in which a tenth of what is asked for is cut."""
-        asked = int(demand_of(case, self._library).to_numpy().sum())
+        demand = int(demand_of(case, self._library).to_numpy().sum())
         for window in SMALL_WINDOWS:
             budget = replace(base, window=window).budget(case.model)
             is_smaller = window < case.budget.window and budget.usable > 0
-            if is_smaller and 10 * cut_tokens(case, budget, self._library) > asked:
+            if is_smaller and 10 * cut_tokens(case, budget, self._library) > demand:
                 return window
         return None
 
     def _begin(self, case: Case, objective: str) -> None:
-        run = Run()
+        run = TuningRun()
         aim = objective, float(self._risk)
         run.thread = threading.Thread(target=self._work, args=(run, case, *aim), daemon=True, name="budgetkit tuning")
         self._run = run
         self._row = None
         run.thread.start()
 
-    def _work(self, run: Run, case: Case, objective: str, risk: float) -> None:
+    def _work(self, run: TuningRun, case: Case, objective: str, risk: float) -> None:
         try:
             run.found = decide(case, objective, risk, lambda said, done: self._tell(run, said, done))
         except Stopped:
@@ -204,7 +204,7 @@ class DecideFold:
             run.problem = refusal(problem)["text"]
         self._again()
 
-    def _tell(self, run: Run, sentence: str, done: float) -> None:
+    def _tell(self, run: TuningRun, sentence: str, done: float) -> None:
         if run.stopped.is_set():
             raise Stopped("stopped by hand")
         run.said = sentence

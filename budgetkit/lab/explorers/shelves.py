@@ -68,8 +68,8 @@ class Shelf(ABC, Generic[Entry]):
         """Return what goes by a name."""
         if name not in self._entries:
             if name not in self.shipped:
-                known = quoted(self.names)
-                raise LookupError(f"no {self.noun} {brief(name)}; known are {known}; name one, or give a path")
+                names = quoted(self.names)
+                raise LookupError(f"no {self.noun} {brief(name)}; known are {names}; name one, or give a path")
             self._entries[name] = self._load(name, name, None)
         return self._entries[name]
 

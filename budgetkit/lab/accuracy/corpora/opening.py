@@ -25,14 +25,14 @@ AnyTexts = Corpus | str | Path | pd.DataFrame | Iterable[Any]
 SHIPPED: Final = "mini-corpus"
 ODD: Final = "odd text"
 BOTH: Final = "mini-corpus and odd text"
-LIBRARY: Final = "Python's standard library"
+STANDARD_LIBRARY: Final = "Python's standard library"
 
 #: Texts that every installation has.
 KNOWN: Final[dict[str, Callable[[], Corpus]]] = {
     SHIPPED: shipped,
     ODD: lambda: odd(documents=5),
     BOTH: lambda: shipped() + odd(documents=2),
-    LIBRARY: standard_library,
+    STANDARD_LIBRARY: standard_library,
 }
 SESSIONS: Final = (".json", ".ndjson", ".traj")
 TABLES: Final = (".jsonl", ".csv", ".tsv")

@@ -160,12 +160,12 @@ def with_counter(settings: BudgetSettings, library: Library, name: str | None) -
 
 def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings:
     """Take the model that a session says it was held with, where that is one that is known, and that model's window."""
-    own = None
+    session_model = None
     if settings.trace is not None:
-        own = own_model(library.conversations.one(settings.trace, settings.conversation))
-    if own is None or own.name == settings.model:
+        session_model = own_model(library.conversations.one(settings.trace, settings.conversation))
+    if session_model is None or session_model.name == settings.model:
         return settings
-    return settings.with_model(own.name, own.facts)
+    return settings.with_model(session_model.name, session_model.facts)
 
 
 def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:

@@ -56,7 +56,7 @@ def choose_by(
     """Make one request a turn, or one an answer; the request on show stays in its turn."""
     request = settings.request
     if request is not None:
-        turns = [each.number for each in requests_of(results.trace, by)]
+        turns = [turn.number for turn in requests_of(results.trace, by)]
         request = bisect_right(turns, results.turn_of(results.request))  # the last request of that turn
     return replace(settings, by=by, request=request)
 

@@ -163,12 +163,12 @@ class Controls(ConversationControls):
             gone = self.lines.values()
             self._shape = shape
             self.lines = {name: Row(name, is_share, self._do) for name, is_share in shape}
-            rows = [each.widget for each in self.lines.values()]
+            rows = [line_row.widget for line_row in self.lines.values()]
             fill(self._budget, self.model, self.preset, self._window_row, *rows, self.counter)
-            for each in self.lines.values():
-                show(each.lock, False)  # there is nothing here that moves another line
-            for each in gone:
-                each.close()
+            for line_row in self.lines.values():
+                show(line_row.lock, False)  # there is nothing here that moves another line
+            for line_row in gone:
+                line_row.close()
         for name, _, amount, _ in wanted:
             tokens = {**budget.sizes, **budget.caps}.get(name, 0)
             self.lines[name].project(
