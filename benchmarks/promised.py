@@ -21,7 +21,7 @@ import pandas as pd
 import budgetkit as bk
 from benchmarks.accuracy import chosen, gathered, table
 from benchmarks.measure import machine
-from benchmarks.promises import JUDGED_BANDS, Promised, gains, means, reserves, windows
+from benchmarks.promises import Promised, gains, means, reserves, windows
 from budgetkit import accuracy
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.simulation import filled_windows
@@ -349,7 +349,6 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[
                 observed=float(by_source.mean()),
                 width=f"a factor of {width:.1f}",
                 n=len(foretold),
-                judged_from=JUDGED_BANDS,
                 is_kept=bool(by_source.mean() >= LEAST_FORETOLD and width <= _MOST_WIDE.get((at, told), np.inf)),
             )
         )

@@ -31,8 +31,6 @@ ROUNDS = 60  # splits of the conversations of a folder
 JUDGED_RUNS = 1_000
 #: Conversations, splits and such: as many as a 90 % promise of the next one needs.
 JUDGED = needed(0.1)
-#: Conversations of a band of 90 %, which misses 5 % on either side.
-JUDGED_BANDS = needed(0.05)
 SLACK = 1.2  # times the risk: what a mean over few splits may differ by
 
 
