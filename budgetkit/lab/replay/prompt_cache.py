@@ -149,7 +149,7 @@ class PromptCache:
 
         Two requests share at least the shortest prefix that neighbours between them share.
         """
-        found = np.zeros_like(sent)
+        reads = np.zeros_like(sent)
         times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
         used = times.tolist()
         ends = sent.tolist()
@@ -171,8 +171,8 @@ class PromptCache:
                     best = ends[earlier]
                     whose = earlier
             if best:
-                found[now], used[whose] = best, times[now]
-        return found
+                reads[now], used[whose] = best, times[now]
+        return reads
 
 
 def _from_row(row: dict[str, Any]) -> PromptCache:

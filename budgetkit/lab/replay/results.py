@@ -99,8 +99,10 @@ class Replay:
         A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a prompt
         of its own pays for it afresh, or writes it to the cache where the system does so.
         """
-        kept = self.kept
-        calls, read, wrote = (np.array(counts) for counts in (kept.summaries, kept.summary_input, kept.summary_output))
+        retention = self.kept
+        calls = np.array(retention.summaries)
+        read = np.array(retention.summary_input)
+        wrote = np.array(retention.summary_output)
         if self.prices is None:
             return np.full(len(calls), np.nan)
         call = self.policy.summary_call
@@ -119,8 +121,10 @@ class Replay:
     @property
     def summary_prompts(self) -> Ints:
         """What the calls that write summaries send at each request, in tokens; 0 where none is written."""
-        kept = self.kept
-        calls, read, wrote = (np.array(counts) for counts in (kept.summaries, kept.summary_input, kept.summary_output))
+        retention = self.kept
+        calls = np.array(retention.summaries)
+        read = np.array(retention.summary_input)
+        wrote = np.array(retention.summary_output)
         call = self.policy.summary_call
         if call is None:
             return read
@@ -141,7 +145,7 @@ class Replay:
             summary_output, over, output (int64) and cost (float64). ``sent = history + others = cached +
             written + fresh``.
         """
-        kept = self.kept
+        retention = self.kept
         sent = self.sent
         history = self.granted[self.section]
         return pd.DataFrame(
@@ -154,12 +158,12 @@ class Replay:
                 "cached": self.cached,
                 "written": self.written,
                 "fresh": sent - self.cached - self.written,
-                "dropped": kept.dropped,
-                "dropped_messages": kept.dropped_messages,
-                "shrunk_messages": kept.shrunk_messages,
-                "summary_calls": kept.summaries,
-                "summary_input": kept.summary_input,
-                "summary_output": kept.summary_output,
+                "dropped": retention.dropped,
+                "dropped_messages": retention.dropped_messages,
+                "shrunk_messages": retention.shrunk_messages,
+                "summary_calls": retention.summaries,
+                "summary_input": retention.summary_input,
+                "summary_output": retention.summary_output,
                 "over": self.over,
                 "output": self.output,
                 "cost": self.cost,
@@ -204,13 +208,13 @@ class Replay:
             holds it), shrunk and gone (the request at which it became a placeholder, and from which on it is
             missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
-        kept = self.kept
+        retention = self.kept
         past = self.placed.ledger.past
         sents = self.placed.sents
         slots = np.arange(len(past))
         first = np.searchsorted(sents, slots, "right") + 1
         first = np.where(self.placed.unsent, len(sents) + 1, first)
-        fates = [_fate(state, gone) for state, gone in zip(kept.state, kept.gone, strict=True)]
+        fates = [_fate(state, gone) for state, gone in zip(retention.state, retention.gone, strict=True)]
         return pd.DataFrame(
             {
                 "message": slots,
@@ -219,8 +223,8 @@ class Replay:
                 "section": [item.section for item in past],
                 "tokens": self.placed.tokens,
                 "first": _when(np.where(first > len(sents), NEVER, first - 1)),
-                "shrunk": _when(np.array(kept.shrunk)),
-                "gone": _when(np.array(kept.gone)),
+                "shrunk": _when(np.array(retention.shrunk)),
+                "gone": _when(np.array(retention.gone)),
                 "fate": np.where(self.placed.unsent, UNSENT, fates),
             }
         )

@@ -25,16 +25,16 @@ def returned(
     trace: Trace,
     placed: PrefixLayout,
     slots: Slots,
-    kept: Kept,
+    retention: Kept,
     limits: Sequence[int],
     policy: Policy,
     start_on: StartOn = "any",
 ) -> Returned:
     """Return for each request the messages that come back to it; most policies bring none back."""
-    if not isinstance(policy, BringBack) or all(gone == NEVER for gone in kept.gone):
+    if not isinstance(policy, BringBack) or all(gone == NEVER for gone in retention.gone):
         return ((),) * len(placed.requests)
     index = Index([spoken(message) for message in trace.messages])
-    gone = np.array(kept.gone)
+    gone = np.array(retention.gone)
     beside = units_of(slots)
     return tuple(
         brought_back(
@@ -46,8 +46,8 @@ def returned(
             turn=trace.messages[request.start : request.sent],
             start=request.start,
             limit=limit,
-            history_tokens=kept.tokens[number],
-            begins_with="any" if kept.units[number] else start_on,
+            history_tokens=retention.tokens[number],
+            begins_with="any" if retention.units[number] else start_on,
         )
         for number, (request, limit) in enumerate(zip(placed.requests, limits, strict=True))
     )

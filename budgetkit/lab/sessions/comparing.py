@@ -196,7 +196,7 @@ class Comparison:
 
 
 def setup_of(
-    source: Trace | Session, window: int | None, given: Prices | str | None, cache: PromptCache | str | None, count: Any
+    source: Trace | Session, window: int | None, price: Prices | str | None, cache: PromptCache | str | None, count: Any
 ) -> Setup:
     """Prepare a conversation for any rule.
 
@@ -223,9 +223,9 @@ def setup_of(
     else:
         trace = source
         name = source.model
-    known = prices_of(given)
-    if known is None and name is not None:
-        known = look_up(name, hour=is_long)
+    prices = prices_of(price)
+    if prices is None and name is not None:
+        prices = look_up(name, hour=is_long)
     with catch_warnings(action="ignore"):  # a session may name a model that has ended, or that nobody knows
         own_cache = provider_rules(name) if name else IDEAL
     rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
@@ -244,7 +244,7 @@ def setup_of(
         trace=whole,
         budget=budget,
         cache=rules,
-        prices=known,
+        prices=prices,
         count=scaled,
         places=places,
         summary_tokens=own_summaries,
@@ -337,10 +337,12 @@ def _row(outcome: RuleOutcome, setup: Setup, pairs: pd.DataFrame) -> dict[str, A
         none = np.array([0])
         again = float(setup.prices.cost(tokens, none, none, np.array([_CALL * len(lost)]))[0])
     costs = [float(np.sum(least.cost)), float(np.sum(most.cost))]
-    kept = most.kept
+    retention = most.kept
     totals = most.totals()
-    acts = np.flatnonzero(np.array(kept.summaries) + np.array(kept.shrunk_messages) + np.array(kept.dropped_messages))
-    compacts = np.flatnonzero(np.array(kept.summaries))
+    summaries = np.array(retention.summaries)
+    acts = np.flatnonzero(summaries + np.array(retention.shrunk_messages) + np.array(retention.dropped_messages))
+    compacts = np.flatnonzero(summaries)
+    left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
     return {
         "system": outcome.name,
         "label": policy.label if isinstance(policy, System) else outcome.name,
@@ -348,10 +350,10 @@ def _row(outcome: RuleOutcome, setup: Setup, pairs: pd.DataFrame) -> dict[str, A
         "least": min(costs),
         "most": max(costs) + again,
         "relative": float(totals["relative_cost"]),
-        "compactions": int(np.sum(kept.summaries)),
+        "compactions": int(np.sum(retention.summaries)),
         "sent": int(totals["sent"]),
         "cached": int(totals["cached"]),
-        "left": int(sum(request >= 0 for request in kept.gone) + sum(request >= 0 for request in kept.shrunk)),
+        "left": len(left),
         "used_later": len(lost),
         "first": int(acts[0]) + 1 if len(acts) else 0,
         "overflows": int(np.count_nonzero(most.over)),

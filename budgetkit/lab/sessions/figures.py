@@ -46,15 +46,15 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
         if row["system"] not in comparison.outcomes:
             continue  # what was recorded is no replay
         outcome = comparison.outcomes[row["system"]].most
-        kept = outcome.kept
+        retention = outcome.kept
         sent = outcome.sent
-        compacts = np.array(kept.summaries) > 0
-        clears = ~compacts & (np.array(kept.shrunk_messages) + np.array(kept.dropped_messages) > 0)
+        compacts = np.array(retention.summaries) > 0
+        clears = ~compacts & (np.array(retention.shrunk_messages) + np.array(retention.dropped_messages) > 0)
         places = _places(len(sent), compacts)
         there = np.zeros(len(sent), dtype=np.bool_)
         needed = np.zeros(len(sent), dtype=np.bool_)
         if followed is not None:
-            ends = [at for at in (kept.gone[followed], kept.shrunk[followed]) if at >= 0]
+            ends = [at for at in (retention.gone[followed], retention.shrunk[followed]) if at >= 0]
             there[int(outcome.placed.entry[followed]) : min(ends, default=len(sent))] = True
             at, needs, _ = needed_there(outcome, comparison.pairs)
             needed[at[needs == followed]] = True

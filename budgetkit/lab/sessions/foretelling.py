@@ -50,8 +50,8 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
     """
     places = usage["message_index"].ffill().fillna(-1).to_numpy(dtype=np.int64)
     before = np.concatenate(([-1], places[:-1]))
-    listed = trace.fields.get("compactions") or ()
-    summaries = sorted(compaction["at"] for compaction in listed if isinstance(compaction.get("at"), int))
+    compactions = trace.fields.get("compactions") or ()
+    summaries = sorted(compaction["at"] for compaction in compactions if isinstance(compaction.get("at"), int))
     users = [place for place, message in enumerate(trace.messages) if message.role == "user"]
     settings = trace.fields.get("settings") or ()
     models = usage["model"].to_numpy(dtype=object)
@@ -151,5 +151,5 @@ def _flags(frame: pd.DataFrame, name: str) -> Flags:
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
     """Say for each pair of places whether one of some others lies between them."""
-    listed = np.array(sorted(places), dtype=np.int64)
-    return np.asarray(np.searchsorted(listed, before, "left") > np.searchsorted(listed, after, "right"))
+    ordered = np.array(sorted(places), dtype=np.int64)
+    return np.asarray(np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right"))

@@ -113,8 +113,8 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
     if acting.empty:
         return "None of these rules would have acted: the session stays below all their marks."
     if np.isnan(recorded):
-        known = "some of this session's requests" if acting["least"].notna().any() else "this session's model"
-        return f"No price is known for {known}, so nothing is set beside what was billed; --price names another model."
+        unpriced = "some of this session's requests" if acting["least"].notna().any() else "this session's model"
+        return f"No price is known for {unpriced}, so nothing is set beside the bill; --price names another model."
     return sentence(table, str(acting["system"].iloc[0]), recorded)
 
 

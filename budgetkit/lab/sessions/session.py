@@ -282,8 +282,8 @@ class Session:
         if request is None:
             request = int(np.argmax(np.where(places >= 0, prompts, -1))) + 1
         if not 1 <= request <= len(frame) or places[request - 1] < 0:
-            known = f"prompts are known of 1 to {len(frame):,}, but for those on branches that were left"
-            raise ValueError(f"request {request} was asked for; {known}; take one of them")
+            reach = f"prompts are known of 1 to {len(frame):,}, but for those on branches that were left"
+            raise ValueError(f"request {request} was asked for; {reach}; take one of them")
         place = int(places[request - 1])
         prompt = int(prompts[request - 1])
         sizes = self.trace.counts(self.count)
@@ -296,7 +296,7 @@ class Session:
                 name = f"results of {calls.get(message.tool_call_id or '', 'a tool')}"
             tokens[name] = tokens.get(name, 0) + float(sizes[index]) * self.counted[1]
         whole = {name: round(size) for name, size in tokens.items()}
-        rows = sorted(whole.items(), key=lambda each: -each[1])
+        rows = sorted(whole.items(), key=lambda row: -row[1])
         rows.append((DIFFERENCE, prompt - sum(whole.values())))
         filled = pd.DataFrame(rows, columns=["what", "tokens"])
         filled["share"] = filled["tokens"] / max(1, prompt)
@@ -391,8 +391,8 @@ class Session:
     def _prices(self, model: str | None) -> tuple[Prices | None, Prices | None]:
         """Return what a model costs, with writes that live five minutes and with those that live an hour."""
         if self.prices is not None:
-            known = prices_of(self.prices)
-            return known, known
+            one_price = prices_of(self.prices)
+            return one_price, one_price
         if model is None:
             return None, None
         return prices(model), prices(model, hour=True)
@@ -407,13 +407,13 @@ class Session:
         tokens = np.array([missed])
         none = np.array([0])
         is_long = int(row["cache_write_1h_tokens"]) > 0 if not pd.isna(row["cache_write_1h_tokens"]) else False
-        known = long if is_long else short
+        rates = long if is_long else short
         sent = np.array([int(row["context_tokens"])])
         if int(row["cache_write_tokens"]) > 0:
-            paid = known.cost(none, none, tokens, none, sent)
+            paid = rates.cost(none, none, tokens, none, sent)
         else:
-            paid = known.cost(tokens, none, none, none, sent)
-        return float((paid - known.cost(none, tokens, none, none, sent))[0])
+            paid = rates.cost(tokens, none, none, none, sent)
+        return float((paid - rates.cost(none, tokens, none, none, sent))[0])
 
 
 _KINDS: Mapping[str, str] = {"user": "user", "assistant": "answers and calls", "system": "instructions in the log"}

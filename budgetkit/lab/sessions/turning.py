@@ -149,8 +149,8 @@ def by_price_and_window(
 
 
 def _acts(outcome: Replay) -> bool:
-    kept = outcome.kept
-    return bool(sum(kept.summaries) or sum(kept.shrunk_messages) or sum(kept.dropped_messages))
+    retention = outcome.kept
+    return bool(sum(retention.summaries) or sum(retention.shrunk_messages) or sum(retention.dropped_messages))
 
 
 def _input_cost(outcome: Replay, setup: Setup, read: float) -> float:
