@@ -15,7 +15,7 @@ FIRST := notebooks/00-start.ipynb
 # Options of the tests without a browser: two processes, a file of tests in one of them.
 UNIT := -o addopts= -q -rfEX -n 2 --dist loadfile
 
-.PHONY: lab app test check unit lowest extras makers lint bench docs help
+.PHONY: lab app test check unit lowest extras makers frameworks adapters lint bench docs help
 .DELETE_ON_ERROR:
 
 lab: $(VENV)/lab.stamp $(EXTRA:%=$(VENV)/extra-%.stamp)  ## open the first notebook in JupyterLab, running; it is saved there, so git shows it as changed
@@ -54,6 +54,14 @@ makers: $(BIN)  ## what make extras runs, in this environment
 	$(BIN) -c 'from budgetkit.counters import reconstructed; assert reconstructed.is_usable()'
 	$(BIN) -m pytest -o addopts= -q -rfEX -p no:cacheprovider tests/core/test_reconstructed.py \
 		tests/core/test_vocabularies.py tests/core/test_frames.py tests/core/test_exactness.py
+
+# Agent frameworks bring some sixty packages; their adapters are tried apart from everything else.
+frameworks:  ## the tests of the adapters, with LangChain, OpenAI's Agents SDK and Pydantic AI
+	$(MAKE) VENV=.venv-frameworks adapters
+
+adapters: $(BIN)  ## what make frameworks runs, in this environment
+	$(INSTALL) --editable '.[langchain,openai-agents,pydantic-ai]' pytest pytest-timeout hypothesis tqdm
+	$(BIN) -m pytest -o addopts= -q -rfEX -p no:cacheprovider tests/extras/test_adapters.py
 
 lint: $(VENV)/test.stamp  ## ruff and mypy
 	$(BIN) -m ruff check
