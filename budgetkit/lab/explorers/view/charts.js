@@ -81,7 +81,7 @@ function refuseCard(card, error) {
   reportError(error);
 }
 
-// A chart takes longer to draw than a frame lasts, so while a handle is moving they come seldom: the bar goes first.
+// A chart takes longer to draw than a frame lasts: while a handle is moving they come seldom, and the bar first.
 const SELDOM = 400; // milliseconds
 
 async function rest(charts) {

@@ -55,7 +55,7 @@ function fileButton(text, accept, chosen) {
   return element("span", { class: "bk-filebutton" }, button, input);
 }
 
-// A file that is dropped anywhere on an explorer is opened; so is text or a file that is pasted where nothing is typed.
+// A file dropped on an explorer is opened; so is text or a file pasted where nothing is typed.
 function watchDrops(box, open) {
   const over = (isOver) => box.classList.toggle("bk-dropping", isOver);
   const isFile = (event) => event.dataTransfer?.types.includes("Files");

@@ -91,7 +91,7 @@ function clampTo(handle, tokens) {
 function pressKey(bar, key, event) {
   const { handle } = bar.state.segments.find((s) => s.key === key);
   const step = event.shiftKey ? handle.page : handle.step;
-  // The next step goes on from the last one, also where the kernel has not answered it yet and another line was moved.
+  // The next step goes on from the last one, also before the kernel answers, and where another line was moved.
   const now = bar.moves.get(key)?.tokens ?? handle.value;
   const next = {
     ArrowRight: now + step,
