@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 import budgetkit as bk
-from budgetkit.requests.charges import sizes
-from budgetkit.requests.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
-from budgetkit.requests.openai_families import family_of
-from budgetkit.requests.request import Request, read_request
+from budgetkit.requests.billing.charges import sizes
+from budgetkit.requests.billing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
+from budgetkit.requests.billing.openai_families import family_of
+from budgetkit.requests.reading.request import Request, read_request
 
 TABLE = Path(__file__).parent.parent / "data" / "calibrations.csv"
 READ = "2026-11-21"

@@ -21,12 +21,12 @@ from typing import Any
 from benchmarks.calibrations import project_of, recorded
 from budgetkit.models.resolved import resolve
 from budgetkit.requests import count_request
-from budgetkit.requests.estimates import EstimatedRules
-from budgetkit.requests.evidence import CALLS, Evidence, coarser_names
-from budgetkit.requests.frames import FrameRules
-from budgetkit.requests.providers import OpenAIRules, rules_for
-from budgetkit.requests.request import read_request
-from budgetkit.requests.request_count import rules_name
+from budgetkit.requests.billing.estimates import EstimatedRules
+from budgetkit.requests.billing.evidence import CALLS, Evidence, coarser_names
+from budgetkit.requests.billing.frames import FrameRules
+from budgetkit.requests.billing.providers import OpenAIRules, rules_for
+from budgetkit.requests.billing.request_count import rules_name
+from budgetkit.requests.reading.request import read_request
 
 TABLE = Path(__file__).parent.parent / "data" / "exactness.csv"
 READ = "2026-11-23"

@@ -24,12 +24,12 @@ import budgetkit as bk
 from benchmarks import calibrations, exactness
 from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows, spreads
 from budgetkit.counters import basis_of
-from budgetkit.requests.evidence import looked_up
-from budgetkit.requests.frames import frame_for
-from budgetkit.requests.openai_families import family_of
-from budgetkit.requests.providers import counter_for
-from budgetkit.requests.request import Request, read_request
-from budgetkit.requests.request_count import rules_name
+from budgetkit.requests.billing.evidence import looked_up
+from budgetkit.requests.billing.frames import frame_for
+from budgetkit.requests.billing.openai_families import family_of
+from budgetkit.requests.billing.providers import counter_for
+from budgetkit.requests.billing.request_count import rules_name
+from budgetkit.requests.reading.request import Request, read_request
 from budgetkit.trace import readings
 
 LITELLM: Final = "token_counter"

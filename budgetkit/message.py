@@ -19,7 +19,7 @@ from budgetkit.budget.quoting import brief, quoted
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
-#: Where a message keeps the record of a provider that it was read from, see :mod:`budgetkit.requests.forms`.
+#: Where a message keeps the record of a provider that it was read from, see :mod:`budgetkit.requests.reading.forms`.
 ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")

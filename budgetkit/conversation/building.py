@@ -33,8 +33,8 @@ from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
-from budgetkit.requests.forms import Form, follows, form_of_all, forms_of
-from budgetkit.requests.writing import system_text, written
+from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
+from budgetkit.requests.reading.writing import system_text, written
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.truncation import cutter
 

@@ -49,8 +49,8 @@ from budgetkit.message import ROLES, Message
 from budgetkit.pruning.dropping import StartOn, usual_start
 from budgetkit.pruning.policies import BringBack, CapResults, DropToolResults, OldestFirst, Policy, Summarise
 from budgetkit.requests import Framing, read_tools
-from budgetkit.requests.forms import Form
-from budgetkit.requests.pairing import Pairing, paired
+from budgetkit.requests.reading.forms import Form
+from budgetkit.requests.reading.pairing import Pairing, paired
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.sections import Roles, past_section
 
@@ -81,7 +81,8 @@ class Conversation:
     window : int, optional
         Another window, in tokens.
     tools : list of Mapping, or the answer of an MCP server
-        Tool schemas in any form, see :mod:`budgetkit.requests.tools`; counted in and given back with every request.
+        Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`; they are counted and given back with
+        every request.
     summarise : callable, optional
         From the list of messages that a summary replaces to its text; may be an ``async`` function. The policy's own
         when left out.

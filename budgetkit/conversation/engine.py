@@ -23,9 +23,9 @@ from budgetkit.plan.item import Item
 from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, summary_role
 from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
 from budgetkit.pruning.policies import BringBack, Policy
-from budgetkit.requests.forms import Form
-from budgetkit.requests.thinking import ThinkingRules, uncounted_thinking
-from budgetkit.requests.writing import Written, as_it_came, system_text, written
+from budgetkit.requests.billing.thinking import ThinkingRules, uncounted_thinking
+from budgetkit.requests.reading.forms import Form
+from budgetkit.requests.reading.writing import Written, as_it_came, system_text, written
 
 Overrun = Literal["warn", "raise", "tell"]
 Asks = Generator[list[Message], str, Request]

@@ -22,8 +22,8 @@ from budgetkit.counters.given import checked
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.requests import Framing
-from budgetkit.requests.providers import OpenAIRules
-from budgetkit.requests.request import Request
+from budgetkit.requests.billing.providers import OpenAIRules
+from budgetkit.requests.reading.request import Request
 
 Count = Callable[[str], int]
 Raw = dict[str, Any]

@@ -1,6 +1,6 @@
 """Messages as they come: plain ones at once, those of a provider with their origin, all others by their format.
 
-A provider's message carries its origin (:mod:`budgetkit.requests.forms`), so that it goes out as it came.
+A provider's message carries its origin (:mod:`budgetkit.requests.reading.forms`), so that it goes out as it came.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from budgetkit.message import ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.forms import Form, form_of, read_form
-from budgetkit.requests.pairing import Pairing
+from budgetkit.requests.reading.forms import Form, form_of, read_form
+from budgetkit.requests.reading.pairing import Pairing
 from budgetkit.trace.objects import messages_of, plain
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}

@@ -32,7 +32,7 @@ from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan.item import Item
 from budgetkit.pruning.history import History, Slots
 from budgetkit.requests import Framing
-from budgetkit.requests.forms import follows, form_of_all, origin_of
+from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
 from budgetkit.trace.ledger import answered_call, passage_scores
 from budgetkit.trace.sections import (
     Roles,

@@ -20,8 +20,8 @@ from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
-from budgetkit.requests.forms import Form, form_of_all, forms_of
-from budgetkit.requests.writing import as_it_came, written
+from budgetkit.requests.reading.forms import Form, form_of_all, forms_of
+from budgetkit.requests.reading.writing import as_it_came, written
 
 Raw = Mapping[str, Any]
 _TRIES = 4
@@ -110,7 +110,7 @@ def trim(
         From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
         out.
     tools : list of Mapping, or the answer of an MCP server
-        Tool schemas that go with the request, counted in; any form, see :mod:`budgetkit.requests.tools`.
+        Tool schemas that go with the request, counted in; any form, see :mod:`budgetkit.requests.reading.tools`.
     policy : Policy or str, optional
         What leaves, or its name, where it is not the oldest first.
     framing : Framing, optional

@@ -19,8 +19,8 @@ from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
 from budgetkit.files import read_toml
 from budgetkit.message import ROLES, Message, Passage
 from budgetkit.models import Model
-from budgetkit.requests.formats import names, table
-from budgetkit.requests.images import sized
+from budgetkit.requests.billing.images import sized
+from budgetkit.requests.reading.formats import names, table
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.filler import Filler, alike
 from budgetkit.trace.provider_usage import usage_frame

@@ -1,19 +1,22 @@
 """What a request costs beyond its text: this is counted here, message by message.
 
-- `tools.py` reads tool schemas; `openai_tools.py`, `frames.py` and `estimates.py` count them.
+`reading/` reads a request of any shape into messages and tools, and writes messages in a provider's form. `billing/`
+counts what was read, and is never imported by it:
+
+- `openai_tools.py`, `frames.py` and `estimates.py` count tool schemas.
 - `messages.py` counts messages and their names, `images.py` images.
 - `request_count.py` adds all of it up, as the provider bills it.
 - `registry.py` and `providers.py` say which rules a model goes by.
 """
 
-from budgetkit.requests.charges import Charge
-from budgetkit.requests.declarations import ToolConstants
-from budgetkit.requests.images import image_price, patch_tokens, square_tokens, tile_tokens
-from budgetkit.requests.messages import Framing
-from budgetkit.requests.registry import DEFAULT_FRAMING, FRAMINGS, framing_for, framing_of
-from budgetkit.requests.request import Request, read_request
-from budgetkit.requests.request_count import LedgerRow, RequestCount, count_answer, count_request
-from budgetkit.requests.tools import Toolset, read_tools
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.declarations import ToolConstants
+from budgetkit.requests.billing.images import image_price, patch_tokens, square_tokens, tile_tokens
+from budgetkit.requests.billing.messages import Framing
+from budgetkit.requests.billing.registry import DEFAULT_FRAMING, FRAMINGS, framing_for, framing_of
+from budgetkit.requests.billing.request_count import LedgerRow, RequestCount, count_answer, count_request
+from budgetkit.requests.reading.request import Request, read_request
+from budgetkit.requests.reading.tools import Toolset, read_tools
 
 __all__ = ["DEFAULT_FRAMING", "FRAMINGS", "Charge", "Framing", "LedgerRow", "Request", "RequestCount", "ToolConstants"]
 __all__ += ["Toolset", "count_answer", "count_request", "framing_for", "framing_of", "image_price", "patch_tokens"]

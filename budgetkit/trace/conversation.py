@@ -20,7 +20,7 @@ from budgetkit.models import Model
 from budgetkit.models.resolved import resolve
 from budgetkit.plan.item import Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
-from budgetkit.requests.formats import label
+from budgetkit.requests.reading.formats import label
 from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger, unwritable
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
@@ -47,7 +47,7 @@ class Trace:
         In order, at least one: messages, dictionaries in OpenAI's chat format, or objects of OpenAI's SDK or of
         LangChain. They are kept as a tuple of Message.
     tools : tuple of Mapping
-        Schemas of the tools the assistant may call, in any form that :mod:`budgetkit.requests.tools` reads.
+        Schemas of the tools the assistant may call, in any form that :mod:`budgetkit.requests.reading.tools` reads.
     contexts : Mapping
         From the index of a message to the passages retrieved for it.
     meta : Mapping

@@ -15,8 +15,8 @@ from budgetkit.budget.allocation import check_whole
 from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.message import Message, Passage
-from budgetkit.requests.located import placed
-from budgetkit.requests.tools import read_tools
+from budgetkit.requests.reading.located import placed
+from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.turns import last_user
 

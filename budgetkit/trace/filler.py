@@ -22,7 +22,7 @@ from typing import Final
 import regex
 
 from budgetkit.budget.quoting import brief
-from budgetkit.requests.openai_chat import compact, parsed
+from budgetkit.requests.billing.openai_chat import compact, parsed
 
 Count = Callable[[str], int]
 

@@ -21,8 +21,8 @@ import pandas as pd
 from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import data_files, data_path
-from budgetkit.requests.formats import label
-from budgetkit.requests.located import placed
+from budgetkit.requests.reading.formats import label
+from budgetkit.requests.reading.located import placed
 from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import made_trace

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from budgetkit.message import Message
-from budgetkit.requests.forms import BYTES
-from budgetkit.requests.pairing import Pairing
+from budgetkit.requests.reading.forms import BYTES
+from budgetkit.requests.reading.pairing import Pairing
 from budgetkit.trace.importers.documents import converted
 
 _WRITERS = ("model_dump", "to_dict", "dict", "_asdict")

@@ -8,9 +8,9 @@ from typing import Any
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.plugins import load_plugin, plugin_names
-from budgetkit.requests.formats import Format, names, nearest, row_of, row_of_lines
-from budgetkit.requests.located import LocatedMessage, placed
-from budgetkit.requests.records import is_record
+from budgetkit.requests.reading.formats import Format, names, nearest, row_of, row_of_lines
+from budgetkit.requests.reading.located import LocatedMessage, placed
+from budgetkit.requests.reading.records import is_record
 from budgetkit.trace.importers import sessions
 from budgetkit.trace.importers.documents import converted, converted_lines
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines, unbroken

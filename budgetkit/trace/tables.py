@@ -19,10 +19,10 @@ import yaml
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import extra
-from budgetkit.requests.formats import row_of
-from budgetkit.requests.formats import table as format_table
-from budgetkit.requests.paths import filled, unpacked
-from budgetkit.requests.records import is_record, read_records
+from budgetkit.requests.reading.formats import row_of
+from budgetkit.requests.reading.formats import table as format_table
+from budgetkit.requests.reading.paths import filled, unpacked
+from budgetkit.requests.reading.records import is_record, read_records
 from budgetkit.trace.jsonl import Numbered
 from budgetkit.trace.outflow import Outflow, OutflowError, marks
 

@@ -152,6 +152,13 @@ def test_the_kit_needs_neither_laboratory_nor_extras() -> None:
             assert needs <= KIT, f"{source_name(path)} is of the kit and imports {sorted(needs - KIT)}"
 
 
+def test_a_request_is_read_without_knowing_what_it_costs() -> None:
+    """Two folders of one room: what reads a request imports nothing of what bills it."""
+    for path in sorted((PACKAGE / "requests" / "reading").glob("*.py")):
+        names = [name for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))]
+        assert [name for name in names if within(name, "budgetkit.requests.billing")] == [], path.name
+
+
 def test_the_first_level_is_the_kit_and_two_folders() -> None:
     entries = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if not path.name.startswith("__")}
     assert entries - {"py.typed", "data"} == KIT | {"lab", "extras"}

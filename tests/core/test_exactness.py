@@ -11,7 +11,7 @@ import pytest
 
 from budgetkit.files import read_table
 from budgetkit.requests import count_request, read_request
-from budgetkit.requests.evidence import CALLS, PROJECTS, SHARE, Evidence, combination, evidence_for
+from budgetkit.requests.billing.evidence import CALLS, PROJECTS, SHARE, Evidence, combination, evidence_for
 
 HELLO = {"role": "user", "content": "Hello world"}
 SCHEMA = {"type": "object", "properties": {"host": {"type": "string"}}}

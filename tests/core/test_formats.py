@@ -24,7 +24,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.inputs import budget_of
-from budgetkit.requests.formats import formats, label
+from budgetkit.requests.reading.formats import formats, label
 from budgetkit.trace import Trace, list_traces, messages_of, usage_frame
 
 FOLDER = Path(__file__).parents[1] / "formats"

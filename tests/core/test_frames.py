@@ -13,8 +13,8 @@ import pytest
 
 from budgetkit.files import read_toml
 from budgetkit.requests import count_request, read_request
-from budgetkit.requests.charges import sizes
-from budgetkit.requests.frames import FrameRules, frame_for
+from budgetkit.requests.billing.charges import sizes
+from budgetkit.requests.billing.frames import FrameRules, frame_for
 
 USER = {"role": "user", "content": "Hi"}
 TOOL = {"name": "ping", "description": "Ask", "input_schema": {"type": "object"}}

@@ -22,7 +22,7 @@ from budgetkit.requests import (
     square_tokens,
     tile_tokens,
 )
-from budgetkit.requests.declarations import declaration
+from budgetkit.requests.billing.declarations import declaration
 
 HELLO = {"role": "user", "content": "Hello world"}
 

@@ -10,7 +10,7 @@ import budgetkit as bk
 from budgetkit.models import UnknownModelWarning
 from budgetkit.models.resolved import resolve
 from budgetkit.requests import DEFAULT_FRAMING, framing_for
-from budgetkit.requests.images import image_price
+from budgetkit.requests.billing.images import image_price
 from budgetkit.trace.provider_usage import readings
 
 NAMES = ["gpt-4o", "gpt-5-mini", "o3", "gpt-4", "claude-sonnet-4-5", "gemini-2.5-pro", "mistral-large-latest", "gtp-9"]

@@ -43,7 +43,7 @@ from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.losses import ALIKE
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing, framing_of, read_tools
-from budgetkit.requests.tools import Toolset, function_name
+from budgetkit.requests.reading.tools import Toolset, function_name
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.sections import DEFAULT_ROLES
 
@@ -145,8 +145,8 @@ def check(
         The text that stands in a section of every request, by section, or its file as a Path; it takes the place of a
         conversation's own. A text is never taken for a file, and one that is written like a path is refused.
     tools : list of mapping, or the answer of an MCP server
-        Tool schemas of every request, in any form that :mod:`budgetkit.requests.tools` reads; they take the place of
-        a conversation's own.
+        Tool schemas of every request, in any form that :mod:`budgetkit.requests.reading.tools` reads; they take the
+        place of a conversation's own.
     traces : iterable of Trace
         Recorded conversations.
     counter : str, Model or callable, optional

@@ -6,7 +6,7 @@ from typing import Any
 
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.library import Library
-from budgetkit.requests.formats import table as format_table
+from budgetkit.requests.reading.formats import table as format_table
 from budgetkit.trace import shipped_traces
 from budgetkit.trace.intake import intake
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from budgetkit.requests.parts import objects_in
-from budgetkit.requests.paths import filled, found
+from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.paths import filled, found
 
 Raw = Mapping[str, Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from budgetkit.requests.formats import Format, table
-from budgetkit.requests.parts import is_item
-from budgetkit.requests.paths import found, unpacked
-from budgetkit.requests.records import is_record, read_records
+from budgetkit.requests.reading.formats import Format, table
+from budgetkit.requests.reading.parts import is_item
+from budgetkit.requests.reading.paths import found, unpacked
+from budgetkit.requests.reading.records import is_record, read_records
 
 _ITEMS: Final = Format(name="", label="", items=True)
 _ROOM = 12

@@ -12,11 +12,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from budgetkit.requests.located import LocatedMessage, placed
-from budgetkit.requests.pairing import paired
-from budgetkit.requests.paths import filled, found
-from budgetkit.requests.records import Records, read_records
-from budgetkit.requests.usage import usage_of
+from budgetkit.requests.reading.located import LocatedMessage, placed
+from budgetkit.requests.reading.pairing import paired
+from budgetkit.requests.reading.paths import filled, found
+from budgetkit.requests.reading.records import Records, read_records
+from budgetkit.requests.reading.usage import usage_of
 from budgetkit.trace.importers.branches import counting
 from budgetkit.trace.jsonl import Numbered
 

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from budgetkit.requests.located import placed
-from budgetkit.requests.paths import filled, found
-from budgetkit.requests.usage import usage_of
+from budgetkit.requests.reading.located import placed
+from budgetkit.requests.reading.paths import filled, found
+from budgetkit.requests.reading.usage import usage_of
 
 _OF_USER: Final = ("task", "user_feedback", "user_feedback_diff")
 _OF_MODEL: Final = ("text", "completion_result", "tool", "command", "reasoning", "plan_mode_respond", "followup")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from budgetkit.requests.formats import Format, table
-from budgetkit.requests.located import LocatedMessage, placed
-from budgetkit.requests.pairing import paired
-from budgetkit.requests.paths import filled, found
-from budgetkit.requests.records import Records, read_records
-from budgetkit.requests.usage import usage_of
+from budgetkit.requests.reading.formats import Format, table
+from budgetkit.requests.reading.located import LocatedMessage, placed
+from budgetkit.requests.reading.pairing import paired
+from budgetkit.requests.reading.paths import filled, found
+from budgetkit.requests.reading.records import Records, read_records
+from budgetkit.requests.reading.usage import usage_of
 from budgetkit.trace.jsonl import Numbered
 
 _ITEMS: Final = Format(name="", label="", items=True)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from budgetkit.requests.formats import Format, names, row_of, row_of_lines, table
-from budgetkit.requests.located import placed
-from budgetkit.requests.pairing import Pairing, paired
-from budgetkit.requests.parts import is_item
-from budgetkit.requests.paths import filled, found, holds, nested, unpacked
-from budgetkit.requests.records import is_record, read_records, system_messages
-from budgetkit.requests.tools import read_tools
-from budgetkit.requests.usage import usage_of
+from budgetkit.requests.reading.formats import Format, names, row_of, row_of_lines, table
+from budgetkit.requests.reading.located import placed
+from budgetkit.requests.reading.pairing import Pairing, paired
+from budgetkit.requests.reading.parts import is_item
+from budgetkit.requests.reading.paths import filled, found, holds, nested, unpacked
+from budgetkit.requests.reading.records import is_record, read_records, system_messages
+from budgetkit.requests.reading.tools import read_tools
+from budgetkit.requests.reading.usage import usage_of
 from budgetkit.trace.importers import agents_traces, cline, copilot, gemini_cli, opencode, pydantic_ai
 from budgetkit.trace.importers.answers import answered, model_of
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from budgetkit.requests.parts import objects_in
-from budgetkit.requests.paths import filled
+from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.paths import filled
 
 Raw = Mapping[str, Any]
 _ANSWERS = ("gemini", "model")

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from budgetkit.requests.pairing import paired
-from budgetkit.requests.paths import filled, found
-from budgetkit.requests.usage import usage_of
+from budgetkit.requests.reading.pairing import paired
+from budgetkit.requests.reading.paths import filled, found
+from budgetkit.requests.reading.usage import usage_of
 
 Raw = Mapping[str, Any]
 _SILENT: Final = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")

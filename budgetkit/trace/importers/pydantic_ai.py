@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from budgetkit.requests.parts import as_text
-from budgetkit.requests.paths import filled, found
+from budgetkit.requests.reading.parts import as_text
+from budgetkit.requests.reading.paths import filled, found
 
 Raw = Mapping[str, Any]
 _CALLS = ("tool-call", "builtin-tool-call", "native-tool-call")

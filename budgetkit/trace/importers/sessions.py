@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from budgetkit.requests.formats import table
+from budgetkit.requests.reading.formats import table
 from budgetkit.trace.importers import claude_code, codex
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 

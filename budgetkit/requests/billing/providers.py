@@ -12,13 +12,13 @@ from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.models.names import bare
 from budgetkit.models.resolved import ResolvedModel, resolve
-from budgetkit.requests.charges import Charge
-from budgetkit.requests.estimates import EstimatedRules, estimate_for
-from budgetkit.requests.frames import FrameRules, frame_for
-from budgetkit.requests.openai_chat import answer_charges, chat_charges
-from budgetkit.requests.openai_families import FAMILIES, OpenAIFamily
-from budgetkit.requests.openai_responses import responses_charges
-from budgetkit.requests.request import Request
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
+from budgetkit.requests.billing.frames import FrameRules, frame_for
+from budgetkit.requests.billing.openai_chat import answer_charges, chat_charges
+from budgetkit.requests.billing.openai_families import FAMILIES, OpenAIFamily
+from budgetkit.requests.billing.openai_responses import responses_charges
+from budgetkit.requests.reading.request import Request
 
 
 @dataclass(frozen=True, slots=True)

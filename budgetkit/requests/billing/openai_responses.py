@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from budgetkit.message import RESULT_ROLES, Message
-from budgetkit.requests.charges import Charge
-from budgetkit.requests.images import image_charges
-from budgetkit.requests.openai_chat import compact, forced_tool, no_tool, tool_charges
-from budgetkit.requests.openai_families import OpenAIFamily
-from budgetkit.requests.openai_tools import namespace, schema_block
-from budgetkit.requests.request import Request, objects
-from budgetkit.requests.tools import function_name
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.images import image_charges
+from budgetkit.requests.billing.openai_chat import compact, forced_tool, no_tool, tool_charges
+from budgetkit.requests.billing.openai_families import OpenAIFamily
+from budgetkit.requests.billing.openai_tools import namespace, schema_block
+from budgetkit.requests.reading.request import Request, objects
+from budgetkit.requests.reading.tools import function_name
 
 _AS_ANSWERED = 3  # a call that stands alone and is sent back with the id and status it was answered with
 _ONLY_TOOL = 6  # beside its name, where some tool must be called and there is only one

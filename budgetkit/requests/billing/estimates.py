@@ -20,12 +20,12 @@ from typing import Any
 
 from budgetkit.message import Message
 from budgetkit.models.resolved import calibration_row
-from budgetkit.requests.charges import Charge
-from budgetkit.requests.images import image_charges
-from budgetkit.requests.openai_chat import is_system, parsed
-from budgetkit.requests.request import Request, as_object
-from budgetkit.requests.thinking import thoughts_sent
-from budgetkit.requests.tools import function_name, parameters_of, unwrapped
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.images import image_charges
+from budgetkit.requests.billing.openai_chat import is_system, parsed
+from budgetkit.requests.billing.thinking import thoughts_sent
+from budgetkit.requests.reading.request import Request, as_object
+from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
 
 #: The constants of a family, each a column of the table; README.md of data/ says what each is.
 CONSTANTS = ("request", "turn", "tools", "forced", "sequential", "tool", "property", "call", "schema", "thinking")

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from budgetkit.requests.located import located, placed
-from budgetkit.requests.paths import found
+from budgetkit.requests.reading.located import located, placed
+from budgetkit.requests.reading.paths import found
 
 _MOST_WAITING = 1_000
 

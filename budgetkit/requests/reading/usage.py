@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.requests.formats import table
-from budgetkit.requests.paths import found
+from budgetkit.requests.reading.formats import table
+from budgetkit.requests.reading.paths import found
 
 
 def usage_of(raw: Any, message_index: int | None, model: Any = None) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@
     gemini       {"role": "model", "parts": [{"functionCall": {}}]}      parts
 
 What is none of these is OpenAI's chat format, or can be sent as such. A message that was read from one of them carries
-its origin, so that it goes out as it came (:mod:`budgetkit.requests.writing`):
+its origin, so that it goes out as it came (:mod:`budgetkit.requests.reading.writing`):
 
     {"role": "tool", "tool_call_id": "1", "content": "Lisbon",
      "origin": {"form": "anthropic", "records": [{"role": "user", "content": [{"type": "tool_result", ...}]}],
@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from budgetkit.message import ORIGIN, Message
-from budgetkit.requests.formats import format_named
-from budgetkit.requests.pairing import Pairing, paired
-from budgetkit.requests.parts import objects_in, sorted_part
-from budgetkit.requests.records import Records, read_records
+from budgetkit.requests.reading.formats import format_named
+from budgetkit.requests.reading.pairing import Pairing, paired
+from budgetkit.requests.reading.parts import objects_in, sorted_part
+from budgetkit.requests.reading.records import Records, read_records
 
 Raw = Mapping[str, Any]
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]

@@ -15,12 +15,12 @@ from typing import Any, Literal, Protocol
 
 from budgetkit.budget.old_names import renamed
 from budgetkit.message import RESULT_ROLES, Image, Message, ToolCall
-from budgetkit.requests.charges import Charge, Count, sizes
-from budgetkit.requests.declarations import ToolConstants, declaration_charge, json_charge
-from budgetkit.requests.images import priced
-from budgetkit.requests.request import Request
-from budgetkit.requests.thinking import ThinkingRules, thinking_charges
-from budgetkit.requests.tools import read_tools
+from budgetkit.requests.billing.charges import Charge, Count, sizes
+from budgetkit.requests.billing.declarations import ToolConstants, declaration_charge, json_charge
+from budgetkit.requests.billing.images import priced
+from budgetkit.requests.billing.thinking import ThinkingRules, thinking_charges
+from budgetkit.requests.reading.request import Request
+from budgetkit.requests.reading.tools import read_tools
 
 AnyMessage = Message | Mapping[str, Any]
 
@@ -69,7 +69,7 @@ class Framing:
         For each image. ``None`` prices it by OpenAI's tiles; an image that does not say its size is taken
         as 1024 pixels square.
     tools : {"declaration", "json"} or ToolConstants
-        How tool schemas are counted, see :mod:`budgetkit.requests.declarations`.
+        How tool schemas are counted, see :mod:`budgetkit.requests.billing.declarations`.
     scope : {"text", "message"}
         Whether each text of a message is counted by itself, or all of them as one text, role included.
     rules : Rules, optional
@@ -179,7 +179,7 @@ class Framing:
         counter : callable or str
             From text to tokens, or the name of a counter.
         tools : optional
-            Tool schemas in any form, see :mod:`budgetkit.requests.tools`.
+            Tool schemas in any form, see :mod:`budgetkit.requests.reading.tools`.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class Framing:
         Parameters
         ----------
         tools : any form
-            OpenAI's, Anthropic's, Gemini's, Converse's or MCP's, see :mod:`budgetkit.requests.tools`.
+            OpenAI's, Anthropic's, Gemini's, Converse's or MCP's, see :mod:`budgetkit.requests.reading.tools`.
         counter : callable or str
             From text to tokens, or the name of a counter.
         messages : sequence of Message or Mapping, optional

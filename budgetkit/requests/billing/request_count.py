@@ -14,14 +14,14 @@ from budgetkit.message import Image, Message
 from budgetkit.models import Model, found_by, nearest
 from budgetkit.models.resolved import ResolvedModel, model_name, resolve
 from budgetkit.promise import range_of
-from budgetkit.requests.charges import Charge, sizes
-from budgetkit.requests.estimates import EstimatedRules, estimate_for
-from budgetkit.requests.evidence import Evidence, evidence_for
-from budgetkit.requests.frames import FrameRules, hidden_prompt
-from budgetkit.requests.images import image_price, priced, sized
-from budgetkit.requests.providers import OpenAIRules, counter_for, rules_for
-from budgetkit.requests.request import Request, read_request
-from budgetkit.requests.thinking import thinking_charges, unruled_thinking
+from budgetkit.requests.billing.charges import Charge, sizes
+from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
+from budgetkit.requests.billing.evidence import Evidence, evidence_for
+from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
+from budgetkit.requests.billing.images import image_price, priced, sized
+from budgetkit.requests.billing.providers import OpenAIRules, counter_for, rules_for
+from budgetkit.requests.billing.thinking import thinking_charges, unruled_thinking
+from budgetkit.requests.reading.request import Request, read_request
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from budgetkit.files import read_table
 from budgetkit.message import RESULT_ROLES
-from budgetkit.requests.request import Request
-from budgetkit.requests.tools import parameters_of
+from budgetkit.requests.reading.request import Request
+from budgetkit.requests.reading.tools import parameters_of
 
 #: What earns the word exact: at least so many recorded calls, projects, and exact ones among the calls.
 CALLS: Final = 50

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from budgetkit.requests.request import as_object
-from budgetkit.requests.tools import Schema, function_name, parameters_of, properties_of, unwrapped
+from budgetkit.requests.reading.request import as_object
+from budgetkit.requests.reading.tools import Schema, function_name, parameters_of, properties_of, unwrapped
 
 _DEEPEST = 40  # schemas nested deeper, or that refer to themselves, are "any" from there on
 

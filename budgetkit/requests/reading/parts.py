@@ -12,8 +12,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from budgetkit.requests.formats import table
-from budgetkit.requests.paths import filled, found, unpacked
+from budgetkit.requests.reading.formats import table
+from budgetkit.requests.reading.paths import filled, found, unpacked
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]

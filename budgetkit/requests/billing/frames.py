@@ -25,13 +25,13 @@ from typing import Any, Final, Literal
 
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, Message, ToolCall
-from budgetkit.requests.charges import Charge
-from budgetkit.requests.estimates import Estimate, estimate_for, estimated_schema, estimated_tools, leaves
-from budgetkit.requests.images import image_charges
-from budgetkit.requests.openai_chat import is_system, parsed
-from budgetkit.requests.openai_tools import namespace
-from budgetkit.requests.request import Request, as_object
-from budgetkit.requests.tools import function_name, parameters_of, unwrapped
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.estimates import Estimate, estimate_for, estimated_schema, estimated_tools, leaves
+from budgetkit.requests.billing.images import image_charges
+from budgetkit.requests.billing.openai_chat import is_system, parsed
+from budgetkit.requests.billing.openai_tools import namespace
+from budgetkit.requests.reading.request import Request, as_object
+from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
 
 _DEEPEST: Final = 40
 

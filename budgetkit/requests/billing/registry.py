@@ -18,17 +18,18 @@ from budgetkit.counters.vocabularies import FOLDERS
 from budgetkit.files import Table, read_rows
 from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, resolve
-from budgetkit.requests.declarations import ToolConstants
-from budgetkit.requests.estimates import estimate_for
-from budgetkit.requests.frames import FrameRules
-from budgetkit.requests.messages import Framing
-from budgetkit.requests.openai_families import FAMILIES, OpenAIFamily
-from budgetkit.requests.providers import OpenAIRules, rules_for
+from budgetkit.requests.billing.declarations import ToolConstants
+from budgetkit.requests.billing.estimates import estimate_for
+from budgetkit.requests.billing.frames import FrameRules
+from budgetkit.requests.billing.messages import Framing
+from budgetkit.requests.billing.openai_families import FAMILIES, OpenAIFamily
+from budgetkit.requests.billing.providers import OpenAIRules, rules_for
 
 # Counters that say which model they count for.
 _OF_A_MODEL = (ExactCounter, CalibratedCounter, ReconstructedCounter, VocabularyCounter)
 _RECORDED = (
-    "recorded calls of public projects with the provider's usage, read 2026-11-21; see budgetkit.requests.openai_chat"
+    "recorded calls of public projects with the provider's usage, read 2026-11-21; "
+    "see budgetkit.requests.billing.openai_chat"
 )
 
 
@@ -132,7 +133,7 @@ def _by_rules(model: ResolvedModel, folders: str) -> Framing:
         return _framed(rules)
     if isinstance(rules, FrameRules):
         frame = rules.frame
-        source = f"{frame.name}: {frame.rows}; see budgetkit.requests.frames"
+        source = f"{frame.name}: {frame.rows}; see budgetkit.requests.billing.frames"
         # A request is sent to be answered, so its last message is not the assistant's.
         priming = frame.request + frame.user_last
         return Framing(priming=priming, rules=rules, counter=model.name, source=source)

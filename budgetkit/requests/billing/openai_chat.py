@@ -2,7 +2,7 @@
 
 The rules were derived from recorded calls of public projects (requests with the provider's usage; read 2026-11-21),
 beyond those for text, which are OpenAI's cookbook's. They hold for models since gpt-3.5-turbo-0125; older snapshots
-keep the form that :mod:`budgetkit.requests.tools` has. Each rule is a function below.
+keep the form that :mod:`budgetkit.requests.reading.tools` has. Each rule is a function below.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, ToolCall
-from budgetkit.requests.charges import Charge
-from budgetkit.requests.declarations import declaration_charge
-from budgetkit.requests.images import image_charges
-from budgetkit.requests.openai_families import OpenAIFamily
-from budgetkit.requests.openai_tools import namespace, schema_block, written_function
-from budgetkit.requests.request import Request
-from budgetkit.requests.tools import Schema, function_name, unwrapped
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.declarations import declaration_charge
+from budgetkit.requests.billing.images import image_charges
+from budgetkit.requests.billing.openai_families import OpenAIFamily
+from budgetkit.requests.billing.openai_tools import namespace, schema_block, written_function
+from budgetkit.requests.reading.request import Request
+from budgetkit.requests.reading.tools import Schema, function_name, unwrapped
 
 
 def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:

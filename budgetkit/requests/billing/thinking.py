@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from budgetkit.message import Message
-from budgetkit.requests.charges import Charge
-from budgetkit.requests.forms import origin_of
-from budgetkit.requests.request import Request, sealed_thinking
+from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.reading.forms import origin_of
+from budgetkit.requests.reading.request import Request, sealed_thinking
 
 # Where programs that speak OpenAI's chat format put what a model thought.
 _FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from budgetkit.message import RESULT_ROLES
 from budgetkit.message import ROLES as OWN_ROLES
-from budgetkit.requests.formats import Format, record_rows, role_names, table
-from budgetkit.requests.located import located, placed
-from budgetkit.requests.parts import Sorted, content_of, is_item, plain_text, sorted_part
-from budgetkit.requests.paths import filled, found, holds, unpacked
-from budgetkit.requests.usage import usage_of
+from budgetkit.requests.reading.formats import Format, record_rows, role_names, table
+from budgetkit.requests.reading.located import located, placed
+from budgetkit.requests.reading.parts import Sorted, content_of, is_item, plain_text, sorted_part
+from budgetkit.requests.reading.paths import filled, found, holds, unpacked
+from budgetkit.requests.reading.usage import usage_of
 
 Raw = Mapping[str, Any]
 _GENERIC: Final = Format(name="", label="")

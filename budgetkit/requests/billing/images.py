@@ -21,7 +21,7 @@ from typing import Final
 
 from budgetkit.message import Image, Message
 from budgetkit.models.resolved import images_rule
-from budgetkit.requests.charges import Charge
+from budgetkit.requests.billing.charges import Charge
 
 
 def tile_tokens(width: int, height: int, detail: str = "high", base: int = 85, tile: int = 170) -> int:

@@ -1,7 +1,7 @@
 """Format: one row of the table of formats, and the functions that find and name rows.
 
 The table itself is data/formats.toml. A row describes a document, a message, or both; parts of a message are read
-alike in all formats, by :mod:`budgetkit.requests.parts`.
+alike in all formats, by :mod:`budgetkit.requests.reading.parts`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from functools import cache
 from typing import Any
 
 from budgetkit.files import read_toml
-from budgetkit.requests.paths import holds
+from budgetkit.requests.reading.paths import holds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Format:
-    """One spelling of a conversation; see :mod:`budgetkit.requests.paths` for paths and conditions."""
+    """One spelling of a conversation; see :mod:`budgetkit.requests.reading.paths` for paths and conditions."""
 
     name: str
     label: str

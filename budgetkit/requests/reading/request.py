@@ -6,8 +6,9 @@
     Gemini               contents, systemInstruction, functionDeclarations
     Bedrock Converse     messages of blocks without a type, toolConfig
 
-Messages become those of OpenAI's chat format by the functions that read files (:mod:`budgetkit.requests.records`), so
-that a request is counted and loaded as the same messages. What nobody can count is named and never left out in silence.
+Messages become those of OpenAI's chat format by the functions that read files
+(:mod:`budgetkit.requests.reading.records`), so that a request is counted and loaded as the same messages. What
+nobody can count is named and never left out in silence.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from typing import Any, Final
 
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.formats import format_named
-from budgetkit.requests.pairing import paired
-from budgetkit.requests.paths import found, holds
-from budgetkit.requests.records import Records, read_records, system_messages
-from budgetkit.requests.tools import read_tools
+from budgetkit.requests.reading.formats import format_named
+from budgetkit.requests.reading.pairing import paired
+from budgetkit.requests.reading.paths import found, holds
+from budgetkit.requests.reading.records import Records, read_records, system_messages
+from budgetkit.requests.reading.tools import read_tools
 
 Raw = Mapping[str, Any]
 
@@ -201,7 +202,7 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     """Name thinking that is billed again and that nobody can count, since only the provider can read it.
 
     `records` are as the shape has them, `messages` the same in OpenAI's chat format. What else goes out with thinking
-    is a matter of the model's rules, see :mod:`budgetkit.requests.thinking`.
+    is a matter of the model's rules, see :mod:`budgetkit.requests.billing.thinking`.
     """
     if shape == "responses":
         return ["reasoning before a call"] if _thinks_before_a_call(messages) else []

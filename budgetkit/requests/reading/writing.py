@@ -1,9 +1,9 @@
 """Writing: messages of the chat format in the form of a provider, those that came in that form as they came.
 
-A message that carries its origin (:mod:`budgetkit.requests.forms`) and was not cut inside is what came in, equal field
-by field: thinking, signatures and marks for a cache are in it, and bytes are bytes again. One that was cut inside is
-what came in with another text. One that says nothing is left out where the provider would refuse it. What was never in
-that form, such as a summary, a passage or a question given as a text, is written in it.
+A message that carries its origin (:mod:`budgetkit.requests.reading.forms`) and was not cut inside is what came in,
+equal field by field: thinking, signatures and marks for a cache are in it, and bytes are bytes again. One that was
+cut inside is what came in with another text. One that says nothing is left out where the provider would refuse it.
+What was never in that form, such as a summary, a passage or a question given as a text, is written in it.
 
     form         system text                   alternation
     responses    among the items               none is asked for
@@ -23,8 +23,8 @@ from typing import Any, Final, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.forms import BYTES, Form, blocks_field, is_bytes, origin_of
-from budgetkit.requests.parts import objects_in, sorted_part
+from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
+from budgetkit.requests.reading.parts import objects_in, sorted_part
 
 Raw = Mapping[str, Any]
 _BESIDE: Final = ("anthropic", "gemini", "converse")  # forms whose system text stands beside the messages

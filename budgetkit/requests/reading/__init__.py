@@ -1,0 +1,1 @@
+"""A request read: its shape, its messages, calls and tools, and the same written in a provider's form."""
