@@ -92,7 +92,9 @@ def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
 
     def whole(row: dict[str, Any]) -> dict[str, Any]:
         fields = {key: value for key, value in row.items() if key != "like"}
-        return whole(rows[row["like"]]) | fields if "like" in row else fields
+        if "like" not in row:
+            return fields
+        return whole(rows[row["like"]]) | fields
 
     return {name: whole(row) for name, row in rows.items()}
 

@@ -59,7 +59,10 @@ class Passage:
         >>> Passage.of({"title": "Refunds", "text": "Paid back in five days."}).text
         'Refunds\nPaid back in five days.'
         """
-        fields = value if isinstance(value, Mapping) else {"text": value}
+        if isinstance(value, Mapping):
+            fields = value
+        else:
+            fields = {"text": value}
         for name in ("text", "content", "page_content"):
             if isinstance(fields.get(name), str):
                 return cls({**fields, "text": fields[name]})
@@ -175,7 +178,9 @@ class Message:
     def name(self) -> str | None:
         """The speaker's name, where one is given."""
         name = self.raw.get("name")
-        return name if isinstance(name, str) and name else None
+        if isinstance(name, str) and name:
+            return name
+        return None
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

@@ -260,4 +260,6 @@ def _checked(risk: float) -> Fraction:
 
 
 def _are(units: int) -> str:
-    return f"is {units:,}" if units == 1 else f"are {units:,}"
+    if units == 1:
+        return f"is {units:,}"
+    return f"are {units:,}"

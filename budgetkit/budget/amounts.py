@@ -143,7 +143,8 @@ class Share:
         >>> Share(.10).of(8192), Share(.25).of(8190, "nearest")
         (819, 2048)
         """
-        window = window if type(window) is int else check_tokens("window", window)
+        if type(window) is not int:
+            window = check_tokens("window", window)
         # Policies ask at every request, and integers do without a fraction.
         if isinstance(rounding, str) and rounding == "floor" and window >= 0:
             return self.clamp(window * self._exact.numerator // self._exact.denominator)
@@ -201,7 +202,9 @@ def tokens_of(amount: Amount, base: int) -> int:
     >>> tokens_of(Share(0.1), 8_192), tokens_of(500, 8_192)
     (819, 500)
     """
-    return amount.of(base) if isinstance(amount, Share) else int(amount)
+    if isinstance(amount, Share):
+        return amount.of(base)
+    return int(amount)
 
 
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:

@@ -179,7 +179,9 @@ class Budget:
         return self._shown(self.unclaimed)
 
     def _shown(self, tokens: int) -> int:
-        return max(0, tokens) if self.deficit == "clamp" else tokens
+        if self.deficit == "clamp":
+            return max(0, tokens)
+        return tokens
 
     @property
     def pool(self) -> Pool:

@@ -57,7 +57,9 @@ def one_line(text: str) -> str:
     'while parsing a mapping'
     """
     cut = text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
-    return cut if cut.isprintable() else " ".join(cut.split())
+    if cut.isprintable():
+        return cut
+    return " ".join(cut.split())
 
 
 def quoted(names: Iterable[object]) -> str:
@@ -69,5 +71,8 @@ def quoted(names: Iterable[object]) -> str:
     'system', 'history'
     """
     every = list(names)
-    more = [f"{len(every) - _NAMES:,} more"] if len(every) > _NAMES else []
+    if len(every) > _NAMES:
+        more = [f"{len(every) - _NAMES:,} more"]
+    else:
+        more = []
     return ", ".join([*map(brief, every[:_NAMES]), *more])

@@ -161,7 +161,10 @@ def build(
     question: list[Item] = []
     for keyword, value in sections.items():
         section, is_question = _section_of(keyword, budget, roles, question_section)
-        speaks = "user" if is_question else _speaker(section, roles, question_section)
+        if is_question:
+            speaks = "user"
+        else:
+            speaks = _speaker(section, roles, question_section)
         section_items = _items(section, _listed(value), speaks, count, framing)
         if is_question and question:
             raise ValueError(f"the question was given twice, once as {brief(keyword)}; give it once")
@@ -181,7 +184,10 @@ def build(
     if question:
         question = _primed(question, framing)
     elif filled:
-        last = question_section if question_section in filled else filled[-1]
+        if question_section in filled:
+            last = question_section
+        else:
+            last = filled[-1]
         if last not in listings:
             parts[last] = _primed(parts[last], framing)
 
@@ -284,7 +290,10 @@ def _section_of(keyword: str, budget: Budget, roles: Mapping[str, str], question
     if keyword in roles.values() and budget.undeclared == "pool":
         return keyword, False
     unknown = unknown_section([keyword], budget.sections)
-    history = f"; the history is {brief(roles['user'])}" if "user" in roles else ""
+    if "user" in roles:
+        history = f"; the history is {brief(roles['user'])}"
+    else:
+        history = ""
     raise LookupError(f"{unknown.args[0]}{history}; the question is question=")
 
 
@@ -292,7 +301,9 @@ def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:
     """Return who says a bare text of a section."""
     if section in map(roles.get, _INSTRUCT):
         return "system"
-    return "user" if section == question else "context"
+    if section == question:
+        return "user"
+    return "context"
 
 
 def _check_question(items: list[Item]) -> None:

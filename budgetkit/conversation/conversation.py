@@ -151,7 +151,10 @@ class Conversation:
             check_choice("form", form, get_args(Form))
         setup = setup_of(budget, counter, framing, model, window)
         budget = self.budget = setup.budget
-        self.policy = (setup.policy or OldestFirst()) if policy is None else policy_of(policy)
+        if policy is None:
+            self.policy = setup.policy or OldestFirst()
+        else:
+            self.policy = policy_of(policy)
         if start_on is None:
             start_on = usual_start(self.policy)
         check_choice("start_on", start_on, get_args(StartOn))
@@ -175,7 +178,10 @@ class Conversation:
                 placeholder(empty, stage.placeholder, rules)
             if isinstance(stage, CapResults):
                 capped(empty, stage.most, rules)
-        archive = Archive() if isinstance(self.policy, BringBack) else None
+        if isinstance(self.policy, BringBack):
+            archive = Archive()
+        else:
+            archive = None
         schemas = [dict(schema) for schema in read_tools(tools).entries]
         ledger = RunningLedger(rules, schemas, archive=archive)
         self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun, start_on, form)
@@ -346,9 +352,15 @@ class Conversation:
         if self._model is None:
             name = str(getattr(ledger.rules.count, "name", None) or code_name(ledger.rules.count))
         else:
-            name = self._model if isinstance(self._model, str) else self._model.name
+            if isinstance(self._model, str):
+                name = self._model
+            else:
+                name = self._model.name
         messages = f"{len(lines) + waiting:,} message{'' if len(lines) + waiting == 1 else 's'}"
-        uncounted = f", {waiting:,} of them not counted yet" if waiting else ""
+        if waiting:
+            uncounted = f", {waiting:,} of them not counted yet"
+        else:
+            uncounted = ""
         tokens = f"{sum(line.tokens for line in lines):,} of {self.budget.window:,} tokens"
         return f"Conversation({one_line(name)}, {messages}{uncounted}, {tokens})"
 

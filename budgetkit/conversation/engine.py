@@ -101,7 +101,9 @@ class Engine:
         rules = self.ledger.rules.framing.rules
         if form == "chat" and not self.ledger.forms:
             notices = thinking_notices(self.sent_messages, Written(form, request.messages, []), rules)
-            return replace(request, warnings=(*request.warnings, *notices)) if notices else request
+            if not notices:
+                return request
+            return replace(request, warnings=(*request.warnings, *notices))
         messages = written(request.messages, form, self.head)
         return replace(
             request,

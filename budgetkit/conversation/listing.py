@@ -119,7 +119,9 @@ class ListedSection:
         """Cut an item's text to what a limit leaves beside what the item pays for the others."""
         paid = item.tokens - self.count(item.payload.text)
         shorter = cutter(self.count, FRAMINGS["text"])(self.bare(item), limit - paid, allocation)
-        return None if shorter is None else replace(shorter, tokens=shorter.tokens + paid)
+        if shorter is None:
+            return None
+        return replace(shorter, tokens=shorter.tokens + paid)
 
 
 def plan_with_listings(
@@ -140,7 +142,9 @@ def plan_with_listings(
 
     def cut_listed(item: Item, limit: int, allocation: Any) -> Item | None:
         listing = sections.get(item.section)
-        return cut(item, limit, allocation) if listing is None else listing.cut(item, limit, allocation)
+        if listing is None:
+            return cut(item, limit, allocation)
+        return listing.cut(item, limit, allocation)
 
     bare = [sections[item.section].bare(item) if item.section in sections else item for item in items]
     surpluses: dict[str, int] = {}

@@ -68,7 +68,9 @@ def brought_back(
     scores = index.scores(question(turn), start) * left_before[:start]
     room = min(policy.returns(limit), limit - history_tokens)
     back = chosen(scores, left_before, slots, beside, room, policy.neighbours)
-    return back if begins_with == "any" else beginning_with(back, begins_with, slots)
+    if begins_with == "any":
+        return back
+    return beginning_with(back, begins_with, slots)
 
 
 def question(turn: Sequence[Message]) -> str:

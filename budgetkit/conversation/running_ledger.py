@@ -148,7 +148,9 @@ class RunningLedger:
     def section_of(self, slot: int) -> str:
         """Return the section in which a message counts at this request."""
         entry = self.entries[slot]
-        return entry.present if slot in self.this_turn else entry.past
+        if slot in self.this_turn:
+            return entry.present
+        return entry.past
 
     def entering(self) -> list[int]:
         """List the messages that the history takes in at this request; the question of this turn goes on waiting."""
@@ -264,7 +266,10 @@ class RunningLedger:
             self.calling_slots.update({call.id: slot for call in message.tool_calls})
             self.open_calls[slot] = {call.id for call in message.tool_calls if call.id}
             return None
-        caller = None if answered is None else self.calling_slots.get(answered)
+        if answered is None:
+            caller = None
+        else:
+            caller = self.calling_slots.get(answered)
         if caller is not None and answered:
             self.open_calls.get(caller, set()).discard(answered)
         return caller

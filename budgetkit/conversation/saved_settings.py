@@ -91,7 +91,9 @@ class SavedSettings:
 
 def _decided(overridden: Collection[str]) -> Collection[str]:
     """List the settings that arguments decide; a model decides on counter and framing."""
-    return {*overridden, "counter", "framing"} if "model" in overridden else overridden
+    if "model" not in overridden:
+        return overridden
+    return {*overridden, "counter", "framing"}
 
 
 def refused(error: Exception) -> ValueError:
@@ -147,7 +149,10 @@ def plain_value(value: Any) -> Any:
         return {CODE: code_name(value)}
 
     name = type(value).__name__
-    kind = {"class": name} if _KINDS.get(name) is type(value) else {CODE: code_name(value)}
+    if _KINDS.get(name) is type(value):
+        kind = {"class": name}
+    else:
+        kind = {CODE: code_name(value)}
     return kind | {
         field.name: plain_value(getattr(value, field.name))
         for field in fields(value)
@@ -156,7 +161,9 @@ def plain_value(value: Any) -> Any:
 
 
 def _default(field: Any) -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+    if field.default_factory is MISSING:
+        return field.default
+    return field.default_factory()
 
 
 def read_value(data: Any) -> Any:
@@ -181,14 +188,19 @@ def read_value(data: Any) -> Any:
 
 def code_name(value: Any) -> str:
     """Return what code is called; a function's line is left out, since it moves when a program is edited."""
-    function = value.function if isinstance(value, FunctionCounter) else value
+    if isinstance(value, FunctionCounter):
+        function = value.function
+    else:
+        function = value
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _plain_roles(roles: Roles | None) -> Raw | None:
     if roles is None:
         return None
-    return {CODE: code_name(roles)} if callable(roles) else {"table": dict(roles)}
+    if callable(roles):
+        return {CODE: code_name(roles)}
+    return {"table": dict(roles)}
 
 
 def _plain_counter(counter: Any) -> Raw:
@@ -273,7 +285,9 @@ def _refuse_code(name: str, data: Raw) -> None:
 
 def _code_in(data: Any) -> str | None:
     if isinstance(data, Mapping):
-        return str(data[CODE]) if isinstance(data.get(CODE), str) else _code_in(list(data.values()))
+        if isinstance(data.get(CODE), str):
+            return str(data[CODE])
+        return _code_in(list(data.values()))
     if isinstance(data, list):
         return next((code for entry in data if (code := _code_in(entry))), None)
     return None

@@ -205,7 +205,10 @@ def restored(text: str) -> SavedConversation:
         budget = state.from_dict({"budgetkit": BUDGET_VERSION, "budget": data["budget"]})
         if version not in (1, VERSION) or isinstance(version, bool) or not isinstance(budget, Budget):
             raise ValueError(f"version {brief(version)} is not known, {VERSION} is")
-        settings = _read(SavedSettings, data["settings"], "its settings") if "settings" in data else None
+        if "settings" in data:
+            settings = _read(SavedSettings, data["settings"], "its settings")
+        else:
+            settings = None
         section = _plain(str, "text")(data["section"], "its section")
     except (ValueError, TypeError, LookupError) as error:
         raise refused(error) from error
@@ -217,7 +220,10 @@ def restored(text: str) -> SavedConversation:
                 "give the roles and the section that it had"
             )
         try:
-            written = data["conversation"] if version == VERSION else _named(data["conversation"])
+            if version == VERSION:
+                written = data["conversation"]
+            else:
+                written = _named(data["conversation"])
             saved_state = _read(SavedState, written, "its conversation")
             sent = _whole_numbers(data["sent"], "its stamps")
             (requests,) = _whole_numbers([data["requests"]], "its number of requests")

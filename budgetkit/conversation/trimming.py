@@ -70,7 +70,10 @@ class Trimmed(list[dict[str, Any]]):
         if not newest_message or not left or left[0].message != as_it_came(newest_message[0].raw):
             return ()
         role = newest_message[0].role
-        became = "is left out" if left[0].why == "dropped" else "is cut inside"
+        if left[0].why == "dropped":
+            became = "is left out"
+        else:
+            became = "is cut inside"
         return (f"the newest message, of the role {role}, does not fit and {became}; allow more, or shorten it",)
 
 
@@ -202,7 +205,9 @@ def _written(raws: list[dict[str, Any]], form: str | None) -> list[dict[str, Any
 
 def budget_of(budget: int | AnyBudget) -> AnyBudget:
     """Return a budget; so many tokens are one in which system messages and the question are required."""
-    return trimmed(budget) if isinstance(budget, int) else budget
+    if isinstance(budget, int):
+        return trimmed(budget)
+    return budget
 
 
 def _counted_again(

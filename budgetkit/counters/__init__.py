@@ -117,10 +117,14 @@ def counter(
     17
     """
     if callable(name):
-        return name if isinstance(name, Counter) else FunctionCounter(name)
+        if isinstance(name, Counter):
+            return name
+        return FunctionCounter(name)
     if isinstance(name, Model | ResolvedModel):
         _refuse_conventions(name.name, conventions)
-        return _of_model(resolve(name)) if tokenizer is None else from_file(name.name, tokenizer)
+        if tokenizer is None:
+            return _of_model(resolve(name))
+        return from_file(name.name, tokenizer)
     if not isinstance(name, str):
         raise TypeError(f"a counter of {brief(name)}; counters go by name or model; give 'gpt-4o' or 'chars/4', say")
     if tokenizer is not None:
@@ -199,7 +203,9 @@ def _by_prefix(name: str) -> Counter | None:
         return published(rest)
     if noted := _CALIBRATED.fullmatch(name):
         return published(noted["model"])
-    return ForeignCounter(name) if kind in ("mistral", "litellm") or name.endswith(".json") else None
+    if kind in ("mistral", "litellm") or name.endswith(".json"):
+        return ForeignCounter(name)
+    return None
 
 
 def _by_vocabulary(name: str) -> Counter | None:
@@ -212,9 +218,13 @@ def _by_vocabulary(name: str) -> Counter | None:
         return None
     path = noted["vocabulary"].removeprefix("tokenizer ")
     if path != noted["vocabulary"]:
-        return from_file(noted["model"], path) if Path(path).is_file() else counter(noted["model"])
+        if Path(path).is_file():
+            return from_file(noted["model"], path)
+        return counter(noted["model"])
     row = vocabulary_of(noted["model"])
-    return counter(noted["model"]) if row is not None and row["name"] == noted["vocabulary"] else None
+    if row is not None and row["name"] == noted["vocabulary"]:
+        return counter(noted["model"])
+    return None
 
 
 def _estimate(encoding: str) -> EstimateCounter:

@@ -61,7 +61,9 @@ def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
     spent = _spent(name)
     spent.counted += characters
     worth = spent.is_loaded or max(characters, ahead) >= WORTH_LOADING or spent.counted >= _EARNED
-    return accelerated(name) if worth and characters >= LEAST else None
+    if worth and characters >= LEAST:
+        return accelerated(name)
+    return None
 
 
 def accelerated(name: str) -> CountMany | None:

@@ -32,7 +32,9 @@ def basis_of(counter: Callable[[str], int]) -> Basis:
     if stated in ("exact", "reconstructed", "estimate"):
         basis: Basis = stated
         return basis
-    return "exact" if getattr(counter, "exact", False) is True else "estimate"
+    if getattr(counter, "exact", False) is True:
+        return "exact"
+    return "estimate"
 
 
 def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
@@ -53,7 +55,9 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
         return 0.0, 0.0
     low = getattr(counter, "low", None)
     high = getattr(counter, "high", None)
-    return None if low is None or high is None else (low, high)
+    if low is None or high is None:
+        return None
+    return (low, high)
 
 
 def interval_of(counter: Callable[[str], int], tokens: int) -> tuple[int, int] | None:

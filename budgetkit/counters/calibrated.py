@@ -92,7 +92,10 @@ class CalibratedCounter:
     @property
     def name(self) -> str:
         """The model, and how its count is estimated."""
-        marks = f" + {self.mark:.4g} a punctuation mark" if self.mark else ""
+        if self.mark:
+            marks = f" + {self.mark:.4g} a punctuation mark"
+        else:
+            marks = ""
         return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}{marks}, {self.source})"
 
     @property
@@ -103,7 +106,9 @@ class CalibratedCounter:
     @property
     def interval_words(self) -> str:
         """What the interval is: where nine in ten of the next texts lie, or the range that was seen."""
-        return range_of(self.units, _BEYOND, self.units_are) if self.units else ""
+        if not self.units:
+            return ""
+        return range_of(self.units, _BEYOND, self.units_are)
 
     def __call__(self, text: str) -> int:
         """Estimate one text, in tokens."""

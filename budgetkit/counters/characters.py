@@ -104,7 +104,9 @@ class CharacterCounter:
         base = f"{_PLURALS[self.unit]}/{_written(Fraction(self._units, self._tokens))}"
         minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
         conventions = ", ".join(filter(None, ["" if self.rounding == "floor" else self.rounding, minimum]))
-        return f"{base} ({conventions})" if conventions else base
+        if not conventions:
+            return base
+        return f"{base} ({conventions})"
 
     def __call__(self, text: str) -> int:
         """Count one text, in tokens."""
@@ -160,7 +162,10 @@ def _exact_ratio(ratio: object) -> Fraction:
     above, slash, below = str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
     top = exact_number(above)
     bottom = exact_number(below if slash else 1)
-    exact = Fraction(top, bottom) if top is not None and bottom else Fraction(0)
+    if top is not None and bottom:
+        exact = Fraction(top, bottom)
+    else:
+        exact = Fraction(0)
     if not 0 < exact <= MOST_TOKENS:
         raise ValueError(f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4")
     return exact
@@ -174,4 +179,6 @@ def _one_of(parameter: str, value: str, choices: Sequence[str]) -> None:
 def _written(ratio: Fraction) -> str:
     """Write a ratio as short as it can be read back exactly: 4, 3.5, 7/3."""
     decimal = f"{float(ratio):g}"
-    return decimal if Fraction(decimal) == ratio else str(ratio)
+    if Fraction(decimal) == ratio:
+        return decimal
+    return str(ratio)

@@ -64,11 +64,15 @@ def checked(count: Callable[[str], int]) -> Any:
     >>> checked(len).many(["Hello"])
     [5]
     """
-    return count if hasattr(count, "many") else FunctionCounter(count)
+    if hasattr(count, "many"):
+        return count
+    return FunctionCounter(count)
 
 
 def function_name(function: Callable[[str], int]) -> str:
     """Name a function so that two of the same name can be told apart: by the line that it begins on."""
     name = getattr(function, "__name__", type(function).__name__)
     code = getattr(function, "__code__", None)
-    return name if code is None else f"{name} (a function, line {code.co_firstlineno})"
+    if code is None:
+        return name
+    return f"{name} (a function, line {code.co_firstlineno})"

@@ -85,7 +85,10 @@ class CountMemory:
         """Recall what is old, count what is new, and remember both as young."""
         young = self._young
         old = self._old
-        counts = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None} if old else {}
+        if old:
+            counts = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None}
+        else:
+            counts = {}
         new = {key: text for key, text in missing.items() if key not in counts} if counts else missing
         if new:
             counts |= zip(new, counting([*new.values()]), strict=True)

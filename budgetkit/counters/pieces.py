@@ -43,7 +43,9 @@ def characters(unicode_class: str) -> str:
     ends = members[np.diff(members, append=-9) != 1].tolist()
     # As characters, which `re` reads in half the time that it takes for their numbers.
     ranges = "".join(f"{re.escape(chr(start))}-{re.escape(chr(end))}" for start, end in zip(starts, ends, strict=True))
-    return ranges + _OTHER_PLANES if 0x40000 in ends else ranges
+    if 0x40000 in ends:
+        return ranges + _OTHER_PLANES
+    return ranges
 
 
 @cache

@@ -376,7 +376,9 @@ class _Tiling:
 
     def _alone(self, character: str) -> int:
         """Return what a character costs that no piece covers."""
-        return 1 if character in self._marks else int(self._character_cost(self._model, character))
+        if character in self._marks:
+            return 1
+        return int(self._character_cost(self._model, character))
 
     def _shortened(self, stream: str) -> tuple[str, int]:
         """Take whole pieces out of long runs of one character; return the stream and the pieces taken out.

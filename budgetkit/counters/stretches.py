@@ -60,7 +60,10 @@ def count_stretch(name: str, read: Read) -> int:
     while text := text_at(read, at):
         size = len(text.encode())
         cut, counted = _window(name, text, not read(at + size, 1))
-        end = at + cut if cut else piece_end(encodings.pattern_of(name), read, at)
+        if cut:
+            end = at + cut
+        else:
+            end = piece_end(encodings.pattern_of(name), read, at)
         total += counted if cut else _count_piece(name, read, at, end)
         at = end
     return total
@@ -69,7 +72,10 @@ def count_stretch(name: str, read: Read) -> int:
 @lru_cache(maxsize=64)
 def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
     """Return how many bytes of a window are certainly whole pieces, and their tokens."""
-    cut = len(text) if is_last else settled(encodings.pattern_of(name), text)
+    if is_last:
+        cut = len(text)
+    else:
+        cut = settled(encodings.pattern_of(name), text)
     return len(text[:cut].encode()), encodings.counting(name)(text[:cut])
 
 
@@ -161,7 +167,9 @@ def _inside(run: str, text: str) -> tuple[int, int]:
         assert match is not None, "a run may be empty"
         return match.end(), len(match[0].encode())
 
-    return make() if len(text) < _FEW else _KNOWN.once((run, digest(text)), make)
+    if len(text) < _FEW:
+        return make()
+    return _KNOWN.once((run, digest(text)), make)
 
 
 def _last(members: str, last: str) -> _Step:
@@ -171,9 +179,10 @@ def _last(members: str, last: str) -> _Step:
         end = _run(members)(read, at) or at
         while end > at:
             begin = max(at, end - _WINDOW)
-            whole = (
-                read(begin, end - begin).lstrip(bytes(range(0x80, 0xC0))) if begin > at else read(begin, end - begin)
-            )
+            if begin > at:
+                whole = read(begin, end - begin).lstrip(bytes(range(0x80, 0xC0)))
+            else:
+                whole = read(begin, end - begin)
             if match := pattern(f"(?s:.*)[{last}]").match(whole.decode()):
                 return end - len(whole) + len(match[0].encode())
             end -= len(whole)
@@ -187,14 +196,18 @@ def _here(short: str) -> _Step:
 
     def step(read: Read, at: int) -> int | None:
         match = pattern(short).match(text_at(read, at, 4 * _LONGEST))
-        return None if match is None else at + len(match[0].encode())
+        if match is None:
+            return None
+        return at + len(match[0].encode())
 
     return step
 
 
 def _to_the_end(read: Read, at: int) -> int | None:
     end = _run(r"\s")(read, at)
-    return None if end is None or read(end, 1) else end
+    if end is None or read(end, 1):
+        return None
+    return end
 
 
 def _all_but_one(read: Read, at: int) -> int | None:

@@ -57,7 +57,9 @@ class TokenizerFile:
             head = file.read(_MARK)
         if head.lstrip()[:1] == b"{":
             return "json"
-        return "tiktoken" if _TIKTOKEN_LINE.match(head) else "sentencepiece"
+        if _TIKTOKEN_LINE.match(head):
+            return "tiktoken"
+        return "sentencepiece"
 
     @property
     def is_readable(self) -> bool:

@@ -108,7 +108,9 @@ def best(model: str) -> Counter | None:
     if row is None:
         return None
     if row["kind"] == "ctok":
-        return reconstructed.ReconstructedCounter(model, row["family"]) if reconstructed.is_usable() else None
+        if not reconstructed.is_usable():
+            return None
+        return reconstructed.ReconstructedCounter(model, row["family"])
     return _of_file(model, os.environ.get(FOLDERS, ""))
 
 
@@ -116,7 +118,10 @@ def best(model: str) -> Counter | None:
 def _of_file(model: str, folders: str) -> VocabularyCounter | None:
     """Make the counter of a model whose vocabulary is a file, where there is one and what reads it is installed."""
     row = vocabulary_of(model) or {}
-    path = _package_file(row) if row["kind"] == "package" else _cached_file(row["name"], folders)
+    if row["kind"] == "package":
+        path = _package_file(row)
+    else:
+        path = _cached_file(row["name"], folders)
     if path is None:
         return None
     file = TokenizerFile(str(path), row.get("pattern", ""), row.get("normal_form", ""))
@@ -187,7 +192,10 @@ def nearer(model: str) -> str:
     command = f"pip install 'budgetkit[{row['extra']}]'"
     if row["kind"] != "ctok":
         return f"counted exactly after {command}"
-    python = "" if sys.version_info[:2] >= _CTOK_PYTHON else " on Python 3.12 or later"
+    if sys.version_info[:2] >= _CTOK_PYTHON:
+        python = ""
+    else:
+        python = " on Python 3.12 or later"
     return f"counted nearly exactly{python} after {command} (ctok, unofficial)"
 
 
@@ -198,7 +206,9 @@ def _spelled(model: str) -> str:
 
 def _basis(row: dict[str, Any], model: str) -> Basis:
     confirmed = re.search(row.get("exact_for", ""), _spelled(model)) is not None
-    return "exact" if row["basis"] == "exact" and confirmed else "estimate"
+    if row["basis"] == "exact" and confirmed:
+        return "exact"
+    return "estimate"
 
 
 def _package_file(row: dict[str, Any]) -> Path | None:

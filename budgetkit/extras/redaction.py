@@ -245,7 +245,9 @@ def _figures(trace: Trace) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    return value if isinstance(value, int | float) else None
+    if isinstance(value, int | float):
+        return value
+    return None
 
 
 def _places(value: Any) -> Any:

@@ -99,7 +99,10 @@ def setup_of(
     if counter is None:
         counter = DEFAULT_COUNTER if resolved is None else resolved
     if framing is None:
-        framing = framing_of(counter) if resolved is None else framing_for(resolved)
+        if resolved is None:
+            framing = framing_of(counter)
+        else:
+            framing = framing_for(resolved)
     return Setup(
         budget=budget_of(budget, model, window),
         counter=count_of(counter),
@@ -147,7 +150,9 @@ def budget_of(budget: AnyBudget, model: AnyModel | None = None, window: int | No
     ValueError: preset 'chat' without a window; a preset divides one; give window= in tokens, or model='gpt-4o', say
     """
     if isinstance(budget, Budget):
-        return budget if window is None else budget.assign(window=window)
+        if window is None:
+            return budget
+        return budget.assign(window=window)
     if isinstance(budget, Plan):
         return budget_of(budget.budget, model, window)
     if isinstance(budget, Configuration):
@@ -232,7 +237,10 @@ def _of_preset(preset: Any, model: AnyModel | None, window: int | None) -> Budge
     if model is not None:
         return make(resolve(model, window, must_know=True).facts)
     if window is None:
-        name = preset if isinstance(preset, str) else getattr(preset, "name", getattr(preset, "__name__", "of yours"))
+        if isinstance(preset, str):
+            name = preset
+        else:
+            name = getattr(preset, "name", getattr(preset, "__name__", "of yours"))
         raise ValueError(
             f"preset {brief(name)} without a window; a preset divides one; give window= in tokens, or model='gpt-4o', "
             "say"
@@ -246,7 +254,9 @@ def _is_saved_text(text: str) -> bool:
 
 
 def _data_in(text: str) -> Any:
-    return json_data(text) if text.lstrip().startswith("{") else yaml_data(text)
+    if text.lstrip().startswith("{"):
+        return json_data(text)
+    return yaml_data(text)
 
 
 def _text_at(path: Path) -> str:

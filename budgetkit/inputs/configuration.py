@@ -84,7 +84,10 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
     >>> settings.budget, settings.model, settings.policy
     ('rag', 'gpt-4o', SlidingWindow(6))
     """
-    inside = data["agent"] if isinstance(data.get("agent"), Mapping) and "context_budget" in data["agent"] else {}
+    if isinstance(data.get("agent"), Mapping) and "context_budget" in data["agent"]:
+        inside = data["agent"]
+    else:
+        inside = {}
     fields = {name: value for name, value in data.items() if name != "agent"}
     if inside:
         fields["context_budget"] = inside["context_budget"]

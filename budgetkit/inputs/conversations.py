@@ -88,7 +88,9 @@ def own_model(trace: Trace) -> ResolvedModel | None:
     True
     """
     resolved = None if trace.model is None else resolve(trace.model)
-    return None if resolved is None or not resolved.is_known or resolved.notice else resolved
+    if resolved is None or not resolved.is_known or resolved.notice:
+        return None
+    return resolved
 
 
 def opening_model(model: str | Model | ResolvedModel | None, trace: Trace | None = None) -> ResolvedModel:

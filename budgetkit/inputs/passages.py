@@ -67,7 +67,9 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     if isinstance(value, Passage):
         return _of_fields(value.raw, role, where)
     if isinstance(value, Mapping):
-        return Piece(messages_of([value])[0]) if _is_message(value) else _of_fields(value, role, where)
+        if _is_message(value):
+            return Piece(messages_of([value])[0])
+        return _of_fields(value, role, where)
     return _of_object(value, role, where)
 
 
@@ -118,5 +120,8 @@ def _score(fields: Mapping[str, Any]) -> float:
 
 
 def _refused(value: Any, where: str) -> ValueError:
-    shown = brief(dict(value)) if isinstance(value, Mapping) else f"a value of type {type(value).__name__}"
+    if isinstance(value, Mapping):
+        shown = brief(dict(value))
+    else:
+        shown = f"a value of type {type(value).__name__}"
     return ValueError(f"{where} was given {shown}; known are {_KNOWN}; give one of these")

@@ -28,10 +28,15 @@ def policies_of(
         policies = list(NAMED)
     if isinstance(policies, Mapping):
         return {name: policy_of(policy) for name, policy in policies.items()}
-    entries = [policies] if isinstance(policies, Policy | str) else list(policies)
+    if isinstance(policies, Policy | str):
+        entries = [policies]
+    else:
+        entries = list(policies)
     return {name_of(policy): policy_of(policy) for policy in entries}
 
 
 def name_of(policy: Policy | str) -> str:
     """Return what a policy is called: its name as it is listed, or how it is written."""
-    return known_name(policy) if isinstance(policy, str) else repr(policy)
+    if isinstance(policy, str):
+        return known_name(policy)
+    return repr(policy)

@@ -106,7 +106,10 @@ class Model:
             raise ValueError(f"{name}: window kind {brief(self.kind)}; known are shared, input; use one of them")
         if check_tokens(f"{name}: window", self.window) == 0:
             raise ValueError(f"{name}: a window of 0 tokens; a window holds at least 1; give its size in tokens")
-        longest = 0 if self.max_output is None else check_tokens(f"{name}: max_output", self.max_output)
+        if self.max_output is None:
+            longest = 0
+        else:
+            longest = check_tokens(f"{name}: max_output", self.max_output)
         if longest > self.window and self.kind == "shared":
             raise ValueError(
                 f"{name}: answers of up to {longest:,} tokens in a window of {self.window:,} "
@@ -125,7 +128,10 @@ class Model:
 
     def _repr_html_(self) -> str:
         longest = self.max_output or 0
-        prompt = self.window if self.kind == "input" else self.window - longest
+        if self.kind == "input":
+            prompt = self.window
+        else:
+            prompt = self.window - longest
         rows = [(name, getattr(self, name)) for name in self.__slots__ if getattr(self, name) not in (None, "")]
         return block(f"Model {self.name}", [("window", prompt), ("output", longest)], [("", "known"), *rows], [])
 
@@ -222,7 +228,9 @@ def found_by(name: str) -> Model | None:
     if facts is not None:
         return facts
     unlisted = _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
-    return None if unlisted is None else _of_family(unlisted)
+    if unlisted is None:
+        return None
+    return _of_family(unlisted)
 
 
 def _by_name(name: str) -> Model | None:
@@ -232,13 +240,17 @@ def _by_name(name: str) -> Model | None:
     """
     facts = _table().get(bare(name))
     says_more = "/" in name or "ft:" in name.casefold()
-    return replace(facts, name=name) if facts is not None and says_more else facts
+    if facts is not None and says_more:
+        return replace(facts, name=name)
+    return facts
 
 
 def _of_family(facts: Model) -> Model:
     """Give a model that is not listed by itself the encoding of its family of OpenAI's, where it is of one."""
     encoding, is_own = family_encoding(facts.name)
-    return replace(facts, encoding=encoding, encoding_is_own=is_own) if encoding else facts
+    if not encoding:
+        return facts
+    return replace(facts, encoding=encoding, encoding_is_own=is_own)
 
 
 def _by_prefix(name: str) -> Model | None:
@@ -301,7 +313,9 @@ def price_list() -> Any:
 def _lists() -> str:
     """Say where a name was looked for, and which extra would have known more."""
     longer = "data/models.csv or genai-prices"
-    return longer if price_list() else f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
+    if price_list():
+        return longer
+    return f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
 
 
 def stand_in(name: str) -> Model:

@@ -37,7 +37,9 @@ def bare(name: str) -> str:
     ('gpt-4o', 'gpt-4o-2024-08-06')
     """
     last = name.strip().rpartition("/")[2].casefold()
-    return last.split(":")[1] if last.startswith("ft:") else last
+    if last.startswith("ft:"):
+        return last.split(":")[1]
+    return last
 
 
 def host_of(name: str) -> str:
@@ -54,7 +56,9 @@ def host_of(name: str) -> str:
         return first
     if _OLLAMA.match(plain_name):
         return "ollama"
-    return "bedrock" if _BEDROCK.match(bare(name)) else ""
+    if _BEDROCK.match(bare(name)):
+        return "bedrock"
+    return ""
 
 
 def openai_family(name: str) -> str:

@@ -77,10 +77,16 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     if name not in PRODUCT_WINDOWS:
         raise LookupError(f"no window of {brief(name)}; known are {quoted(PRODUCT_WINDOWS)}; choose from these")
     row = PRODUCT_WINDOWS[name]
-    whole = row.get("catalogue", row.get("shown")) if window is None else check_tokens("window", window)
+    if window is None:
+        whole = row.get("catalogue", row.get("shown"))
+    else:
+        whole = check_tokens("window", window)
     if whole is None:
         raise ValueError(f"{row['label']} has the model's window, and none was given; give it, as in window=200_000")
-    shown = min(whole, row["shown"]) if "shown" in row else Share(row.get("shown_share", 1)).of(whole)
+    if "shown" in row:
+        shown = min(whole, row["shown"])
+    else:
+        shown = Share(row.get("shown_share", 1)).of(whole)
     acts_at = shown
     if "acts_less" in row:
         acts_at = max(0, whole - row["acts_less"])

@@ -140,7 +140,9 @@ def model_name(model: str | Model | ResolvedModel) -> str:
     >>> model_name("gpt-4o"), model_name(resolve("gpt-4o").facts)
     ('gpt-4o', 'gpt-4o')
     """
-    return model if isinstance(model, str) else model.name
+    if isinstance(model, str):
+        return model
+    return model.name
 
 
 def facts_of(name: str | Model | ResolvedModel) -> Model:
@@ -151,7 +153,9 @@ def facts_of(name: str | Model | ResolvedModel) -> Model:
     >>> facts_of(resolve("gpt-4o")) == facts_of("gpt-4o")
     True
     """
-    return name.facts if isinstance(name, ResolvedModel) else model(name)
+    if isinstance(name, ResolvedModel):
+        return name.facts
+    return model(name)
 
 
 def listed_name(model: str | Model | ResolvedModel) -> str:

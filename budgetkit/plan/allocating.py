@@ -96,7 +96,10 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     if len(demand_columns) < demands.shape[1]:
         raise ValueError("two columns of demands have one name; a section has one column; add them up or rename one")
     columns = allocate_columns(budget, demand_columns, len(demands), [demands.attrs.get("roles")])
-    index = demands.index if any(demands.index.names) else demands.index.rename("row")
+    if any(demands.index.names):
+        index = demands.index
+    else:
+        index = demands.index.rename("row")
     frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
     if not frames:
         return pd.DataFrame(columns=[*index.names, "section", "demand", "limit", "granted", "cut"])

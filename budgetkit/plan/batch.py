@@ -98,7 +98,9 @@ class RequestBatch:
         columns: Columns = {}
 
         def raised(allocation: Allocation, cap: int) -> Any:
-            return cap if self._is_special(allocation) else stacks.required_cap(allocation, cap)
+            if self._is_special(allocation):
+                return cap
+            return stacks.required_cap(allocation, cap)
 
         steps = allocate_in_order(whole, demands, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum)
         for allocation, limit, granted in steps:
@@ -142,7 +144,9 @@ def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
     >>> batch_of(pd.DataFrame({"history": [40], "system": [2]})).asked.tolist()
     [42]
     """
-    return demand if isinstance(demand, RequestBatch) else RequestBatch(demand)
+    if isinstance(demand, RequestBatch):
+        return demand
+    return RequestBatch(demand)
 
 
 @dataclass(frozen=True, slots=True)

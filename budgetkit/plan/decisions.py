@@ -105,7 +105,9 @@ class Decisions:
     def _outcome(self, i: int) -> Outcome:
         if i in self.cuts:
             return "cut"
-        return "kept" if self.reasons[i] == FITS else "dropped"
+        if self.reasons[i] == FITS:
+            return "kept"
+        return "dropped"
 
     @property
     def items(self) -> list[Item]:

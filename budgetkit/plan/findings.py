@@ -85,7 +85,10 @@ class _Case:
         """Return an amount of a base, and the most that the base can hold."""
         cap = self.budget.caps.get(self.budget.remainder or "")
         usable = max(0, self.budget.usable)
-        most = min(usable, cap) if of == "limit" and cap is not None else usable
+        if of == "limit" and cap is not None:
+            most = min(usable, cap)
+        else:
+            most = usable
         base = self.budget.window if of == "window" else most
         return tokens_of(amount, base), most
 
@@ -218,7 +221,10 @@ def _order(case: _Case) -> Iterator[tuple[str, str]]:
     if remainder is None or len(case.demand) < 3:
         return
     for section in sections[: sections.index(remainder)]:
-        column = case.demand[section].to_numpy() if section in case.demand else np.zeros(1)
+        if section in case.demand:
+            column = case.demand[section].to_numpy()
+        else:
+            column = np.zeros(1)
         if (changes := int((np.diff(column) != 0).sum())) * 2 > len(case.demand):
             where = f"{one_line(section)} stands before {one_line(remainder)}"
             notice = (
@@ -300,7 +306,10 @@ def _thinking(case: _Case) -> Iterator[tuple[str, str]]:
 
 
 def _below_minimum(case: _Case) -> Iterator[tuple[str, str]]:
-    largest_demand = int(case.demand.sum(axis=1).max()) if len(case.demand) else case.budget.usable
+    if len(case.demand):
+        largest_demand = int(case.demand.sum(axis=1).max())
+    else:
+        largest_demand = case.budget.usable
     if (most := max(0, min(largest_demand, case.budget.usable))) < case.cache_minimum:
         notice = f"the longest prompt has {most:,} tokens, and the cache keeps none below {case.cache_minimum:,}"
         yield notice, "count on no cached price, or put what every request needs into the prompt"
@@ -318,7 +327,10 @@ def _no_buffer(case: _Case) -> Iterator[tuple[str, str]]:
         return
     substitute = case.estimated_by
     if substitute is None:
-        substitute = "" if case.model.encoding_is_own else case.model.encoding
+        if case.model.encoding_is_own:
+            substitute = ""
+        else:
+            substitute = case.model.encoding
     if substitute:
         name = one_line(case.model.name)
         yield f"the tokens of {name} are estimated ({one_line(substitute)}), and no reserve is a buffer", ADD_BUFFER

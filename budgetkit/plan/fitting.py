@@ -130,7 +130,10 @@ class _Choice:
         self.cut = cut
         self.served: dict[str, _Served] = {}
         self.cuts: dict[int, Item] = {}
-        self.pool = tuple(a for a in budget.asked if self._in_pool(a)) if budget.competes else ()
+        if budget.competes:
+            self.pool = tuple(a for a in budget.asked if self._in_pool(a))
+        else:
+            self.pool = ()
         self.parted: Ints | list[int] = []  # what goes because the rest of its group does
         self._made: tuple[Ints, Reasons] | None = None
 
@@ -196,7 +199,9 @@ class _Choice:
         if first is None or units.tokens[first] <= cap:
             return cap
         members = self.columns.rows(allocation.section)[units.unit == first]
-        return units.tokens[first] if self._shorter(allocation, members, cap) is None else cap
+        if self._shorter(allocation, members, cap) is None:
+            return units.tokens[first]
+        return cap
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
         """Answer the walk: the tokens that a section takes of its limit."""

@@ -65,7 +65,10 @@ count the item's text with a counter and pass that number
         if type(self.tokens) is not int and (number := whole_number(self.tokens)) is not None:
             object.__setattr__(self, "tokens", number)  # a number of numpy's, from a frame
         if type(self.tokens) is not int or not 0 <= self.tokens <= MOST_TOKENS:
-            allowed = f"at most {MOST_TOKENS:,}" if type(self.tokens) is int and self.tokens > 0 else "at least 0"
+            if type(self.tokens) is int and self.tokens > 0:
+                allowed = f"at most {MOST_TOKENS:,}"
+            else:
+                allowed = "at least 0"
             raise ValueError(
                 f"an item of section {brief(self.section)} was given {brief(self.tokens)} tokens; "
                 f"tokens are whole numbers of {allowed}; count the item's text with a counter and pass that number"

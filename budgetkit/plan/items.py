@@ -108,7 +108,9 @@ class Items:
         places = [self._rows[s] for s in sections if s in self._rows]
         if len(places) == 1:
             return places[0]
-        return np.sort(np.concatenate(places)) if places else np.zeros(0, np.int64)
+        if places:
+            return np.sort(np.concatenate(places))
+        return np.zeros(0, np.int64)
 
     def units(
         self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool = False
@@ -180,7 +182,9 @@ def _weights(section_items: list[Item], number: list[int] | None, importance: di
             if own_weight == own_weight:  # nan is none
                 weight = own_weight
         weights.append(weight)
-    return weights if number is None else _highest(weights, number)
+    if number is None:
+        return weights
+    return _highest(weights, number)
 
 
 def _have_order(scores: list[float]) -> bool:
@@ -239,7 +243,9 @@ def _is_number(value: object) -> bool:
 
 def _floats(values: list[Any]) -> list[float]:
     """Return numbers as floats; most often they are all of them already."""
-    return values if {*map(type, values)} <= {float} else [*map(_float, values)]
+    if {*map(type, values)} <= {float}:
+        return values
+    return [*map(_float, values)]
 
 
 def _float(value: Any) -> float:

@@ -57,7 +57,10 @@ def allocate_in_order(
             limit = most(limit, asks)
             # What is required must not vanish: where whole items cannot be cut to the cap, the cap is raised for them.
             if cap is not None and not allocation.is_off:
-                cap = most(cap, asks) if allocation.stands_whole else required_cap(allocation, cap)
+                if allocation.stands_whole:
+                    cap = most(cap, asks)
+                else:
+                    cap = required_cap(allocation, cap)
         # 3. The cap is applied last, so that neither a requirement nor a floor can pass it.
         if cap is not None:
             limit = least(limit, cap)
@@ -106,7 +109,9 @@ class _Left:
     def wanted(self, section: str) -> Any:
         """Return what a section asks for, as far as its cap lets it."""
         cap = self.caps[section]
-        return self.demand[section] if cap is None else self.least(self.demand[section], cap)
+        if cap is None:
+            return self.demand[section]
+        return self.least(self.demand[section], cap)
 
     def limit(self, allocation: Allocation, cap: int | None, held_tokens: int) -> Any:
         """Return what a section may take before its cap is applied; from now on it waits no longer."""
@@ -127,7 +132,9 @@ class _Left:
         if allocation.weight:
             limit = floor + held_tokens + self._by_weight(allocation, limit - floor - held_tokens)
         # Whatever was said so far, it may take its floor.
-        return self.most(limit, floor) if allocation.section in self.promised else limit
+        if allocation.section in self.promised:
+            return self.most(limit, floor)
+        return limit
 
     def _by_weight(self, allocation: Allocation, room: Any) -> Any:
         self.weighted.remove(allocation)

@@ -40,7 +40,9 @@ def full(budget: Budget, allocation: Allocation, free: int) -> int:
     (True, True)
     """
     in_pool = allocation.cap is None and budget.pool != "open"
-    return POOL_FULL if in_pool and free > 0 else WINDOW_FULL
+    if in_pool and free > 0:
+        return POOL_FULL
+    return WINDOW_FULL
 
 
 def losses(budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: int) -> list[Loss]:
@@ -58,7 +60,10 @@ def losses(budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: 
 
 def _of_numbers(allocation: Allocation, grant: Grant, cap: int | None, full: int) -> Iterator[Loss]:
     over = 0 if cap is None else max(0, grant.demand - cap)
-    over = grant.cut if over and allocation.overflow == "drop" else min(over, grant.cut)
+    if over and allocation.overflow == "drop":
+        over = grant.cut
+    else:
+        over = min(over, grant.cut)
     for reason, tokens in ((OVER_CAP, over), (full, grant.cut - over)):
         if tokens:
             yield Loss(allocation, grant.demand, reason, tokens)
@@ -92,13 +97,19 @@ def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     elif loss.reason == POOL_FULL:
         why = f"the shared pool ({budget.shared_pool:,}) is full; {_idle(budget, grants)}"
     elif loss.reason == BEYOND_BEST:
-        best = "item alone" if allocation.limit_items == 1 else f"{allocation.limit_items} items"
+        if allocation.limit_items == 1:
+            best = "item alone"
+        else:
+            best = f"{allocation.limit_items} items"
         why = f"it keeps its best {best}; raise limit_items in code, or bring fewer"
     elif loss.reason == UNCUT:
         why = "it may be cut inside, and no cut was given; pass one, as in fit(budget, items, bk.cutter(count))"
     else:
         why = "what it is grouped with was dropped; mend that section"
-    whole = " whole, as drop says," if rules.get(loss.reason) == "drop" else ""
+    if rules.get(loss.reason) == "drop":
+        whole = " whole, as drop says,"
+    else:
+        whole = ""
     needed = " is required and" if allocation.required else ""
     return f"{one_line(allocation.section)}{needed} loses {_amount(loss)}{whole} because {why}."
 
@@ -107,14 +118,19 @@ def _raised(demand: int, cap: int, pool: int) -> str:
     """Say how far a cap can be raised: to the demand, or by what the shared pool holds."""
     if demand <= cap + pool:
         return f"raise the cap to {demand:,}, or shorten it"
-    room = f"it can be raised to {cap + pool:,}" if pool else "no room is left to raise it"
+    if pool:
+        room = f"it can be raised to {cap + pool:,}"
+    else:
+        room = "no room is left to raise it"
     return f"{room}; lower other caps or a reserve, choose a larger window, or shorten it"
 
 
 def _amount(loss: Loss) -> str:
     parts = [_items(number, ending) for number, ending in ((loss.items, ""), (loss.cut, " cut")) if number]
     tokens = f"{loss.tokens:,} of {loss.demand:,} tokens"
-    return f"{tokens} ({', '.join(parts)})" if parts else tokens
+    if not parts:
+        return tokens
+    return f"{tokens} ({', '.join(parts)})"
 
 
 def _items(number: int, ending: str) -> str:
@@ -154,7 +170,10 @@ def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
     plain = {a.section for a in budget.allocations if budget.undeclared == "pool" and a == Allocation(a.section)}
     declared = [section for section in budget.sections if section not in plain]
     for grant in grants:
-        alike = get_close_matches(grant.section, declared, 1, ALIKE) if grant.section in plain and grant.demand else []
+        if grant.section in plain and grant.demand:
+            alike = get_close_matches(grant.section, declared, 1, ALIKE)
+        else:
+            alike = []
         if alike:
             yield (
                 f"{one_line(grant.section)} is declared nowhere and draws on the shared pool with {grant.demand:,} "

@@ -75,7 +75,10 @@ class Plan:
     def reserved(self) -> int:
         """Tokens that reserves claim, less what their own sections took of them."""
         held_tokens = self.budget.held
-        used = sum([min(g.granted, held_tokens.get(g.section, 0)) for g in self.grants]) if held_tokens else 0
+        if held_tokens:
+            used = sum([min(g.granted, held_tokens.get(g.section, 0)) for g in self.grants])
+        else:
+            used = 0
         return self.budget.reserved - used
 
     @property

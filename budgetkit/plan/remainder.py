@@ -50,4 +50,6 @@ def remainder(
     for section in sections[place + 1 :]:
         room = room - least(floors[section], columns[section]["demand"])
     left = least(columns[remainder_section]["limit"], room)
-    return most(left, 0) if budget.deficit == "clamp" else left
+    if budget.deficit == "clamp":
+        return most(left, 0)
+    return left

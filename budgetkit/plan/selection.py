@@ -73,7 +73,9 @@ class Units:
         """The place of each item's unit."""
         place = np.empty(len(self.order), np.int64)
         place[np.array(self.order, np.int64)] = np.arange(len(place))
-        return place if self.number is None else place[self.number]
+        if self.number is None:
+            return place
+        return place[self.number]
 
     @property
     def total(self) -> int:

@@ -79,7 +79,10 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
 
 def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.DataFrame:
     changed = replace(with_undeclared(budget, ()), deficit="signed").assign(**point)
-    frame = demand if isinstance(demand, pd.DataFrame) else pd.DataFrame([demand])
+    if isinstance(demand, pd.DataFrame):
+        frame = demand
+    else:
+        frame = pd.DataFrame([demand])
     demand_columns = {str(name): frame[name].to_numpy() for name in frame.columns}
     columns = allocate_columns(changed, demand_columns, len(frame), [frame.attrs.get("roles")])
     index = _index(demand, frame)
@@ -102,7 +105,10 @@ def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.Dat
 def _index(demand: Demand, frame: pd.DataFrame) -> pd.DataFrame:
     if not isinstance(demand, pd.DataFrame):
         return pd.DataFrame(index=frame.index)
-    index = frame.index if any(frame.index.names) else frame.index.rename("row")
+    if any(frame.index.names):
+        index = frame.index
+    else:
+        index = frame.index.rename("row")
     return index.to_frame(index=False)
 
 

@@ -331,7 +331,10 @@ class _Lost:
         if budget is None:
             # It is kept there, but the claims exceed the window: farther on they may not.
             size = nearest(lambda n: self._kept_by(self._valid(self._changed(changes(n)))), size, far)
-            budget = None if size is None else self._valid(self._changed(changes(size)))
+            if size is None:
+                budget = None
+            else:
+                budget = self._valid(self._changed(changes(size)))
         if size is not None and budget is not None:
             sentence = beginning + ending.format(now, size)
             yield Mend(line=line, before=now, after=size, sentence=sentence, budget=budget)
@@ -346,7 +349,9 @@ class _Lost:
     def _valid(self, budget: Budget | None) -> Budget | None:
         """Return the changed budget under the rules of the plan's own; None if they refuse it."""
         try:
-            return None if budget is None else replace(budget, deficit=self.plan.budget.deficit)
+            if budget is None:
+                return None
+            return replace(budget, deficit=self.plan.budget.deficit)
         except ValueError:
             return None
 
@@ -449,7 +454,9 @@ def _fixed(amount: Amount) -> int:
     """Return the most that an amount takes beside what grows with the window."""
     if not isinstance(amount, Share):
         return amount
-    return amount.at_least if amount.at_most is None else amount.at_most
+    if amount.at_most is None:
+        return amount.at_least
+    return amount.at_most
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
@@ -457,5 +464,8 @@ def _window_of(amount: Amount | None, tokens: int) -> Fraction:
     if not isinstance(amount, Share):
         return Fraction(0)
     ratio = exact_number(amount.ratio) or Fraction(0)
-    enough = tokens + 1 if amount.at_most is None else amount.at_most
+    if amount.at_most is None:
+        enough = tokens + 1
+    else:
+        enough = amount.at_most
     return enough / ratio if ratio else Fraction(0)

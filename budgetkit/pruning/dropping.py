@@ -34,12 +34,16 @@ def usual_start(policy: Policy) -> StartOn:
 
     The rules of a named system begin with whatever they leave, as that system does.
     """
-    return "any" if isinstance(policy, System) else "user"
+    if isinstance(policy, System):
+        return "any"
+    return "user"
 
 
 def summary_role(start_on: StartOn) -> str:
     """Return the role under which a summary is sent: the assistant's, unless requests begin with the user's message."""
-    return "assistant" if start_on == "any" else start_on
+    if start_on == "any":
+        return "assistant"
+    return start_on
 
 
 #: Tokens that stay of a tool result which is cut inside: its marker, and a line of it.
@@ -54,7 +58,9 @@ def least_tokens(role: str, tokens: int) -> int:
     >>> least_tokens("tool", 900), least_tokens("tool", 8), least_tokens("user", 900)
     (32, 8, 900)
     """
-    return min(tokens, LEAST_RESULT) if role in RESULT_ROLES else tokens
+    if role not in RESULT_ROLES:
+        return tokens
+    return min(tokens, LEAST_RESULT)
 
 
 Measure = Callable[[list[int]], int | None]
@@ -357,7 +363,10 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
     counted = yield replaced
     wrote = size if counted is None else counted
     # Where only some of the newest messages stay, the summary stands behind them, else before what stays.
-    place = replaced[-1] if compaction.important_only else replaced[0]
+    if compaction.important_only:
+        place = replaced[-1]
+    else:
+        place = replaced[0]
     history.place_summary(place, wrote + compaction.reattached, last_turn)
     summaries.made += 1
     summaries.read += read
@@ -405,7 +414,10 @@ def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, 
         replaced, last_turn = _taken(rounds, history, policy)
         read = before - history.tokens
         counted = yield replaced
-        wrote = tokens_of(rounds.size, read) if counted is None else counted
+        if counted is None:
+            wrote = tokens_of(rounds.size, read)
+        else:
+            wrote = counted
         if wrote >= read:  # a summary that saves nothing is not written: what it would replace is gone
             history.dropped_tokens += read
             continue

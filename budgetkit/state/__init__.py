@@ -89,7 +89,10 @@ def from_dict(data: object) -> Budget | Plan:
     if isinstance(data, Mapping) and "budgetkit" not in data:
         problem = f"no saved state: it has {quoted(data) or 'nothing'}; a saved one says its version under 'budgetkit'"
         raise ValueError(f"{problem}, and has 'budget' or 'plan'; give one that to_json or to_yaml wrote")
-    version = data["budgetkit"] if isinstance(data, Mapping) else VERSION
+    if isinstance(data, Mapping):
+        version = data["budgetkit"]
+    else:
+        version = VERSION
     if type(version) is not int or version != VERSION:  # true == 1, and is no version
         raise ValueError(
             f"saved state has version {brief(version)}; this budgetkit reads {VERSION}; save it again with this version"

@@ -123,7 +123,9 @@ def roles_of(items: Sequence[Item]) -> dict[str, Any]:
         if isinstance(item.roles, Mapping) and item.roles not in tables:
             tables.append(dict(item.roles))
     places = [tables.index(dict(i.roles)) if isinstance(i.roles, Mapping) else None for i in items]
-    return {"tables": tables, "items": places} if tables else {}
+    if not tables:
+        return {}
+    return {"tables": tables, "items": places}
 
 
 def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]:

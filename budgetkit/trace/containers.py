@@ -54,7 +54,8 @@ def opened(
         raise ValueError(f"{name}: a container within {_DEEPEST} others; a conversation needs one; unpack it")
 
     if unpack is not None or is_zip:
-        stream = stream if stream.seekable() else io.BytesIO(_whole(stream, name))
+        if not stream.seekable():
+            stream = io.BytesIO(_whole(stream, name))
         outflow = outflow or Outflow(name, _size(stream))
         if unpack is None:
             yield from _members(stream, name, columns, depth, outflow)
@@ -157,7 +158,9 @@ def _wide(head: bytes) -> str:
         return "utf-16"
     if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
         return "utf-16-le"
-    return "utf-16-be" if len(head) >= 4 and head[0] == head[2] == 0 and head[1] else ""
+    if len(head) >= 4 and head[0] == head[2] == 0 and head[1]:
+        return "utf-16-be"
+    return ""
 
 
 def _members(stream: BinaryIO, name: str, columns: Any, depth: int, outflow: Outflow) -> Iterator[Part]:

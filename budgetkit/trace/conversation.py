@@ -141,7 +141,9 @@ class Trace:
     @property
     def framing(self) -> Framing:
         """What its messages cost beyond their texts: as its own model bills them, or as gpt-4o where none is named."""
-        return DEFAULT_FRAMING if self.model is None else framing_for(self.model)
+        if self.model is None:
+            return DEFAULT_FRAMING
+        return framing_for(self.model)
 
     def framing_of(self, count: object, framing: Framing | None = None) -> Framing:
         """Return the framing it is counted with: the one that is given, its own model's, or that of the counter's."""
@@ -158,7 +160,10 @@ class Trace:
     def warnings(self) -> tuple[str, ...]:
         """What reading the file left out or changed, a sentence each. If nothing can be counted, the first says so."""
         saved = self.fields.get("warnings")
-        notes = [note for note in saved if isinstance(note, str)] if isinstance(saved, list | tuple) else []
+        if isinstance(saved, list | tuple):
+            notes = [note for note in saved if isinstance(note, str)]
+        else:
+            notes = []
         if self.is_silent:
             empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
             notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
@@ -338,7 +343,10 @@ class Trace:
 def _model_of(fields: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
     """Return the model that answered last, else the one that the file or its description names."""
     usage = fields.get("usage")
-    answers = [row.get("model") for row in usage if isinstance(row, Mapping)] if isinstance(usage, list | tuple) else []
+    if isinstance(usage, list | tuple):
+        answers = [row.get("model") for row in usage if isinstance(row, Mapping)]
+    else:
+        answers = []
     named = [*reversed(answers), fields.get("model"), meta.get("model")]
     names = list(dict.fromkeys(name for name in named if isinstance(name, str) and name.strip()))
     # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"

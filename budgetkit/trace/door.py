@@ -26,9 +26,13 @@ _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     """Read one conversation; every error says where it is."""
     written = value["messages"]
-    written = list(written) if isinstance(written, tuple) else written
+    if isinstance(written, tuple):
+        written = list(written)
     if not isinstance(written, list) or not written:
-        kind = "an empty list" if written == [] else type(written).__name__
+        if written == []:
+            kind = "an empty list"
+        else:
+            kind = type(written).__name__
         wanted = "give it a list of at least one message with a role"
         raise ValueError(f"{where}: an empty trace; 'messages' is {kind}; {wanted}")
     file = where.rpartition(", line ")[0]
@@ -36,7 +40,10 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     places = [f"{where}, message {n}" if at is None else f"{file}, line {at}" for n, at in enumerate(lines, start=1)]
     messages = tuple(_message(raw, place) for raw, place in zip(values, places, strict=True))
     _refuse_orphans(messages, places)
-    meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
+    if isinstance(value.get("meta"), Mapping):
+        meta = value.get("meta")
+    else:
+        meta = None
     read_fields = _BESIDE - ({"meta"} if meta is None else set())
     trace = Trace(
         str(value["id"]) if value.get("id") is not None else default_id,
@@ -141,4 +148,6 @@ def to_line(trace: Trace) -> str:
         record["meta"] = meta
     line = json.dumps({**record, **trace.fields}, ensure_ascii=False)
     # no file can hold half of a character but as an escape
-    return json.dumps({**record, **trace.fields}) if re.search("[\ud800-\udfff]", line) else line
+    if not re.search("[\ud800-\udfff]", line):
+        return line
+    return json.dumps({**record, **trace.fields})

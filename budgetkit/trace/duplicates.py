@@ -80,7 +80,10 @@ def near_duplicates(items: Sequence[Item], at_least: float = 0.9, from_tokens: i
 def _texts(items: Sequence[Item], from_tokens: int) -> Iterator[tuple[int, str]]:
     """Give the text of each item that has one and is large enough."""
     for index, item in enumerate(items):
-        text = item.payload.text if isinstance(item.payload, Message) else item.payload
+        if isinstance(item.payload, Message):
+            text = item.payload.text
+        else:
+            text = item.payload
         if isinstance(text, str) and text and item.tokens >= from_tokens:
             yield index, text
 

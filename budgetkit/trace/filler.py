@@ -57,7 +57,9 @@ class Filler:
         filler: list[str] = []
         for place, piece in enumerate(pieces):
             filler += [f'"{self.name(piece, is_json)}"'] if place % 2 else _replaced(piece, self._word, is_json)
-        return whole if self._sizes(whole := "".join(filler)) == self._sizes(text) else self._mended(filler, text)
+        if self._sizes(whole := "".join(filler)) == self._sizes(text):
+            return whole
+        return self._mended(filler, text)
 
     def name(self, name: str, is_json: bool = False) -> str:
         """Replace a name by one that no other name gets."""
@@ -130,13 +132,19 @@ class Filler:
                 changed = "".join([*pieces[:place], other, *pieces[place + 1 :]])
                 if (changed_sizes := self._sizes(changed)) == sizes:
                     return changed
-                whole = changed if changed_sizes[0] == sizes[0] != self.count(whole) else whole
-        return whole if self.count(whole) == sizes[0] else self._of_size(sizes[0], _is_json(text))
+                if changed_sizes[0] == sizes[0] != self.count(whole):
+                    whole = changed
+        if self.count(whole) == sizes[0]:
+            return whole
+        return self._of_size(sizes[0], _is_json(text))
 
     def _of_size(self, size: int, as_list: bool) -> str:
         """Make any filler of a size, where words for words do not give it; a JSON list where one is wanted."""
         words = max(0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1)
-        lists = [f'["{"a" * less}{" a" * (words - less)}"]' for less in range(words)] if as_list else []
+        if as_list:
+            lists = [f'["{"a" * less}{" a" * (words - less)}"]' for less in range(words)]
+        else:
+            lists = []
         for filler in (*lists, "", *("a" + " a" * words + "1" * more for more in range(24))):
             if self.count(filler) == size:
                 return filler
@@ -174,7 +182,9 @@ def _cased(filler: str, word: str) -> str:
     """Write filler with a capital, or in capitals, where the word is."""
     if word.isupper():
         return filler.upper()
-    return filler.capitalize() if word[0].isupper() else filler
+    if word[0].isupper():
+        return filler.capitalize()
+    return filler
 
 
 def _letter(letter: str) -> str:

@@ -146,7 +146,10 @@ def _parsed(text: str, name: str, number: int) -> Any:
 
 def _refuse_deep(value: Any, text: str) -> Any:
     """Refuse deeply nested values, since walking through them would exceed Python's recursion limit."""
-    level = [value] if isinstance(value, dict | list) and text.count("[") + text.count("{") > _DEEPEST else []
+    if isinstance(value, dict | list) and text.count("[") + text.count("{") > _DEEPEST:
+        level = [value]
+    else:
+        level = []
     for _ in range(_DEEPEST):
         if not level:
             return value

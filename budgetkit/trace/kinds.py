@@ -66,7 +66,10 @@ def kind_of_text(name: str) -> str:
     >>> kind_of_text("notes.md").partition(";")[0]
     'Markdown without speakers'
     """
-    kind = "Markdown" if PurePosixPath(name).suffix.lower() in _MARKDOWN else "text"
+    if PurePosixPath(name).suffix.lower() in _MARKDOWN:
+        kind = "Markdown"
+    else:
+        kind = "text"
     return f"{kind} without speakers; {_SPEAKERS}"
 
 

@@ -142,7 +142,9 @@ class Ledger:
         at = next(sent, None)
         if at is None:
             return None
-        return self.past[at] if at < turn.start else self.present[at]
+        if at < turn.start:
+            return self.past[at]
+        return self.present[at]
 
     def _found(self, turn: Turn) -> list[Item]:
         return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]
@@ -209,7 +211,10 @@ def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
         )
         if type(at) is int and type(first_kept) is int and 0 <= first_kept <= at < len(messages):
             besides = compaction.get("kept")
-            stay = [slot for slot in besides if type(slot) is int] if isinstance(besides, list) else []
+            if isinstance(besides, list):
+                stay = [slot for slot in besides if type(slot) is int]
+            else:
+                stay = []
             index = np.arange(opening(messages), first_kept)
             index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]
             last[index] = at
@@ -249,7 +254,9 @@ def _groups(messages: Sequence[Message]) -> list[Hashable]:
 
 def answered_call(message: Message) -> str | None:
     """Return the id of the call that a message answers; one of the older function_call form answers the last call."""
-    return "" if message.role == "function" else message.tool_call_id
+    if message.role == "function":
+        return ""
+    return message.tool_call_id
 
 
 def _running(items: Sequence[Item], only: npt.NDArray[np.bool_] | None = None) -> dict[str, Tokens]:

@@ -158,7 +158,10 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
     """
     rows: list[tuple[str, str, str, int, int]] = []
     for id, value, _ in _named(source, None, columns):
-        messages = value["messages"] if isinstance(value["messages"], list) else []
+        if isinstance(value["messages"], list):
+            messages = value["messages"]
+        else:
+            messages = []
         name = str(id if value.get("id") is None else value["id"])
         format_name = str(value.get("format") or "openai-chat")
         rows.append((name, _title(value), label(format_name), len(messages), sum(map(_length, messages))))
@@ -217,7 +220,10 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
 def _name(source: Source) -> str:
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         return "conversation"
-    named = source if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "the uploaded file"))
+    if isinstance(source, str | os.PathLike):
+        named = source
+    else:
+        named = str(getattr(source, "name", "the uploaded file"))
     return one_line(Path(named).name)
 
 
@@ -229,7 +235,10 @@ def _title(value: Mapping[str, Any]) -> str:
 def _length(record: Any) -> int:
     """Count the characters of text in a message that has not been checked."""
     raw = placed(record)[1]
-    content = raw.get("content") if isinstance(raw, Mapping) else None
+    if isinstance(raw, Mapping):
+        content = raw.get("content")
+    else:
+        content = None
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return sum(len(text) for text in texts if isinstance(text, str))

@@ -80,11 +80,9 @@ def _written(value: Any) -> Any:
     for name in _WRITERS:
         if callable(write := getattr(value, name, None)) and not isinstance(value, type):
             fields = write()
-            return (
-                {key: field for key, field in fields.items() if field is not None}
-                if isinstance(fields, Mapping)
-                else fields
-            )
+            if not isinstance(fields, Mapping):
+                return fields
+            return {key: field for key, field in fields.items() if field is not None}
     fields = {name: field for name in _FIELDS if (field := getattr(value, name, None)) is not None}
     if "content" in fields or "parts" in fields:
         return fields

@@ -48,9 +48,10 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     True
     """
     records = trace.fields.get("usage")
-    rows = (
-        [row for row in records if _is_reading(row, len(trace.messages))] if isinstance(records, list | tuple) else []
-    )
+    if isinstance(records, list | tuple):
+        rows = [row for row in records if _is_reading(row, len(trace.messages))]
+    else:
+        rows = []
     frame = pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS)
     frame["fresh_tokens"] = [_fresh(row) for row in rows]
     for name in ("message_index", *_LIVES):
@@ -88,7 +89,9 @@ def seconds(stamp: Any) -> float:
     True
     """
     if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
-        return stamp / 1000 if stamp > 1e11 else float(stamp)
+        if stamp > 1e11:
+            return stamp / 1000
+        return float(stamp)
     try:
         return datetime.fromisoformat(str(stamp)).timestamp()
     except ValueError:

@@ -49,7 +49,9 @@ def present_section(message: Message, roles: Roles) -> str:
         key = "current"
     elif message.role in ("assistant", *RESULT_ROLES):
         key = "step"
-    return roles[key] if not callable(roles) and key in roles else past_section(message, roles)
+    if not callable(roles) and key in roles:
+        return roles[key]
+    return past_section(message, roles)
 
 
 def section_beside_call(section: str, of_call: str, pruned: str) -> str:
@@ -86,4 +88,6 @@ def schemas_message(tools: Sequence[Mapping[str, Any]]) -> Message:
 
 def roles_key(roles: Roles) -> Hashable:
     """Return a dictionary key that is the same for equal role tables."""
-    return roles if callable(roles) else tuple(roles.items())
+    if callable(roles):
+        return roles
+    return tuple(roles.items())

@@ -96,7 +96,10 @@ def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
         return [conversation for entry in value for conversation in _split(entry, where, depth + 1)]
     if isinstance(value, list):
         return [{"messages": value}]
-    has = quoted(value) if isinstance(value, Mapping) else type(value).__name__
+    if isinstance(value, Mapping):
+        has = quoted(value)
+    else:
+        has = type(value).__name__
     raise ValueError(f"{where}: no conversation; it has {has or 'nothing'}; {nearest(value) or _WANTED}")
 
 
@@ -116,7 +119,10 @@ def _by_plugin(value: Any, where: str) -> list[Mapping[str, Any]] | None:
 
 def _converted(value: Any) -> list[dict[str, Any]] | None:
     """Read one JSON value as conversations; return None for OpenAI's chat format and for unknown formats."""
-    lines = value.get("loglines") if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        lines = value.get("loglines")
+    else:
+        lines = value
     if isinstance(lines, list) and lines and sessions.matches(lines[0]):
         read = [conversation for _, conversation in sessions.conversations(enumerate(lines, start=1))]
         return [

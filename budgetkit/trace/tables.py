@@ -101,7 +101,10 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
         return [(1, _yaml(text, name))]
     header = text.partition("\n")[0].lower()
-    delimiter = ";" if header.count(";") > header.count(",") else ","
+    if header.count(";") > header.count(","):
+        delimiter = ";"
+    else:
+        delimiter = ","
     if "\t" in header:
         delimiter = "\t"
     cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
@@ -128,7 +131,8 @@ def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Column
     chosen: Mapping[str, str | None] | None = None
     for number, row in enumerate(table, start=2):
         cells = {str(key): _cell(cell) for key, cell in row.items() if key is not None}
-        chosen = _chosen(cells, columns, name) if chosen is None else chosen
+        if chosen is None:
+            chosen = _chosen(cells, columns, name)
         if chosen["role"] is None:
             document = {key: unpacked(value) for key, value in cells.items() if value not in (None, "")}
             if columns is None and number == 2 and not _is_document(document):
@@ -141,7 +145,10 @@ def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Column
         by_conversation.setdefault(str(key), []).append({**rest, "role": role, "content": _parts(content)})
     for key, messages in by_conversation.items():
         read = read_records(messages)
-        named = filled(warnings=_alone(messages) if len(by_conversation) == 1 else []) if key == "None" else {"id": key}
+        if key == "None":
+            named = filled(warnings=_alone(messages) if len(by_conversation) == 1 else [])
+        else:
+            named = {"id": key}
         yield where[key], {**named, "messages": read.messages, "format": "table"}
 
 
@@ -164,7 +171,10 @@ def _alone(messages: list[dict[str, Any]]) -> list[str]:
 
 def _parts(content: Any) -> Any:
     """Return a cell's content: a list of parts where the cell holds one, else its text."""
-    parts = unpacked(content) if isinstance(content, str) and content.startswith('[{"type"') else content
+    if isinstance(content, str) and content.startswith('[{"type"'):
+        parts = unpacked(content)
+    else:
+        parts = content
     if isinstance(parts, list) or isinstance(content, str):
         return parts
     return "" if content is None else str(content)
@@ -179,7 +189,9 @@ def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, 
     matches = {what: next((lower[column] for column in names if column in lower), None) for what, names in usual}
     chosen = {**matches, **(columns or {})}
     if chosen["content"] is None or {"prompt", "instruction", "messages", "conversations"} & lower.keys():
-        return {**chosen, "role": None} if columns is None else chosen
+        if columns is None:
+            return {**chosen, "role": None}
+        return chosen
     return chosen
 
 
@@ -193,7 +205,9 @@ def _cell(value: Any) -> Any:
         return {str(key): _cell(member) for key, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_cell(member) for member in value]
-    return _cell(value.tolist()) if hasattr(value, "tolist") else str(value)
+    if hasattr(value, "tolist"):
+        return _cell(value.tolist())
+    return str(value)
 
 
 def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[dict[str, Any]]:
@@ -222,7 +236,10 @@ def _check_excel_files(written: bytes, outflow: Outflow) -> None:
     """Count what the files of a spreadsheet unpack to, its cells and its other elements."""
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         for member in archive.infolist():
-            mark = b"<c" if member.filename.startswith("xl/worksheets/") else b"<"
+            if member.filename.startswith("xl/worksheets/"):
+                mark = b"<c"
+            else:
+                mark = b"<"
             elements = 0
             with archive.open(member) as stream:
                 while block := stream.read(_BLOCK):
@@ -236,7 +253,10 @@ def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[d
     """Give the rows of a parquet or arrow file, a few at a time."""
     with extra("files", name):
         import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    batches = _parquet(written, outflow) if kind == "parquet" else _feather(written, outflow)
+    if kind == "parquet":
+        batches = _parquet(written, outflow)
+    else:
+        batches = _feather(written, outflow)
     for batch in batches:
         for column in batch.columns:
             values, size = _weight(column, pa)
@@ -264,7 +284,10 @@ def _feather(written: bytes, outflow: Outflow) -> Iterator[Any]:
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     outflow.check(size=_unpacked_size(written))
-    opened = pa.ipc.open_stream if written.startswith(_STREAM) else pa.ipc.open_file
+    if written.startswith(_STREAM):
+        opened = pa.ipc.open_stream
+    else:
+        opened = pa.ipc.open_file
     if written.startswith(b"FEA1"):
         from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
 

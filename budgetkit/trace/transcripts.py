@@ -78,7 +78,10 @@ def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict
         content = text[speaker.end() : end].strip().removesuffix("\n---")
         messages.append({"role": role, "content": content.strip()})
     before = text[: turns[0].start()].strip(" \n-") if turns else ""
-    warnings = [f"{len(before):,} characters before the first speaker are left out"] if before else []
+    if before:
+        warnings = [f"{len(before):,} characters before the first speaker are left out"]
+    else:
+        warnings = []
     return {"messages": messages, "format": format, **filled(warnings=warnings)}
 
 
@@ -107,7 +110,10 @@ def _aider(text: str) -> list[Numbered]:
         messages = [{"role": role, "content": "\n".join(texts).strip()} for role, texts in turns]
 
         aside = sum(line.startswith(">") for line in lines)
-        warnings = [f"{aside:,} lines of Aider's own output are left out"] if aside else []
+        if aside:
+            warnings = [f"{aside:,} lines of Aider's own output are left out"]
+        else:
+            warnings = []
         conversation = {"id": start[1].strip(), "messages": messages, "format": "aider", **filled(warnings=warnings)}
         sessions.append((number, conversation))
     return [numbered for numbered in sessions if numbered[1]["messages"]] or sessions

@@ -97,7 +97,10 @@ class Boundaries:
         if by == "line":
             newline = self.text.find("\n", place - 1)
             return size if newline < 0 else newline + 1
-        boundary = place if by == "token" else self._sentence_start(place)
+        if by == "token":
+            boundary = place
+        else:
+            boundary = self._sentence_start(place)
         if boundary < size:
             return self._around(boundary)[1]
         return size
@@ -138,7 +141,10 @@ class Boundaries:
     def _flag(self, begin: int, place: int) -> int:
         """Return where the last flag begins that follows another, or 0; flags are pairs from where their row begins."""
         letter = _LAST_FLAG.search(self.text, begin, place)
-        row = _FLAGS.match(self.text, 0, letter.end()) if letter else None
+        if letter:
+            row = _FLAGS.match(self.text, 0, letter.end())
+        else:
+            row = None
         if row and len(row[0]) > 2:
             return row.start() + (len(row[0]) - 1) // 2 * 2
         return 0

@@ -185,7 +185,10 @@ class _Cut(NamedTuple):
         edges = {True: self._edges(fits), False: None}
         while over - fits > 1:
             step = max(1, round((spare if not excess or spare <= excess else excess) * rate)) * stride
-            place = fits + step if not excess or spare <= excess else over - step
+            if not excess or spare <= excess:
+                place = fits + step
+            else:
+                place = over - step
             if not fits < place < over:
                 place = (fits + over) // 2
             here = self._edges(place)

@@ -95,7 +95,10 @@ class SeamMeasure(Measure):
         """Return how much can probably be kept, and how much at most, in code points."""
         # What of the marker lies between its seams costs the same beside any text, and any text costs a token.
         first = (next_seam(marker, 1, len(marker)) or 0) if front else 0
-        last = last_seam(marker, 0, len(marker)) if back else len(marker)
+        if back:
+            last = last_seam(marker, 0, len(marker))
+        else:
+            last = len(marker)
         room = limit - (self.count(marker) if marker else 0)
         full = limit - (self.count(marker[first:last]) if first < last else 0)
         if full <= 0:

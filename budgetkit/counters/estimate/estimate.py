@@ -141,7 +141,9 @@ class EstimateCounter:
         >>> rough(("one two three " * 100)[:cut])
         30
         """
-        return int(np.flatnonzero(self.prefixes(text) <= limit)[-1]) if limit >= 0 else 0
+        if limit >= 0:
+            return int(np.flatnonzero(self.prefixes(text) <= limit)[-1])
+        return 0
 
     def between(self, text: str, places: Sequence[int]) -> npt.NDArray[np.float64]:
         """Estimate what lies between places of a text, in one pass over it.

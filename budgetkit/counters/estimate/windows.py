@@ -99,12 +99,18 @@ class Windows:
 
     def runs(self) -> Places:
         """Find the windows that end `RUN` equal ones of two equal pairs."""
-        row = self.found if self.units is None else self.units.view(np.uint64)
+        if self.units is None:
+            row = self.found
+        else:
+            row = self.units.view(np.uint64)
         same = row[1:] == row[:-1]
         if b"\1\1" not in same.tobytes():
             return _NONE
         at = _places(same[RUN - 2 :] & same[RUN - 3 : -1])
-        pairs = self.found.view(np.uint16) if self.units is None else self.units.view(np.uint32)
+        if self.units is None:
+            pairs = self.found.view(np.uint16)
+        else:
+            pairs = self.units.view(np.uint32)
         first = (at + _FIRST) * 2
         return np.compress(pairs.take(first) == pairs.take(first + 1), at)
 

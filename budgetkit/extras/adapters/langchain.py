@@ -114,7 +114,9 @@ def _native(raw: Mapping[str, Any]) -> Any:
     if native is None:  # a summary, in the role of whoever is to begin the request
         return (HumanMessage if raw["role"] == "user" else AIMessage)(raw["content"])
     shortened = native.type == "tool" and raw["content"] != _message(native).raw["content"]
-    return native.model_copy(update={"content": raw["content"]}) if shortened else native
+    if not shortened:
+        return native
+    return native.model_copy(update={"content": raw["content"]})
 
 
 def _schemas(tools: Sequence[Any]) -> list[Mapping[str, Any]]:

@@ -32,11 +32,10 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
 
     async def fitted(data: Any) -> Any:
         model_data = data.model_data
-        messages = (
-            [Message({"role": "system", "content": model_data.instructions, NATIVE: ()})]
-            if model_data.instructions
-            else []
-        )
+        if model_data.instructions:
+            messages = [Message({"role": "system", "content": model_data.instructions, NATIVE: ()})]
+        else:
+            messages = []
         messages += _messages(model_data.input)
         request_items = await keeper.afit(
             messages, [_schema(t) for t in data.agent.tools if hasattr(t, "params_json_schema")]
@@ -51,7 +50,10 @@ def _messages(items: Sequence[Any]) -> list[Message]:
     messages = []
     for is_message, group in groupby(items, _is_said):
         run = [*group]
-        parts = [(_said(run), run)] if is_message else [(_given(item), [item]) for item in run]
+        if is_message:
+            parts = [(_said(run), run)]
+        else:
+            parts = [(_given(item), [item]) for item in run]
         messages += [Message({**raw, NATIVE: tuple(natives)}) for raw, natives in parts]
     return messages
 
@@ -78,7 +80,11 @@ def _given(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parts(content: Any) -> str | list[Any]:
     """Leave parts as they are, so that images among them are counted."""
-    return content if isinstance(content, str) else [content] if isinstance(content, Mapping) else [*(content or ())]
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        return [content]
+    return [*(content or ())]
 
 
 def _text(content: Any) -> str:
@@ -97,7 +103,9 @@ def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
 
 def _output(content: Any) -> Any:
     """Write the text of a shortened output as the SDK's own kind of part."""
-    return content if isinstance(content, str) else [{**p, "type": "input_text"} if "text" in p else p for p in content]
+    if isinstance(content, str):
+        return content
+    return [{**p, "type": "input_text"} if "text" in p else p for p in content]
 
 
 def _schema(tool: Any) -> dict[str, Any]:

@@ -73,14 +73,19 @@ def _result(part: Any) -> str | None:
     """Return the text of what answers a call."""
     if part.part_kind == "tool-return":
         return str(part.model_response_str())
-    return str(part.model_response()) if part.part_kind == "retry-prompt" and part.tool_name else None
+    if part.part_kind == "retry-prompt" and part.tool_name:
+        return str(part.model_response())
+    return None
 
 
 def _shown(content: Any) -> str | dict[str, Any]:
     if isinstance(content, str):
         return content
     kind = f"{content.kind} {getattr(content, 'media_type', '')}"
-    shown = {"type": "image_url", "image_url": {}} if "image" in kind else {"type": content.kind}
+    if "image" in kind:
+        shown = {"type": "image_url", "image_url": {}}
+    else:
+        shown = {"type": content.kind}
     return {**shown, "hash": hash(repr(content))}  # tells one picture from another
 
 
@@ -94,9 +99,13 @@ def _written(raws: Sequence[Mapping[str, Any]]) -> Any:
         return native
     parts = [_cut(raw) for raw in raws]
     same = [*map(id, parts)] == [*map(id, native.parts)]
-    return native if same else replace(native, parts=parts)
+    if same:
+        return native
+    return replace(native, parts=parts)
 
 
 def _cut(raw: Mapping[str, Any]) -> Any:
     part = raw[NATIVE][1]
-    return replace(part, content=raw["content"]) if raw["role"] == "tool" and raw["content"] != _result(part) else part
+    if raw["role"] == "tool" and raw["content"] != _result(part):
+        return replace(part, content=raw["content"])
+    return part

@@ -52,7 +52,9 @@ class Grown(list[Growing]):
         """Return which conversation a request goes on, a new one where none, and from which message on it is new."""
         if isinstance(after, str):
             openings = sum(message.role in SYSTEM_ROLES for message in messages[:1])
-            return (self.answers[after], openings) if after in self.answers else (len(self), 0)
+            if after in self.answers:
+                return (self.answers[after], openings)
+            return (len(self), 0)
         keys = list(map(_key, messages))
         tails = {tuple(keys[at - size : at]): at for size in range(1, _TAIL + 1) for at in range(size, len(keys) + 1)}
         candidates = (

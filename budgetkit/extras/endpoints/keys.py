@@ -46,7 +46,9 @@ class Key(httpx.Auth):
         line = " ".join(_HIDDEN if self._shows(word) else word for word in line.split(" "))
         if self._spelled_out(line):
             return _HIDDEN
-        return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+        if len(line) <= _SHOWN:
+            return line
+        return f"{line[:_SHOWN]}…"
 
     def _shows(self, word: str) -> bool:
         """Tell whether a word holds a part of the key, plainly, as a URL or as JSON write it, or in base64."""

@@ -95,7 +95,10 @@ def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
 
 def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
     document = answer.document()
-    count = document.get(endpoint.answer) if isinstance(document, dict) else None
+    if isinstance(document, dict):
+        count = document.get(endpoint.answer)
+    else:
+        count = None
     if isinstance(count, int) and is_count(count):
         return count
     if count is not None:
@@ -106,11 +109,21 @@ def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
 
 
 def _seconds(wait: str) -> str:
-    return f"{wait} seconds" if wait.isascii() and wait.isdecimal() and len(wait) < 7 else "a while"
+    if wait.isascii() and wait.isdecimal() and len(wait) < 7:
+        return f"{wait} seconds"
+    return "a while"
 
 
 def _message(answer: Answer) -> str:
     document = answer.document()
-    error = document.get("error") if isinstance(document, dict) else None
-    message = error.get("message") if isinstance(error, dict) else error
-    return message if isinstance(message, str) else answer.reason
+    if isinstance(document, dict):
+        error = document.get("error")
+    else:
+        error = None
+    if isinstance(error, dict):
+        message = error.get("message")
+    else:
+        message = error
+    if isinstance(message, str):
+        return message
+    return answer.reason

@@ -180,7 +180,9 @@ class Watched:
             request = self._request(arguments, named)  # now: the caller may go on writing into its lists
             with self._inside():
                 answer = original(*arguments, **named)
-            return self._awaited(request, answer) if inspect.isawaitable(answer) else self._answered(request, answer)
+            if inspect.isawaitable(answer):
+                return self._awaited(request, answer)
+            return self._answered(request, answer)
 
         vars(call).update(budgetkit_watched=self, budgetkit_before=before)
         return call
@@ -246,7 +248,9 @@ def method_at(client: Any, path: str) -> tuple[Any, str] | None:
     owner = client
     for step in way:
         owner = getattr(owner, step, None)
-    return (owner, name) if callable(getattr(owner, name, None)) and hasattr(owner, "__dict__") else None
+    if callable(getattr(owner, name, None)) and hasattr(owner, "__dict__"):
+        return (owner, name)
+    return None
 
 
 def vars_of(client: Any) -> dict[str, Any]:
@@ -284,4 +288,6 @@ def _without(value: Any, keys: Iterable[str]) -> Any:
         return value
     if isinstance(value, Mapping):
         return {_without(name, keys): _without(entry, keys) for name, entry in value.items()}
-    return [_without(entry, keys) for entry in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return [_without(entry, keys) for entry in value]

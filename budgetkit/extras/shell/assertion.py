@@ -50,4 +50,6 @@ def _sources(traces: Any) -> Iterable[Any]:
 
 
 def _listed(tools: Any) -> list[dict[str, Any]]:
-    return tools_in(tools) if isinstance(tools, Mapping) or list(tools) else []
+    if isinstance(tools, Mapping) or list(tools):
+        return tools_in(tools)
+    return []

@@ -52,7 +52,10 @@ def command(
         unpruned = table[table["policy"] == idle[0]].assign(policy=f"as it is: {len(idle)} that do not act")
         rows = pd.concat([rows, unpruned]).sort_values("relative_cost", kind="stable")
     show_table(f"{trace.id}: policies, in tokens and dollars", _SHOWN, rows[_SHOWN].itertuples(index=False))
-    notes = [] if named is None or table["cost"].notna().all() else [no_price(named)]
+    if named is None or table["cost"].notna().all():
+        notes = []
+    else:
+        notes = [no_price(named)]
     if named is None:
         notes.append("No model is named, so there is no cost in dollars; --price names the model whose prices hold.")
     if idle:

@@ -49,7 +49,10 @@ def command(
     counters = [counter(name) for name in names or ("o200k_base",)] + provider_counters
     if ways:
         return _ways([text for _, text in _texts(files, texts)], counters, as_json)
-    pairs = _conversations(files or (PIPE,)) if kind == "conversation" else _texts(files, texts)
+    if kind == "conversation":
+        pairs = _conversations(files or (PIPE,))
+    else:
+        pairs = _texts(files, texts)
     rows: list[Any] = [(name, *_counts(value, counters)) for name, value in pairs]
     totals = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
     columns = [way.name for way in counters]
@@ -135,6 +138,12 @@ def _basis_line(count: RequestCount) -> str:
     if count.exact:
         return f"{basis}: by the {count.counted_by}."
     low, high = count.interval
-    most = "nobody can say how many" if high is None else f"{high:,}"
-    missing = f" Not counted: {', '.join(count.uncounted)}." if count.uncounted else ""
+    if high is None:
+        most = "nobody can say how many"
+    else:
+        most = f"{high:,}"
+    if count.uncounted:
+        missing = f" Not counted: {', '.join(count.uncounted)}."
+    else:
+        missing = ""
     return f"{basis}, {low:,} to {most}: by the {count.counted_by}.{missing}"

@@ -201,7 +201,10 @@ def check(
         model = budget.model if model is None else model
         counter = budget.counter if counter is None else counter
         policy = budget.policy if policy is None else policy
-    resolved = None if model is None else resolve(model, window, must_know=True)
+    if model is None:
+        resolved = None
+    else:
+        resolved = resolve(model, window, must_know=True)
     budget = budget_of(budget, resolved, window)
     counter = counter or resolved or DEFAULT_COUNTER
     framing = framing_of(counter if resolved is None else resolved)
@@ -237,7 +240,10 @@ def check(
             lost += [*pruned.dropped_messages, 0]
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or date.today())
-    estimates = _estimated(lines, count, models, toolset.uncounted) if demands else []
+    if demands:
+        estimates = _estimated(lines, count, models, toolset.uncounted)
+    else:
+        estimates = []
     failures += estimates
 
     # A prompt alone says nothing of how long a request is, which is what a cache goes by.
@@ -310,10 +316,16 @@ def _estimated(
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted, and no reserve is a buffer for it"
         return [Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")]
     for model in models:
-        basis = basis_of(count) if model is None else basis_for(count, model.facts)
+        if model is None:
+            basis = basis_of(count)
+        else:
+            basis = basis_for(count, model.facts)
         if basis == "estimate":
             name = _name(count)
-            of_model = "" if model is None or model.name in name else f" of {one_line(model.name)}"
+            if model is None or model.name in name:
+                of_model = ""
+            else:
+                of_model = f" of {one_line(model.name)}"
             problem = f"{name} estimates the tokens{of_model}, and no reserve is a buffer for its error"
             nearer = nearer_of(count)
             exactly = "or count exactly; a function of yours that does says so by an attribute exact = True"
@@ -367,7 +379,9 @@ def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
 
 
 def _least_cached(model: Model | None) -> int:
-    return 0 if model is None else CACHES[provider_rules(model)].minimum
+    if model is None:
+        return 0
+    return CACHES[provider_rules(model)].minimum
 
 
 def _columns(budget: Budget, demand: pd.DataFrame) -> Columns:
@@ -440,7 +454,10 @@ def _failures(
         cap = budget.caps.get(section)
         over = column["demand"] - (column["limit"] if cap is None else cap)
         if section in fixed and (worst := int(over.argmax())) >= 0 and over[worst] > 0:
-            limit = f"its cap ({cap:,})" if cap is not None else f"what is left for it ({column['limit'][worst]:,})"
+            if cap is not None:
+                limit = f"its cap ({cap:,})"
+            else:
+                limit = f"what is left for it ({column['limit'][worst]:,})"
             problem = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens, {over[worst]:,} above {limit}"
             yield _failure("cap", where, problem, budget, demand, worst, section)
     free = _free(budget, columns)
@@ -453,7 +470,10 @@ def _failures(
             problem = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left, below its floor ({floor:,})"
             failure = _failure("floor", where, problem, budget, demand, worst, section)
             wide = (budget.caps[section] or floor) >= floor
-            mend = "lower a reserve, or shorten what is asked before it" if wide else f"raise its cap to {floor:,}"
+            if wide:
+                mend = "lower a reserve, or shorten what is asked before it"
+            else:
+                mend = f"raise its cap to {floor:,}"
             yield replace(failure, detail=f"{failure.detail}\n- {mend[0].upper()}{mend[1:]}.")
 
 
@@ -468,17 +488,25 @@ def _failure(
     code: str, where: str, problem: str, budget: Budget, demand: pd.DataFrame, row: int, section: str | None = None
 ) -> Failure:
     plan = allocate(budget, {str(name): int(demand[name].iloc[row]) for name in demand})
-    turn = f", turn {demand.index[row]}" if demand.index.name == "turn" else ""
+    if demand.index.name == "turn":
+        turn = f", turn {demand.index[row]}"
+    else:
+        turn = ""
     return Failure(code, where + turn, problem, explained(plan, section), section or "")
 
 
 def explained(plan: Plan, section: str | None = None) -> str:
     """Write a plan as text, with its warnings and the single changes that would mend a section."""
     rows = [f"  {one_line(g.section)}: {g.granted:,} of {g.demand:,}, limit {g.limit:,}" for g in plan.grants]
-    mends = [f"- {mend.sentence}" for mend in plan.why(section).mends] if section else []
+    if section:
+        mends = [f"- {mend.sentence}" for mend in plan.why(section).mends]
+    else:
+        mends = []
     return "\n".join([f"Plan of {plan.budget.window:,} tokens, {plan.free:,} free:", *rows, *plan.warnings, *mends])
 
 
 def _most(demands: Sequence[pd.DataFrame]) -> dict[str, int]:
     """Return the most that each section ever asks for."""
-    return {str(section): int(most) for section, most in pd.concat(demands).max().items()} if demands else {}
+    if not demands:
+        return {}
+    return {str(section): int(most) for section, most in pd.concat(demands).max().items()}

@@ -40,7 +40,10 @@ def budget_of(name: str, window: int | None, model: str | None, trace: Trace | N
     if name == PIPE:
         return any_budget(text_of(name), model, window)
     if not Path(name).expanduser().is_file():
-        problem = "that is no file" if Path(name).expanduser().exists() else "there is no such file"
+        if Path(name).expanduser().exists():
+            problem = "that is no file"
+        else:
+            problem = "there is no such file"
         raise ValueError(f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one")
     return any_budget(Path(name), model, window)
 
@@ -51,7 +54,9 @@ def configuration_at(name: str) -> Configuration | None:
     if name in PRESETS or name == PIPE or not path.is_file():
         return None
     settings = read_budget(path)
-    return settings if isinstance(settings, Configuration) else None
+    if isinstance(settings, Configuration):
+        return settings
+    return None
 
 
 def trace_of(source: str, conversation: str) -> Trace:
@@ -63,7 +68,9 @@ def trace_of(source: str, conversation: str) -> Trace:
     traces = iter_traces(_source(source))
     for many, trace in enumerate(traces, 1):
         if conversation == str(many):
-            return _told(source, trace, traces) if many == 1 else trace
+            if many != 1:
+                return trace
+            return _told(source, trace, traces)
         if named is None and conversation in (trace.id, trace.title):
             named = trace
     if named is not None:
@@ -90,7 +97,9 @@ def traces_of(source: str) -> list[Trace]:
 
 
 def _source(source: str) -> str | Piped:
-    return Piped(sys.stdin.buffer.read()) if source == PIPE else source
+    if source != PIPE:
+        return source
+    return Piped(sys.stdin.buffer.read())
 
 
 def tools_of(source: str) -> list[dict[str, Any]]:

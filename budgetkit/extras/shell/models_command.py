@@ -27,7 +27,10 @@ def command(names: tuple[str, ...], only_conflicts: bool, as_json: bool) -> None
     if only_conflicts:
         return _show_conflicts(names, as_json)
     resolved = [resolve(name) for name in names]
-    rows = [model.facts for model in resolved] if names else [*models()]
+    if names:
+        rows = [model.facts for model in resolved]
+    else:
+        rows = [*models()]
     if as_json:
         return show_json([{field: getattr(model, field) for field in _FIELDS} for model in rows])
     columns = ["model", "window", "of", "longest answer", "vocabulary", "own", "maker", "read", "ends"]

@@ -49,14 +49,18 @@ def _cell(value: object) -> tuple[str, bool]:
         return "", True
     if isinstance(plain, int) and not isinstance(plain, bool):
         return f"{plain:,}", True
-    return (f"{plain:,.3f}", True) if isinstance(plain, float) else (printable(str(plain)), False)
+    if isinstance(plain, float):
+        return (f"{plain:,.3f}", True)
+    return (printable(str(plain)), False)
 
 
 def _plain(value: Any) -> Any:
     """Return numpy's and pandas' numbers as Python's, and what is missing as None."""
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    return value.item() if hasattr(value, "item") else value
+    if hasattr(value, "item"):
+        return value.item()
+    return value
 
 
 def _known(value: Any) -> Any:

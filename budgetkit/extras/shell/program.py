@@ -90,7 +90,10 @@ def run(arguments: Sequence[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except WRONG as wrong:
-            message = wrong.args[0] if isinstance(wrong, LookupError) and wrong.args else wrong
+            if isinstance(wrong, LookupError) and wrong.args:
+                message = wrong.args[0]
+            else:
+                message = wrong
             click.echo(f"Error: {printable(str(message))}", err=True)
             return 2
     return code if isinstance(code, int) else 0

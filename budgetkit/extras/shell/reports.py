@@ -35,7 +35,10 @@ def growth(path: str, checked: Checked) -> dict[str, int]:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"baseline {one_line(path)} is no JSON ({error}); save it again") from None
-    sections = data.get("sections") if isinstance(data, Mapping) and data.get("budgetkit") == VERSION else None
+    if isinstance(data, Mapping) and data.get("budgetkit") == VERSION:
+        sections = data.get("sections")
+    else:
+        sections = None
     if not isinstance(sections, Mapping) or any(whole_number(tokens) is None for tokens in sections.values()):
         raise ValueError(f"baseline {one_line(path)} holds {brief(data)}; save it again with --save-baseline")
     names = dict.fromkeys([*sections, *checked.sections])

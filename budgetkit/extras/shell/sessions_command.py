@@ -87,11 +87,14 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
     table = sessions(folder, newest=newest)
     folders = table.attrs["folders"]
     if table.empty:
-        looked = (
-            f"in {', '.join(folders)}" if folders else "in the usual places of Claude Code, Codex, Gemini CLI and pi"
-        )
+        if folders:
+            looked = f"in {', '.join(folders)}"
+        else:
+            looked = "in the usual places of Claude Code, Codex, Gemini CLI and pi"
         offer = f"budgetkit sessions {SHIPPED} shows a made-up one"
-        return show_json([]) if as_json else show_lines([f"No sessions {looked}; --folder names another. {offer}."])
+        if as_json:
+            return show_json([])
+        return show_lines([f"No sessions {looked}; --folder names another. {offer}."])
     begun = time.monotonic()
     rows = []
     read = 0
@@ -123,7 +126,10 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
     show_table(f"The newest of your sessions, in {', '.join(folders)}", _COLUMNS, shown)
     notes = ["budgetkit sessions 1 answers for the first: what filled it, what the misses cost, which rule is cheaper."]
     if read < len(rows):
-        bills = "The bill of the first was" if read == 1 else f"The bills of the first {read} were"
+        if read == 1:
+            bills = "The bill of the first was"
+        else:
+            bills = f"The bills of the first {read} were"
         notes.insert(0, f"{bills} read; a number reads any other.")
     return show_lines(notes)
 
@@ -134,7 +140,10 @@ def _path(which: str, folder: str | None) -> str:
         return which
     table = sessions(folder, newest=int(which))
     if not 1 <= int(which) <= len(table):
-        advice = f"there are {len(table):,}" if len(table) else f"there is none; {SHIPPED} is a made-up one"
+        if len(table):
+            advice = f"there are {len(table):,}"
+        else:
+            advice = f"there is none; {SHIPPED} is a made-up one"
         raise ValueError(f"session {which} was asked for; {advice}; budgetkit sessions lists them")
     return str(table["path"].iloc[int(which) - 1])
 
@@ -174,13 +183,19 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
         cells = [[cause, int(number), int(tokens), _dollars(cost)] for cause, number, tokens, cost in causes]
         show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], cells)
     if totals["steps"]:
-        number = "1 request" if totals["steps"] == 1 else f"{totals['steps']:,} requests"
+        if totals["steps"] == 1:
+            number = "1 request"
+        else:
+            number = f"{totals['steps']:,} requests"
         show_lines([f"{number} stood above a step of the price, which cost ${totals['steps_cost']:,.2f} more."])
     if with_text:
         show_lines(f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records"))
     compactions = session.compactions()
     for row in compactions.head(_COMPACTIONS).to_dict("records"):
-        cost = "" if np.isnan(row["next_cost"]) else f", which cost ${row['next_cost']:,.2f}"
+        if np.isnan(row["next_cost"]):
+            cost = ""
+        else:
+            cost = f", which cost ${row['next_cost']:,.2f}"
         paid = f"the next request paid for {row['next_paid']:,} tokens that were not in the cache{cost}"
         show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {paid}."])
 
@@ -241,7 +256,10 @@ def _rule(row: dict[Any, Any]) -> list[Any]:
     cost = _dollars(row["least"])
     if cost and round(row["most"], 2) > round(row["least"], 2):
         cost = f"{cost} to {_dollars(row['most'])}"
-    label = row["label"] if acts else f"{row['label']} (does not act)"
+    if acts:
+        label = row["label"]
+    else:
+        label = f"{row['label']} (does not act)"
     return [label, cost, row["compactions"], row["used_later"]]
 
 
@@ -283,7 +301,10 @@ def _lead(session: Session, window: int | None) -> Lead:
 
 def _report(session: Session, window: int | None, output: str, with_text: bool) -> None:
     """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
-    trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
+    if with_text:
+        trace = session.trace
+    else:
+        trace = redact(session.trace, counter("chars/4"))
     before = os.umask(0o077)
     try:
         ConversationExplorer(trace, model=session.model).save(output, lead=_lead(session, window))
@@ -291,7 +312,10 @@ def _report(session: Session, window: int | None, output: str, with_text: bool) 
         os.umask(before)
     path = Path(output).expanduser()
     path.chmod(0o600)
-    texts = "with its texts" if with_text else "with filler for its words; --text keeps them"
+    if with_text:
+        texts = "with its texts"
+    else:
+        texts = "with filler for its words; --text keeps them"
     show_lines([f"{one_line(output)}: {path.stat().st_size / 1_000:,.0f} kB, {texts}"])
 
 
@@ -301,4 +325,6 @@ def _dollars(cost: Any) -> str:
     >>> _dollars(1234.5), _dollars(None)
     ('$1,234.50', '')
     """
-    return "" if cost is None or cost != cost else f"${cost:,.2f}"
+    if cost is None or cost != cost:
+        return ""
+    return f"${cost:,.2f}"

@@ -13,7 +13,10 @@ PIPE: Final = "-"
 
 def text_of(source: str) -> str:
     """Read a text in UTF-8, from a file or standard input."""
-    raw = sys.stdin.buffer.read() if source == PIPE else Path(source).expanduser().read_bytes()
+    if source == PIPE:
+        raw = sys.stdin.buffer.read()
+    else:
+        raw = Path(source).expanduser().read_bytes()
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -32,7 +32,10 @@ def bounds(text: str) -> tuple[int, int]:
     (2, 11)
     """
     size = len(text.encode("utf-8", "replace"))
-    words = sum(1 for _ in _WORD_END.finditer(text)) + 1 if text else 0
+    if text:
+        words = sum(1 for _ in _WORD_END.finditer(text)) + 1
+    else:
+        words = 0
     return max(words, -(-size // _LONGEST_TOKEN)), size if text.isascii() else size + 2 * len(_HALF.findall(text))
 
 
@@ -57,4 +60,8 @@ def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
     ['too long', 'count', 'fits']
     """
     fewest, most = bounds(text)
-    return "fits" if most <= limit else "too long" if fewest > limit else "count"
+    if most <= limit:
+        return "fits"
+    if fewest > limit:
+        return "too long"
+    return "count"

@@ -229,7 +229,10 @@ def read_off(
         return replace(buffer, kinds=filled.kinds, warning=f"{few}; held back is the most that was seen" if few else "")
     if not kinds or window_mix is not None:
         return replace(buffer, warning="; ".join(filter(None, (buffer.warning, buffer.lacks(kinds)))))
-    reason = buffer.lacks(kinds) if lacking_kinds(errors, kinds) else lacking(filled.seen, risk, filled.units_are)
+    if lacking_kinds(errors, kinds):
+        reason = buffer.lacks(kinds)
+    else:
+        reason = lacking(filled.seen, risk, filled.units_are)
     warning = "; ".join(filter(None, (buffer.warning, reason, WORST)))
     return replace(buffer, warning=warning)
 
@@ -261,10 +264,18 @@ def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | Non
     """Say when documents are too few: a tail needs some ten cases beyond it, a sum of many at least thirty."""
     by_value = window_mix not in (None, MIXED)
     n = errors[window_mix].nunique() if by_value else len(errors)
-    in_window = 1 if by_value else max(1, round(window / max(errors["estimate"].mean(), 1)))
+    if by_value:
+        in_window = 1
+    else:
+        in_window = max(1, round(window / max(errors["estimate"].mean(), 1)))
     needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
-    what = f"values of {brief(window_mix)}" if by_value else "documents"
-    return "" if n >= needed else f"{n} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"
+    if by_value:
+        what = f"values of {brief(window_mix)}"
+    else:
+        what = "documents"
+    if n >= needed:
+        return ""
+    return f"{n} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"
 
 
 def consequences(

@@ -26,7 +26,9 @@ _NORMAL = 1.96  # of the normal distribution, 95 % lie within
 
 def listed(counters: Given | Sequence[Given]) -> list[Given]:
     """Return one counter or several as a list."""
-    return [counters] if isinstance(counters, str) or callable(counters) else list(counters)
+    if isinstance(counters, str) or callable(counters):
+        return [counters]
+    return list(counters)
 
 
 def compare(
@@ -70,7 +72,10 @@ def compare(
     tables = [
         about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(ways[1:], columns[1:], strict=True)
     ]
-    table = pd.concat(tables, ignore_index=True) if tables else about.assign(counter="", exact=0, estimate=0)
+    if tables:
+        table = pd.concat(tables, ignore_index=True)
+    else:
+        table = about.assign(counter="", exact=0, estimate=0)
     return table.assign(error=table["estimate"] / table["exact"] - 1)
 
 

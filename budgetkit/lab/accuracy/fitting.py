@@ -132,7 +132,10 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
     first, second = np.triu_indices(len(chosen), 1)
     run = x[chosen][second] - x[chosen][first]
     rise = y[chosen][second] - y[chosen][first]
-    slope = float(np.median(rise[run > 0] / run[run > 0])) if (run > 0).any() else 0.0
+    if (run > 0).any():
+        slope = float(np.median(rise[run > 0] / run[run > 0]))
+    else:
+        slope = 0.0
     return float(np.median(y - slope * x)), slope
 
 

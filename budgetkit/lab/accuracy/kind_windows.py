@@ -64,7 +64,10 @@ class Sources:
     def of(cls, errors: pd.DataFrame, columns: Sequence[str]) -> Sources:
         """Group documents by these columns and by source; of fewer than six sources each document is one."""
         has_sources = "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
-        source = pd.factorize(errors["source"])[0] if has_sources else np.arange(len(errors))
+        if has_sources:
+            source = pd.factorize(errors["source"])[0]
+        else:
+            source = np.arange(len(errors))
         labels = list(zip(*(errors[column].astype(str) for column in columns), strict=True))
         kind, names = pd.factorize(pd.Series(labels, dtype=object))
         pairs, group = np.unique(np.stack((kind, source)), axis=1, return_inverse=True)

@@ -197,7 +197,9 @@ def meaning(label: str) -> str:
         return _MEANING[plain]
     first = plain.partition(" ")[0]
     is_regional = re.fullmatch(r"[a-z]{2} [a-z]{2}", plain) is not None
-    return _MEANING.get(first, first) if is_regional else plain
+    if not is_regional:
+        return plain
+    return _MEANING.get(first, first)
 
 
 def kinds_of(texts: Iterable[str]) -> tuple[str, ...]:

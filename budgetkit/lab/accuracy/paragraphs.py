@@ -53,7 +53,9 @@ def kind(paragraph: str) -> str:
         return PROSE
     rest, words = _WORD.subn("", paragraph)
     sentence = words > 0.5 * len(paragraph.split())
-    return PROSE if sentence and len(_MARK.findall(_NUMBER.sub("", rest))) < 0.03 * printed + 1 else CODE
+    if sentence and len(_MARK.findall(_NUMBER.sub("", rest))) < 0.03 * printed + 1:
+        return PROSE
+    return CODE
 
 
 def by_kind(text: str) -> dict[str, str]:

@@ -40,8 +40,14 @@ class Resampled:
     @classmethod
     def of(cls, errors: pd.DataFrame, column: str | None, seed: int) -> Resampled:
         """Sort documents by the kinds of a column, and by the sources of each."""
-        kind = np.zeros(len(errors), "int64") if column is None else pd.factorize(errors[column])[0]
-        source = pd.factorize(errors["source"])[0] if "source" in errors and column else np.zeros(len(errors), "int64")
+        if column is None:
+            kind = np.zeros(len(errors), "int64")
+        else:
+            kind = pd.factorize(errors[column])[0]
+        if "source" in errors and column:
+            source = pd.factorize(errors["source"])[0]
+        else:
+            source = np.zeros(len(errors), "int64")
         order = np.lexsort((source, kind))
         group = np.unique(np.stack((kind, source)), axis=1, return_counts=True)
         exact, estimate = (errors[name].to_numpy(float)[order] for name in ("exact", "estimate"))
@@ -56,7 +62,9 @@ class Resampled:
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = np.quantile((exact / estimate)[kind], 1 - risk, method="higher")
-        return max(0.0, 1 - 1 / float(ratio)) if ratio else 0.0
+        if not ratio:
+            return 0.0
+        return max(0.0, 1 - 1 / float(ratio))
 
     def ratios(self, size: float) -> Floats:
         """Fill windows from each resampled corpus; the group that fills one is drawn in proportion to its documents."""

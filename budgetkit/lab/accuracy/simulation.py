@@ -141,5 +141,7 @@ def filled_windows(
 def columns_of(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | None]:
     """Return the columns of which a window has only one value; None stands for windows that mix all documents."""
     if window_mix is not None:
-        return (None,) if window_mix == MIXED else (window_mix,)
+        if window_mix == MIXED:
+            return (None,)
+        return (window_mix,)
     return [column for column in KINDS if column in errors] or (None,)

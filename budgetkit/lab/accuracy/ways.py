@@ -77,7 +77,10 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
 
 def kind_of(count: Any) -> str:
     """Return the kind of a way of counting, which is a key of USES."""
-    other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
+    if basis_of(count) == "estimate":
+        other = "estimate"
+    else:
+        other = "tokenizer"
     return _KINDS.get(type(count).__name__, other)
 
 

@@ -93,7 +93,10 @@ class App:
         window: int | None = None,
         files: str | Path | None = None,
     ) -> None:
-        self._reach = None if files is None else Reach(Path(files) if str(files) else None)
+        if files is None:
+            self._reach = None
+        else:
+            self._reach = Reach(Path(files) if str(files) else None)
         self.card = DesignCard(budget, trace, model=model, counter=counter, window=window)
         self._limit(self.card)
         self._library = self.card.library
@@ -168,13 +171,18 @@ def _accuracy_explorer(shared: BudgetSettings, library: Library) -> AccuracyExpl
 
 
 def _conversation_explorer(shared: BudgetSettings, library: Library) -> ConversationExplorer:
-    traces = None if shared.trace is None else library.conversations(shared.trace)
+    if shared.trace is None:
+        traces = None
+    else:
+        traces = library.conversations(shared.trace)
     return ConversationExplorer(traces or STAND_IN, model=shared.model, window=shared.window)
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
     """Return the text of the shared conversation, each document of one kind."""
-    return Corpus(()) if shared.trace is None else kinds_of(library.conversations(shared.trace)[shared.conversation])
+    if shared.trace is None:
+        return Corpus(())
+    return kinds_of(library.conversations(shared.trace)[shared.conversation])
 
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Library) -> Any:
@@ -202,7 +210,9 @@ def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: 
 def _base(settings: Any, shared: BudgetSettings) -> BudgetSettings:
     """Hand on the budget, and the conversation unless it stood in for none."""
     base: BudgetSettings = settings.budget_settings
-    return replace(base, trace=None) if shared.trace is None and base.trace == STAND_IN else base
+    if shared.trace is None and base.trace == STAND_IN:
+        return replace(base, trace=None)
+    return base
 
 
 def _same(explorer: BudgetExplorer, shared: BudgetSettings, library: Library) -> BudgetSettings:

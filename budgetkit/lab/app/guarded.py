@@ -91,7 +91,10 @@ def cookie_name(request: HTTPServerRequest) -> str:
 
 def _same(offered: str | bytes, secret: str) -> bool:
     """Compare in constant time."""
-    raw = offered.encode("utf-8", "replace") if isinstance(offered, str) else offered
+    if isinstance(offered, str):
+        raw = offered.encode("utf-8", "replace")
+    else:
+        raw = offered
     return compare_digest(raw, secret.encode())
 
 
@@ -103,7 +106,9 @@ class FirstVisits(Matcher):
 
     def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
         """Return a match, or None."""
-        return {} if self.gate.is_first_visit(request) else None
+        if self.gate.is_first_visit(request):
+            return {}
+        return None
 
 
 class Strangers(Matcher):

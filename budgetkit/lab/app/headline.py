@@ -55,7 +55,10 @@ def sentence(results: BudgetResults) -> str:
     if budget.remainder is None:
         return f"The sections share {signed(budget.shared_pool)} tokens that no cap claims{_taken(plan)}{answer}."
     if plan.remainder <= 0:
-        missing = f", {-plan.remainder:,} tokens are missing" if plan.remainder else ""
+        if plan.remainder:
+            missing = f", {-plan.remainder:,} tokens are missing"
+        else:
+            missing = ""
         return f"Nothing is left for the {budget.remainder}{missing}{answer}."
     room = f"The {budget.remainder} may take {plan.remainder:,} tokens{_lasts(results)}"
     if takes_the_rest(budget):
@@ -81,14 +84,18 @@ def _taken(plan: Plan) -> str:
     if excess:
         return f", and claim {excess:,} too many"
     left = left_of_pool(plan)
-    return "" if left == plan.budget.shared_pool else f"; {left:,} are left"
+    if left == plan.budget.shared_pool:
+        return ""
+    return f"; {left:,} are left"
 
 
 def _answer(results: BudgetResults) -> str:
     """Say what waits for the answer."""
     budget = results.plan.budget
     size = sum(budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output")
-    return f", {size:,} wait for the answer" if size else ""
+    if not size:
+        return ""
+    return f", {size:,} wait for the answer"
 
 
 def turns_without_loss(results: BudgetResults) -> int | None:
@@ -98,7 +105,9 @@ def turns_without_loss(results: BudgetResults) -> int | None:
         return None
     columns = results.turns.columns(results.plan.budget)
     is_cut = columns[remainder]["cut"] > 0
-    return int(np.argmax(is_cut)) if is_cut.any() else len(is_cut)
+    if is_cut.any():
+        return int(np.argmax(is_cut))
+    return len(is_cut)
 
 
 def _lasts(results: BudgetResults) -> str:

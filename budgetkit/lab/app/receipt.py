@@ -59,7 +59,10 @@ def _windows_of(name: str, windows: Sequence[int], settings: BudgetSettings) -> 
     """Return the windows that a model has; of the model that is set also the one that is set."""
     model, _ = known_model(name)
     longest = longest_window(model)
-    present = settings.budget(model).window if name == settings.model else 0
+    if name == settings.model:
+        present = settings.budget(model).window
+    else:
+        present = 0
     return [size for size in windows if longest is None or size <= longest or size == present]
 
 

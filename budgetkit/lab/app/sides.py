@@ -58,12 +58,18 @@ class Side:
     def bar(self) -> list[Data]:
         """What fills the window, in percent of it."""
         plan = self.results.plan
-        rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
+        if takes_the_rest(plan.budget):
+            rest = plan.budget.remainder
+        else:
+            rest = None
         lines = [claim for claim in claims(plan) if claim.tokens > 0]
         whole = max(1, sum(claim.tokens for claim in lines))
         segments = []
         for claim in lines:
-            name = pool_name(plan, claim, rest) if claim.kind == "pool" else claim.line
+            if claim.kind == "pool":
+                name = pool_name(plan, claim, rest)
+            else:
+                name = claim.line
             segments.append(
                 {
                     "name": name,
@@ -90,7 +96,9 @@ class Side:
         prompt = np.array([self.results.plan.used])
         nothing = np.array([0])
         dollars = float(price_list.cost(prompt, nothing, nothing, nothing)[0])
-        return "no price known" if np.isnan(dollars) else f"${dollars:.4f}"
+        if np.isnan(dollars):
+            return "no price known"
+        return f"${dollars:.4f}"
 
     def errors(self) -> dict[str, str]:
         """How far off the cheap count is by kind: on the conversation where it has the kind, else on shipped texts."""
@@ -106,7 +114,10 @@ class Side:
         """Return what stands in the column, by the name of its row."""
         plan = self.results.plan
         budget = plan.budget
-        remainder = "none named" if budget.remainder is None else f"{signed(plan.remainder)} ({budget.remainder})"
+        if budget.remainder is None:
+            remainder = "none named"
+        else:
+            remainder = f"{signed(plan.remainder)} ({budget.remainder})"
         named = {
             "window": f"{budget.window:,}",
             "shared pool": signed(budget.shared_pool),
@@ -121,7 +132,10 @@ def sides(settings: BudgetSettings, library: Library) -> list[Side]:
     """Return the columns: the pinned budgets and the one that is set, else one model of each of several makers."""
     plain = unpinned(settings)
     if settings.pins:
-        budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
+        if plain in settings.pins:
+            budgets = settings.pins
+        else:
+            budgets = (*settings.pins, plain)
         return [Side(budget, library) for budget in budgets]
     model, _ = known_model(settings.model)
     window = settings.budget(model).window
@@ -177,7 +191,9 @@ class SidesFold:
 
     def hear(self, settings: BudgetSettings, results: BudgetResults, event: Data) -> BudgetSettings | None:
         """Let the pins go."""
-        return unpinned(settings) if event.get("clear") else None
+        if event.get("clear"):
+            return unpinned(settings)
+        return None
 
 
 def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> BudgetSettings:

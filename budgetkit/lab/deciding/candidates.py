@@ -64,7 +64,10 @@ def candidates(
     if reserve is not None and recorded_lengths(traces, count):
         least = answer_reserve(traces, count, risk).tokens
         now = budget.sizes[reserve.name]
-        sizes = [least, (least + now) // 2, now] if now > least else [least, 2 * least]
+        if now > least:
+            sizes = [least, (least + now) // 2, now]
+        else:
+            sizes = [least, 2 * least]
         values[reserve.name] = _by_name([size for size in sizes if size < budget.window])
 
     # Caps; the remainder has none, and is tried with less than all.

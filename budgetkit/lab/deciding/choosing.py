@@ -32,7 +32,10 @@ TIE: Final = 1e-9
 def with_setting(budget: Budget, setting: Setting, policy: Policy, values: Values) -> tuple[Budget, Policy]:
     """Return the budget with a setting's lines, and the policy that it names, else the present one."""
     lines = {line: values[line][name] for line, name in setting.items() if line != "policy"}
-    pruned_by = values["policy"][setting["policy"]] if "policy" in setting else policy
+    if "policy" in setting:
+        pruned_by = values["policy"][setting["policy"]]
+    else:
+        pruned_by = policy
     return (budget.assign(**lines) if lines else budget), pruned_by
 
 
@@ -68,7 +71,9 @@ def why_not(budget: Budget, setting: Setting, values: Values, floor: AnswerReser
     """Return why a setting may not be chosen; empty where it may."""
     if floor is not None and is_below(budget, setting, values, floor):
         return f"reserves less than the {floor.tokens:,} tokens that answers need"
-    return CANNOT_BE_PLANNED if np.isnan(scores[:, 0]).any() else ""
+    if np.isnan(scores[:, 0]).any():
+        return CANNOT_BE_PLANNED
+    return ""
 
 
 def left_out_notice(

@@ -62,7 +62,10 @@ class Planned:
 
 def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
     """Return the number of the conversation that each row of demands belongs to."""
-    level = index.get_level_values(0) if index.nlevels > 1 else index
+    if index.nlevels > 1:
+        level = index.get_level_values(0)
+    else:
+        level = index
     return np.asarray(pd.factorize(level)[0], dtype=np.int64)
 
 
@@ -106,7 +109,9 @@ class Condition:
 
     def lacking(self, conversations: int) -> str:
         """Say how many conversations are missing; empty where there are enough."""
-        return "" if self.risk is None else lacking(conversations, self.risk)
+        if self.risk is None:
+            return ""
+        return lacking(conversations, self.risk)
 
 
 def nothing_cut(section: str | None = None) -> Condition:

@@ -50,7 +50,9 @@ class Decided:
     @property
     def advised(self) -> int:
         """The row that was chosen; `PRESENT` where the present setting, which is none of them, stays."""
-        return PRESENT if self.tuned.row is None else self.tuned.row
+        if self.tuned.row is None:
+            return PRESENT
+        return self.tuned.row
 
     def setting(self, row: int) -> dict[str, str]:
         """Return a row's values as the table names them."""
@@ -66,7 +68,10 @@ class Decided:
             where = f"on {len(held_out):,} conversations that it was not chosen on"
             return f"Nothing to gain: the present setting has 0 {what} {where}."
         if row == self.advised and self.tuned.stays:
-            but = f" without more {OBJECTIVES['evidence'][0]}" if self.objectives[1] == "evidence" else ""
+            if self.objectives[1] == "evidence":
+                but = f" without more {OBJECTIVES['evidence'][0]}"
+            else:
+                but = ""
             return f"No setting that was tried {less.format('')}{but}: stay."
         sentence = saving("this budget", less, self.tuned.gain_at(row), f" ({self._lost(row)})")
         notices = self.tuned.notices if row == self.advised else ()
@@ -129,7 +134,10 @@ class Decided:
         now = held_out[:, 0, place].sum()
         then = held_out[:, 1 + row, place].sum()
         words = "" if place == 0 else "needed messages lost "
-        lost = f"{then:,.0f} {words}instead of {now:,.0f}" if then else "nothing needed lost"
+        if then:
+            lost = f"{then:,.0f} {words}instead of {now:,.0f}"
+        else:
+            lost = "nothing needed lost"
         if self.objectives[1] != "cost":
             return lost
         gain = self.tuned.gains(row, 1)[0]
@@ -164,7 +172,9 @@ def _written(table: pd.DataFrame) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return str(value).replace("|", "\\|")
 
 
 _COLOURS = {"beaten": "#9aa0a6", "on the front": "#0072b2", "chosen": "#d55e00", "present": "#009e73"}

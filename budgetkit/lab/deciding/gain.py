@@ -68,7 +68,10 @@ class Gain:
         elif np.isnan(self.low):
             notices.append(f"{self.conversations} conversations are too few for an interval of one setting among all.")
         if self.largest > _LARGE and self.conversations > 1:
-            rest = "nothing" if not np.isfinite(self.without) else f"{percent(self.without)} %"
+            if not np.isfinite(self.without):
+                rest = "nothing"
+            else:
+                rest = f"{percent(self.without)} %"
             notices.append(f"One conversation carries {percent(self.largest)} % of it; the others save {rest}.")
         return notices
 
@@ -127,4 +130,6 @@ def percent(share: float) -> str:
     ('50', '3.2', '8', '0')
     """
     number = round(100 * share, 1) + 0.0  # no minus before 0
-    return f"{number:,.0f}" if abs(number) >= 10 or number == int(number) else f"{number:.1f}"
+    if abs(number) >= 10 or number == int(number):
+        return f"{number:,.0f}"
+    return f"{number:.1f}"

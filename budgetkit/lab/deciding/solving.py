@@ -84,7 +84,10 @@ class Solution:
 
     def __str__(self) -> str:
         if self.value is None:
-            none = f"No {self.line} will do" if self.is_proved else f"No {self.line} was found"
+            if self.is_proved:
+                none = f"No {self.line} will do"
+            else:
+                none = f"No {self.line} was found"
             return f"{none} so that {self.so_that}: {self.binds}"
         sentence = f"{self.line} {self.value:,} is the {self.find} so that {self.so_that}"
         if self.method == "bisection":
@@ -184,7 +187,10 @@ def solve(
     if lacking:
         # No promise; what can be said is of the conversations that there are.
         value, step = search(nothing_cut())
-        seen = "" if value is None else f"; the {ends} {line} that cuts none of these is {value:,}"
+        if value is None:
+            seen = ""
+        else:
+            seen = f"; the {ends} {line} that cuts none of these is {value:,}"
         return Solution(
             line=line,
             value=None,
@@ -269,7 +275,9 @@ def solve_models(
                 "sentence": str(solution),
             }
         )
-    return pd.DataFrame(rows).astype({"value": "Int64"}) if rows else pd.DataFrame(rows)
+    if rows:
+        return pd.DataFrame(rows).astype({"value": "Int64"})
+    return pd.DataFrame(rows)
 
 
 def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
@@ -348,5 +356,8 @@ def _binds(budget: Budget, frame: pd.DataFrame, line: str, far: int) -> str:
         return f"even with {line} at {far:,} it does not hold, though nothing is cut."
     cap = plans.budget.caps[section]
     is_capped = cap is not None and (column["limit"] >= cap).any()
-    limit = f"its cap of {cap:,} tokens" if is_capped else "what others leave it"
+    if is_capped:
+        limit = f"its cap of {cap:,} tokens"
+    else:
+        limit = "what others leave it"
     return f"with {line} at {far:,} {section} still loses {int(column['cut'].sum()):,} tokens to {limit}."

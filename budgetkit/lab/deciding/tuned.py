@@ -104,7 +104,10 @@ class Tuned:
         """Return the gain of a row of the table, None for the present setting, on the part held out."""
         held_out = self.scores[self.parts[1]]
         before = held_out[:, 0, objective]
-        after = before if row is None else held_out[:, 1 + row, objective]
+        if row is None:
+            after = before
+        else:
+            after = held_out[:, 1 + row, objective]
         return gain_of(before, after, self.seed, rows=self._looked_at(row))
 
     def _looked_at(self, row: int | None) -> int:
@@ -162,10 +165,19 @@ def saving(what: str, less: str, gain: Gain, aside: str = "") -> str:
         instead = f"{gain.after:,.4g}{noun} where the present one {words} none"
         return f"No gain: {what} {words} {instead}{where}.{_more(gain)}"
 
-    worded = less if gain.share >= 0 else less.replace("{}fewer", "{}more").replace("{}less", "{}more")
-    size = percent(abs(gain.share)) if abs(gain.share) >= 0.0005 else "under 0.1"
+    if gain.share >= 0:
+        worded = less
+    else:
+        worded = less.replace("{}fewer", "{}more").replace("{}less", "{}more")
+    if abs(gain.share) >= 0.0005:
+        size = percent(abs(gain.share))
+    else:
+        size = "under 0.1"
     sentence = f"{what} {worded.format(f'{size} % ' if gain.share else 'no ')}{aside}{where}"
-    sentence = sentence[:1].upper() + sentence[1:] if gain.holds else f"No gain that holds: {sentence}"
+    if gain.holds:
+        sentence = sentence[:1].upper() + sentence[1:]
+    else:
+        sentence = f"No gain that holds: {sentence}"
     if np.isneginf(gain.low):
         sentence += f"; the true saving is at most {percent(gain.high)} % with 95 % confidence"
     elif gain.high > gain.low:

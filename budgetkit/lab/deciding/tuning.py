@@ -190,7 +190,10 @@ def tune(
         raise ValueError(f"summaries {brief(summaries)}; known are 'lost' and 'kept'; give one of these")
     if check_tokens("trials", trials) < 1:
         raise ValueError("0 trials; tuning tries at least one setting; give 1 or more")
-    several = [objective] if isinstance(objective, str) or callable(objective) else list(objective)
+    if isinstance(objective, str) or callable(objective):
+        several = [objective]
+    else:
+        several = list(objective)
     objectives = dict(named_objective(aim, summaries) for aim in several)
     first = next(iter(objectives))
     present_policy = OldestFirst() if policy is None else policy_of(policy)
@@ -223,7 +226,10 @@ def tune(
 
     # The setting that was chosen; the present one where no other is better.
     stays = choice is None or is_present(budget, settings[choice], values, present_policy)
-    best = present_setting(budget, values, present_policy) if choice is None else dict(settings[choice])
+    if choice is None:
+        best = present_setting(budget, values, present_policy)
+    else:
+        best = dict(settings[choice])
     setting = {} if choice is None else settings[choice]
     changed_budget, changed_policy = with_setting(budget, setting, present_policy, values)
     notices = [*left_out_notice(budget, settings, left_out, floor)]
@@ -282,7 +288,10 @@ def values_of(budget: Budget, vary: Mapping[str, Iterable[Any]]) -> dict[str, di
     """Return for each line what may be set, by the name it has in the table."""
     values: dict[str, dict[Any, Any]] = {}
     for line, choices in vary.items():
-        by_name = dict(choices) if isinstance(choices, Mapping) else {choice: choice for choice in choices}
+        if isinstance(choices, Mapping):
+            by_name = dict(choices)
+        else:
+            by_name = {choice: choice for choice in choices}
         if line == "policy":
             by_name = {name: policy_of(choice) for name, choice in by_name.items()}
         if not by_name:

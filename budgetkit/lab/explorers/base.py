@@ -186,9 +186,10 @@ class Explorer(Kind[S, F]):
                 yield
             except Exception as problem:
                 notice = refusal(problem)
-                near = (
-                    {"note": notice["text"], "beside": beside, "holds": self._status(self._results)} if beside else {}
-                )
+                if beside:
+                    near = {"note": notice["text"], "beside": beside, "holds": self._status(self._results)}
+                else:
+                    near = {}
                 self._say({**notice, **near}, ack)
 
     def _command(self, kind: str) -> Callable[..., S]:
@@ -298,7 +299,10 @@ class Explorer(Kind[S, F]):
             drawn = self._charts(self._results, self.view.opened)
             reader = self._reader(self._results)
             # nobody reads or copies a text while the hand is on a slider; when it lets go, the text is written
-            texts = self.view.texts if is_moving else self._texts(self._results)
+            if is_moving:
+                texts = self.view.texts
+            else:
+                texts = self._texts(self._results)
             with self.view.hold_sync():  # all is made by now: a failure above leaves the page as it was
                 self.view.draw(drawn, self._serial)
                 self.view.texts = texts

@@ -35,9 +35,10 @@ class BilledFold:
         counted = count_request(body | ({"tools": [*results.trace.tools]} if results.trace.tools else {}))
         table = figures.ledger.table(counted)
         low, high = counted.interval
-        between = (
-            "exact" if counted.exact else f"between {low:,} and {'no known number' if high is None else f'{high:,}'}"
-        )
+        if counted.exact:
+            between = "exact"
+        else:
+            between = f"between {low:,} and {'no known number' if high is None else f'{high:,}'}"
         missing = [*counted.uncounted, *left]
         more = f" Not in it: {', '.join(missing)}." if missing else ""
         drawn = {

@@ -62,7 +62,9 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
         """Write a number as the page shows it."""
         if value is None:
             return ""
-        return f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
+        if isinstance(value, int):
+            return f"{value:,}"
+        return f"{value:,.10g}"
 
     def read(self, text: Any) -> Any:
         """Read what was typed; the value stays if that is no number that is allowed."""
@@ -91,12 +93,17 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
         if self.min <= number <= self.max:
             return number
         limit, end = (self.max, "most") if number > self.max else (self.min, "least")
-        empty = ", and an empty box is no cap" if self.may_be_empty and number > self.max else ""
+        if self.may_be_empty and number > self.max:
+            empty = ", and an empty box is no cap"
+        else:
+            empty = ""
         reach = f"{self.written(limit)} is the {end} that can be here{empty}"
         raise ValueError(f"{self.written(number)} was typed; {reach}; {self._stays()}")
 
     def _stays(self) -> str:
-        return "it stays empty" if self.value is None else f"{self.written(self.value)} stays"
+        if self.value is None:
+            return "it stays empty"
+        return f"{self.written(self.value)} stays"
 
     def set_state(self, sync_data: Any) -> None:
         """Take what the page sends, and send back how it is written here."""
@@ -159,7 +166,9 @@ def group(heading: str, *children: Any, folded: bool | None = None) -> Any:
         inside = element("button", heading, type="button", aria_expanded=str(not folded).lower())
     title = widgets.HTML(element("h3", inside)).add_class("bk-heading")
     box = widgets.VBox([title, *children]).add_class("bk-group")
-    return box.add_class("bk-folded") if folded else box
+    if not folded:
+        return box
+    return box.add_class("bk-folded")
 
 
 def fill(box: Any, *children: Any) -> None:

@@ -54,7 +54,9 @@ def estimated_by(counter: Counter, model: Model) -> str:
     """Say what estimates a model's tokens; empty where they are not estimated."""
     if basis_for(counter, model) != "estimate":
         return ""
-    return product(counter) if isinstance(counter, CalibratedCounter) else counter.name
+    if isinstance(counter, CalibratedCounter):
+        return product(counter)
+    return counter.name
 
 
 def schemas(trace: Any, count: Any, model: Any) -> int:

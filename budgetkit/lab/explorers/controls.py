@@ -23,8 +23,14 @@ RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
 
 def labelled(kind: Any, label: str, **options: Any) -> Any:
     """Return a widget with its label and tip; a text that is typed is taken when the box is left."""
-    typed = {"continuous_update": False} if issubclass(kind, widgets.Text | widgets.Combobox) else {}
-    slid = {"readout": False} if issubclass(kind, widgets.IntSlider | widgets.SelectionSlider) else {}
+    if issubclass(kind, widgets.Text | widgets.Combobox):
+        typed = {"continuous_update": False}
+    else:
+        typed = {}
+    if issubclass(kind, widgets.IntSlider | widgets.SelectionSlider):
+        slid = {"readout": False}
+    else:
+        slid = {}
     control = kind(**{"description": label, "tooltip": TIPS[label], **typed, **slid, **options, **AUTO})
     return control if slid else control.add_class("bk-wide")  # a slider shares its row with a box
 

@@ -104,7 +104,10 @@ class DecideFold:
     def parts(self, settings: Any, results: Any) -> list[Data]:
         """Say what can be chosen, how far the work is, and what it found."""
         base = settings.budget_settings
-        many = 0 if base.trace is None else len(self._library.conversations(base.trace))
+        if base.trace is None:
+            many = 0
+        else:
+            many = len(self._library.conversations(base.trace))
         if many < FEWEST:
             half = FEWEST // 2
             sentence = f"Tuning needs {FEWEST} conversations: it chooses on one half and measures on the other {half}"
@@ -125,7 +128,9 @@ class DecideFold:
         parts.append(button(label, {"tune": True}, tip="Half of them choose, the other half measures"))
         if run.problem:
             parts.append(text(run.problem, "error"))
-        return parts if run.found is None else [*parts, *self._told(run.found, settings, results)]
+        if run.found is None:
+            return parts
+        return [*parts, *self._told(run.found, settings, results)]
 
     def hear(self, settings: Any, results: Any, event: Data) -> Any:
         """Choose an objective or a risk, begin, stop, or set the sliders to a point of the front."""
@@ -172,7 +177,10 @@ class DecideFold:
         for base in (case.base, replace(case.base, preset=PLAIN, own=None, lines={}, locks={})):
             window = self._telling_window(case, base)
             if window is not None:
-                preset = "" if base.preset == case.base.preset else f" and take the preset {PLAIN}"
+                if base.preset == case.base.preset:
+                    preset = ""
+                else:
+                    preset = f" and take the preset {PLAIN}"
                 event = {"window": window, "preset": base.preset}
                 return [text(f"{sentence}."), button(f"Set the window to {window:,}{preset}", event)]
         return [text(f"{sentence}.")]
@@ -276,7 +284,11 @@ def _second(case: Case, objective: str) -> str:
     costs = case.prices is not None and case.prices.input is not None
     if objective == "cost" and not costs:
         raise ValueError("the price of this model is not known, so no setting is cheaper; choose another objective")
-    return "evidence" if objective != "evidence" else "cost" if costs else "cut"
+    if objective != "evidence":
+        return "evidence"
+    if costs:
+        return "cost"
+    return "cut"
 
 
 def case_of(settings: Any, results: Any, library: Library) -> Case:
@@ -334,7 +346,10 @@ def demand_of(case: Case, library: Library, roles: Mapping[str, str] | None = No
 def cut_tokens(case: Case, budget: Budget, library: Library) -> int:
     """Return how many tokens of all requests a budget cuts."""
     signed = replace(budget, deficit="signed", undeclared="pool")
-    roles = case.roles if budget.name == case.budget.name else budget.roles
+    if budget.name == case.budget.name:
+        roles = case.roles
+    else:
+        roles = budget.roles
     columns = RequestBatch(demand_of(case, library, roles)).columns(signed)
     return int(sum(section["cut"].sum() for section in columns.values()))
 
@@ -344,7 +359,10 @@ def with_setting(settings: Any, results: Any, library: Library, setting: Mapping
     if isinstance(settings, ConversationSettings):
         name = str(setting.get("policy", settings.main))
         base = with_setting(settings.budget_settings, results.budget_results, library, setting)
-        chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
+        if name in settings.chosen:
+            chosen = settings.chosen
+        else:
+            chosen = (*settings.chosen, name)
         return replace(settings, budget_settings=base, main=name, chosen=chosen)
     for line, tokens in _lines(setting).items():
         now = replace(results, plan=replace(results.plan, budget=settings.budget(results.model)))

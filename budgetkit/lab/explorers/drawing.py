@@ -70,12 +70,17 @@ def _written(value: Any) -> str:
         return "yes" if value else ""
     if isinstance(value, float):
         return f"{value:,.4g}"
-    return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    return str(value)
 
 
 def refusal(problem: Exception) -> Data:
     """Return an error as the status of the view; what nobody foresaw with its place, so that it can be reported."""
-    sentence = problem.args[0] if len(problem.args) == 1 and isinstance(problem.args[0], str) else str(problem)
+    if len(problem.args) == 1 and isinstance(problem.args[0], str):
+        sentence = problem.args[0]
+    else:
+        sentence = str(problem)
     if not isinstance(problem, FORESEEN):
         *_, place = [("?", 0), *((walked.filename, walked.lineno) for walked in extract_tb(problem.__traceback__))]
         sentence = (

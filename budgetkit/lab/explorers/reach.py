@@ -84,4 +84,6 @@ class Reach:
 
 def _inside(place: Path) -> list[Path]:
     """List what a folder holds, since it is read as a whole."""
-    return [*place.rglob("*")] if place.is_dir() else []
+    if place.is_dir():
+        return [*place.rglob("*")]
+    return []

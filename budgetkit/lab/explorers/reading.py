@@ -16,7 +16,10 @@ BESIDE_CUT: Final = 300  # characters on each side of a cut
 def speaker(message: Message) -> str:
     """Return who speaks, and which tool."""
     called = message.raw.get("name")
-    role = "tool result" if message.role in RESULT_ROLES else message.role
+    if message.role in RESULT_ROLES:
+        role = "tool result"
+    else:
+        role = message.role
     return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
 
 

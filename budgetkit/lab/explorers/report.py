@@ -302,6 +302,9 @@ def _message(message: Message, longest: int) -> list[str]:
     """Return who speaks, and the beginning of what is said."""
     calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
     text = "\n".join(filter(None, (message.text, *calls)))
-    more = f" \u2026 {len(text) - longest:,} more characters" if len(text) > longest else ""
+    if len(text) > longest:
+        more = f" \u2026 {len(text) - longest:,} more characters"
+    else:
+        more = ""
     name = message.raw.get("name")
     return [f"{message.role} ({name})" if isinstance(name, str) and name else message.role, text[:longest] + more]

@@ -136,7 +136,10 @@ class Conversations(Shelf[list[Trace]]):
         if isinstance(source, str | Path):
             return self.open(str(source))
         traces = list(traces_of(source))
-        file = "" if isinstance(source, Trace) else Path(traces[0].source.split(", line")[0]).name
+        if isinstance(source, Trace):
+            file = ""
+        else:
+            file = Path(traces[0].source.split(", line")[0]).name
         return self.add(file or traces[0].id, traces)
 
     def follow(self, trace: Trace) -> str:
@@ -219,4 +222,6 @@ class Texts(Shelf[Corpus]):
 
 def title_of(name: str, trace: Trace) -> str:
     """Return what a conversation goes by: its title where its file gives it one, else the name of the file."""
-    return name if trace.title == trace.id else trace.title
+    if trace.title == trace.id:
+        return name
+    return trace.title

@@ -81,12 +81,17 @@ def _kpis(kpis: list[Data]) -> Markup:
         element("td", element("b", kpi["value"]), element("br"), str(kpi["label"]), style="text-align:left")
         for kpi in kpis
     ]
-    return element("table", element("tr", *cells)) if cells else NOTHING
+    if not cells:
+        return NOTHING
+    return element("table", element("tr", *cells))
 
 
 def _bar(bar: Data | None) -> Markup:
     """Return the window as a row of coloured cells, each as wide as its share."""
-    segments = [] if bar is None else [segment for segment in bar["segments"] if segment["tokens"] > 0]
+    if bar is None:
+        segments = []
+    else:
+        segments = [segment for segment in bar["segments"] if segment["tokens"] > 0]
     whole = sum(segment["tokens"] for segment in segments)
     cells = [
         element(
@@ -98,7 +103,9 @@ def _bar(bar: Data | None) -> Markup:
         )
         for segment in segments
     ]
-    return element("table", element("tr", *cells), width="100%", style="width:100%") if cells else NOTHING
+    if not cells:
+        return NOTHING
+    return element("table", element("tr", *cells), width="100%", style="width:100%")
 
 
 def _strip(strip: Data | None) -> Markup:

@@ -15,7 +15,9 @@ def short_name(counter: Counter) -> str:
     >>> short_name(counter("chars/4")), short_name(counter("calibrated:claude-opus-4-7"))
     ('chars/4', 'the estimate for claude-opus-4-7')
     """
-    return f"the estimate for {counter.model}" if isinstance(counter, CalibratedCounter) else counter.name
+    if isinstance(counter, CalibratedCounter):
+        return f"the estimate for {counter.model}"
+    return counter.name
 
 
 def vocabulary_name(counter: Counter) -> str:
@@ -71,5 +73,8 @@ def basis(best: Counter, model: Model) -> str:
         return f"the best count known for {model.name}, its tokenizer as it was rebuilt from outside"
     if isinstance(best, CalibratedCounter):
         return f"the best count known for {model.name}, an estimate ({product(best)})"
-    interval = "" if spread_of(best) else ", nobody knows how closely"
+    if spread_of(best):
+        interval = ""
+    else:
+        interval = ", nobody knows how closely"
     return f"{vocabulary_name(best)}, which stands in for the tokenizer of {model.name}{interval}"

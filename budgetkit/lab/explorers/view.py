@@ -83,7 +83,9 @@ def _mended(value: Any) -> Any:
         return {_mended(key): _mended(entry) for key, entry in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return [*map(_mended, value)] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [*map(_mended, value)]
+    return value
 
 
 class View(anywidget.AnyWidget):

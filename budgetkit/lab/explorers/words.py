@@ -28,4 +28,6 @@ def explained(tip: str, word: str) -> str:
     >>> explained("usable: 6,964 tokens", "usable")
     'usable: 6,964 tokens. The window less its reserves.'
     """
-    return f"{tip.rstrip('.')}. {meaning(word)}" if meaning(word) else tip
+    if not meaning(word):
+        return tip
+    return f"{tip.rstrip('.')}. {meaning(word)}"

@@ -132,7 +132,10 @@ def _segment(line: str, tokens: int, total: int) -> Spec:
 def _waterfall_answer(plan: Plan | Budget) -> Columns:
     plan = _planned(plan)
     budget = plan.budget
-    rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
+    if takes_the_rest(plan.budget):
+        rest = plan.budget.remainder
+    else:
+        rest = None
     lines = claims(plan)
     reserves = [c for c in lines if c.kind == "reserve" and c.tokens]
     sections = [

@@ -199,7 +199,10 @@ def prices(
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()
     }
-    note = f"{found.source}; {', '.join(sorted(given))} given" if given else found.source
+    if given:
+        note = f"{found.source}; {', '.join(sorted(given))} given"
+    else:
+        note = found.source
     return replace(found, source=note, **given)
 
 
@@ -256,7 +259,10 @@ def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Pr
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 
-    day = datetime.now(UTC) if on is None else datetime(on.year, on.month, on.day, tzinfo=UTC)
+    if on is None:
+        day = datetime.now(UTC)
+    else:
+        day = datetime(on.year, on.month, on.day, tzinfo=UTC)
     release = f"genai-prices {version('genai-prices')}"
     # A fine-tuned model has a price of its own, and so has one that a router gives away.
     name = model.rpartition("/")[2]
@@ -277,7 +283,10 @@ def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Pr
     if spelling != name:
         source += f", of which {brief(model)} is a spelling"
     found = entry.get_prices(day)
-    longer = getattr(found, "cache_write_1h_mtok", None) if hour else None
+    if hour:
+        longer = getattr(found, "cache_write_1h_mtok", None)
+    else:
+        longer = None
     write = found.cache_write_mtok if longer is None else longer
     given = zip(PRICED, (found.input_mtok, found.output_mtok, found.cache_read_mtok, write), strict=True)
     listed: dict[str, Any] = {name: _price(each) for name, each in given}

@@ -83,7 +83,12 @@ def _marked(trace: Trace) -> Iterator[tuple[int, int, str]]:
     for index, message in enumerate(trace.messages):
         for mark in message.raw.get("evidence") or ():
             is_index = isinstance(mark, int) and not isinstance(mark, bool)
-            needed = mark if is_index else names.get(mark) if isinstance(mark, str) else None
+            if is_index:
+                needed = mark
+            elif isinstance(mark, str):
+                needed = names.get(mark)
+            else:
+                needed = None
             if needed is None or not 0 <= needed < index:
                 raise ValueError(
                     f"message {index} of trace {brief(trace.id)} marks {brief(mark)} as evidence; marks are "

@@ -111,7 +111,10 @@ def draws(
     chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
     if not widen:
         return chosen, np.ones((samples, 1))
-    pace = Pace(*pace) if pace else Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
+    if pace:
+        pace = Pace(*pace)
+    else:
+        pace = Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
     again = random.integers(0, seen, size=(samples, seen))
     paces = pace.middle * np.exp(random.normal(0, widen * pace.spread, (samples, 1)))
     if pace.is_whole:
@@ -226,7 +229,10 @@ def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | In
     if len(known) < _ENOUGH or not own or not resembles(sizes, known):
         return None
     within, between = _variances([np.log(other) for other in known])
-    unseen = within / (within + seen * between) if within else float(not between)
+    if within:
+        unseen = within / (within + seen * between)
+    else:
+        unseen = float(not between)
 
     # How the others went on, in the middle; and how far each lay from what the rest say of it.
     later = np.array([np.mean(other[seen:] if len(other) > seen else other) for other in known])
@@ -319,4 +325,6 @@ def turns_left(contexts: Sequence[int] | Ints, limit: int) -> int | None:
     falls = np.flatnonzero(sizes[1:] < sizes[:-1] * (1 - _DROP))
     since = sizes[falls[-1] + 1 :] if len(falls) else sizes
     growth = float(np.diff(since).mean()) if len(since) > 1 else 0.0
-    return max(0, int((limit - int(sizes[-1])) // growth)) if growth > 0 else None
+    if growth > 0:
+        return max(0, int((limit - int(sizes[-1])) // growth))
+    return None

@@ -125,7 +125,10 @@ def outlook(
         drawn = contexts(trace, count, turns, samples, seed, pace=pace)
         found = [first_cut(trace, budget, count, turns, samples, seed, pace=pace)]
         found.append(first_over(drawn, {"window full": budget.window}))
-        cost = spent(drawn, prices(model.name)) if prices is not None and money is not None else None
+        if prices is not None and money is not None:
+            cost = spent(drawn, prices(model.name))
+        else:
+            cost = None
         if cost is not None and money is not None:
             found.append(first_over(cost, {"money spent": money}))
         table = pd.concat(found, ignore_index=True)
@@ -184,7 +187,8 @@ def first_cut(
     pace: Pace | None = None,
 ) -> pd.DataFrame:
     """Return at which turn the history first asks for more than the budget leaves it, which is when a replay cuts."""
-    roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
+    if roles is None:
+        roles = budget.roles or DEFAULT_ROLES
     if not budget.roles and budget.undeclared == "error":
         budget = replace(budget, undeclared="pool")
     user = next((message for message in trace.messages if message.role == "user"), Message({"role": "user"}))

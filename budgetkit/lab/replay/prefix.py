@@ -164,7 +164,9 @@ def _without(ledger: Ledger, unsent: Sequence[int]) -> Ledger:
     present = list(ledger.present)
     for slot in unsent:
         past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
-    return replace(ledger, past=past, present=present) if unsent else ledger
+    if not unsent:
+        return ledger
+    return replace(ledger, past=past, present=present)
 
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
@@ -175,7 +177,8 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
         if item.group is not None:
             of_call = sections_of_calls.setdefault(item.group, item.section)
             beside_call = section_beside_call(item.section, of_call, section)
-            item = item if beside_call == item.section else replace(item, section=beside_call)
+            if beside_call != item.section:
+                item = replace(item, section=beside_call)
         placed_items.append(item)
     return placed_items
 
@@ -190,7 +193,10 @@ def _with_earlier_calls(
     for slot, item in enumerate(items):
         if slot in starts:
             start = slot
-        caller = called.setdefault(item.group, slot) if item.group is not None else slot
+        if item.group is not None:
+            caller = called.setdefault(item.group, slot)
+        else:
+            caller = slot
         if caller < start and past[caller].section == section:
             item = replace(item, section=section)
         placed.append(item)

@@ -91,7 +91,9 @@ class PromptCache:
             1.0 where nothing is sent.
         """
         sent = cached + written + fresh
-        return (cached * self.read + written * self.write + fresh) / sent if sent else 1.0
+        if not sent:
+            return 1.0
+        return (cached * self.read + written * self.write + fresh) / sent
 
     def split(
         self, sent: Ints, head: Ints, equal: Ints, pauses: Floats | None = None, new_blocks: Ints | None = None
@@ -129,7 +131,10 @@ class PromptCache:
         if "end" in (self.breakpoints or ()):
             read_tokens = np.maximum(read_tokens, self._ends(sent, equal, pauses, new_blocks))
         cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype(np.int64)
-        kept_to = sent if self.breakpoints is None or "end" in self.breakpoints else head
+        if self.breakpoints is None or "end" in self.breakpoints:
+            kept_to = sent
+        else:
+            kept_to = head
         if self.breakpoints == ():
             kept_to = np.zeros_like(sent)
         written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
@@ -150,17 +155,26 @@ class PromptCache:
         Two requests share at least the shortest prefix that neighbours between them share.
         """
         reads = np.zeros_like(sent)
-        times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
+        if pauses is None:
+            times = np.zeros(len(sent))
+        else:
+            times = np.cumsum(np.nan_to_num(pauses))
         used = times.tolist()
         ends = sent.tolist()
         shares = equal.tolist()
-        blocks = [0] * len(ends) if new_blocks is None or self.lookback is None else new_blocks.tolist()
+        if new_blocks is None or self.lookback is None:
+            blocks = [0] * len(ends)
+        else:
+            blocks = new_blocks.tolist()
         for now in range(1, len(ends)):
             shared = ends[now]
             passed = 0
             best = 0
             whose = -1
-            least = -1 if self.considered is None else now - 1 - self.considered
+            if self.considered is None:
+                least = -1
+            else:
+                least = now - 1 - self.considered
             for earlier in range(now - 1, max(-1, least), -1):
                 shared = min(shared, shares[earlier + 1])
                 passed = passed + blocks[earlier + 1]

@@ -153,7 +153,8 @@ def replay(
     count = setup.counter
     framing = setup.framing
     policy = policy_of(policy)
-    roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
+    if roles is None:
+        roles = budget.roles or DEFAULT_ROLES
 
     key = ("asked", count, framing, roles_key(roles), section, by)
     trace_demand = trace.once(key, lambda: _demand_of(trace, count, roles, framing, section, by))
@@ -219,7 +220,9 @@ class _TraceDemand:
 def _as_small_as_can_be(item: Item) -> Item:
     """Return a message as small as it may be cut inside."""
     least = least_tokens(item.payload.role, item.tokens)
-    return item if least == item.tokens else replace(item, tokens=least)
+    if least == item.tokens:
+        return item
+    return replace(item, tokens=least)
 
 
 def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
@@ -342,7 +345,10 @@ def _units(ledger: Ledger, turns: list[int], by_turn: bool) -> list[int]:
         return slot
 
     for slot, item in enumerate(ledger.past):
-        of_turn = ("turn", turns[slot]) if by_turn and turns[slot] else None
+        if by_turn and turns[slot]:
+            of_turn = ("turn", turns[slot])
+        else:
+            of_turn = None
         for key in filter(None, (item.group, of_turn)):
             one = lead(slot)
             other = lead(first.setdefault(key, slot))

@@ -131,7 +131,10 @@ class Replay:
         instruction = calls * call.instruction
         if call.prefix == "shared":
             return np.asarray(np.where(calls > 0, self.sent - wrote + read + instruction, 0))
-        sent = np.minimum(read, calls * call.input_cap) if call.input_cap is not None else read
+        if call.input_cap is not None:
+            sent = np.minimum(read, calls * call.input_cap)
+        else:
+            sent = read
         return np.asarray(sent + instruction)
 
     def frame(self) -> pd.DataFrame:
@@ -180,7 +183,10 @@ class Replay:
         """
         frames = []
         for section, column in self.columns.items():
-            demand = self._demand() if section == self.section else column["demand"]
+            if section == self.section:
+                demand = self._demand()
+            else:
+                demand = column["demand"]
             tokens = self.granted[section]
             rows = {
                 **self._places,
@@ -292,7 +298,10 @@ class Replay:
         totals = self.totals()
         shown = [(name, int(totals[name])) for name in ("cached", "written", "fresh", "dropped", "over", "output")]
         rows = [(name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent") for name, tokens in shown]
-        cost = [f"Cost: {totals['cost']:,.4f}"] if self.prices is not None and not np.isnan(totals["cost"]) else []
+        if self.prices is not None and not np.isnan(totals["cost"]):
+            cost = [f"Cost: {totals['cost']:,.4f}"]
+        else:
+            cost = []
         title = f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests"
         title += f", {int(totals['sent']):,} tokens sent"
         return block(title, shown[:3], [("tokens", "all requests", ""), *rows], cost)
@@ -323,7 +332,10 @@ def rank_policies(replays: Mapping[str, Replay]) -> pd.DataFrame:
     ['low mark', 'oldest']
     """
     table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in replays.items()])
-    by = "cost" if len(table) and table["cost"].notna().all() else "relative_cost"
+    if len(table) and table["cost"].notna().all():
+        by = "cost"
+    else:
+        by = "relative_cost"
     return table.sort_values(by, kind="stable", ignore_index=True)
 
 
@@ -336,4 +348,6 @@ def _when(requests: Ints) -> pd.Series[int]:
 def _fate(state: int, gone: int) -> str:
     if gone == NEVER:
         return "shrunk" if state == SHRUNK else "kept"
-    return "summarised" if state == SUMMARISED else "dropped"
+    if state == SUMMARISED:
+        return "summarised"
+    return "dropped"

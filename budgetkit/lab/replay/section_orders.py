@@ -95,7 +95,10 @@ def _as_granted(outcome: Replay, section: str, number: int, parts: list[Part]) -
     """Make the sizes sum to what the section was granted: what is cut, or summarised, begins anew where it differs."""
     granted = int(outcome.granted.get(section, np.zeros(number, dtype=np.int64))[number - 1])
     size = sum(tokens for _, tokens in parts)
-    carried = outcome.placed.ledger.priming if _carries(outcome, section, number) else 0
+    if _carries(outcome, section, number):
+        carried = outcome.placed.ledger.priming
+    else:
+        carried = 0
     if size == granted - carried:
         return parts
     return [(("cut", granted - carried, tuple(name for name, _ in parts)), max(0, granted - carried))]

@@ -71,7 +71,9 @@ class Scaled:
 
     def __call__(self, text: str) -> int:
         """Return the tokens of a text; of the text that stands for what the log does not hold, the tokens of that."""
-        return self.unlogged if text == UNLOGGED else round(self.count(text) * self.scale)
+        if text == UNLOGGED:
+            return self.unlogged
+        return round(self.count(text) * self.scale)
 
 
 def compare(
@@ -153,7 +155,10 @@ def comparison(
     if isinstance(source, Session):
         rows.append(_recorded(source))
     table = pd.DataFrame(rows)
-    by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
+    if table["least"].notna().any():
+        by = ["least", "relative"]
+    else:
+        by = ["relative"]
     table = table.sort_values(by, kind="stable", ignore_index=True)
     return Comparison(table=table, outcomes=outcomes, pairs=pairs, setup=setup)
 
@@ -228,7 +233,10 @@ def setup_of(
         prices = look_up(name, hour=is_long)
     with catch_warnings(action="ignore"):  # a session may name a model that has ended, or that nobody knows
         own_cache = provider_rules(name) if name else IDEAL
-    rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
+    if isinstance(cache, PromptCache):
+        rules = cache
+    else:
+        rules = CACHES[cache or own_cache]
     if is_long and rules.lifetime is not None:
         rules = replace(rules, lifetime=3_600.0)
     size = window or _window(trace, name)
@@ -239,7 +247,10 @@ def setup_of(
     if isinstance(source, Session):
         lengths = source.compactions()["summary"]
         lengths = lengths[lengths > 0]
-        own_summaries = None if lengths.empty else (int(lengths.min()), int(lengths.max()))
+        if lengths.empty:
+            own_summaries = None
+        else:
+            own_summaries = (int(lengths.min()), int(lengths.max()))
     return Setup(
         trace=whole,
         budget=budget,
@@ -279,7 +290,10 @@ def _whole(trace: Trace, unlogged: int) -> tuple[Trace, tuple[int, ...]]:
     summaries: set[int] = set()
     for compaction in trace.fields.get("compactions") or ():
         summaries.update(range(compaction["at"], compaction["at"] + int(compaction.get("messages", 1))))
-    messages = [Message({"role": "system", "content": UNLOGGED})] if unlogged else []
+    if unlogged:
+        messages = [Message({"role": "system", "content": UNLOGGED})]
+    else:
+        messages = []
     places: list[int] = []
     for place, message in enumerate(trace.messages):
         if place in summaries:
@@ -292,12 +306,17 @@ def _whole(trace: Trace, unlogged: int) -> tuple[Trace, tuple[int, ...]]:
 
 def section_of(message: Message) -> str:
     """Return the section of a message: what is pruned is the whole conversation, this turn's steps among it."""
-    return "instructions" if message.role in SYSTEM_ROLES else "conversation"
+    if message.role in SYSTEM_ROLES:
+        return "instructions"
+    return "conversation"
 
 
 def replayed(setup: Setup, policy: Policy, window: int | None = None) -> Replay:
     """Send the conversation through one rule, request by request."""
-    budget = setup.budget if window is None else setup.budget.assign(window=window)
+    if window is None:
+        budget = setup.budget
+    else:
+        budget = setup.budget.assign(window=window)
     return replay(
         setup.trace,
         budget,

@@ -33,7 +33,9 @@ def cost_text(least: float, most: float) -> str:
     """
     if np.isnan(least):
         return ""
-    return dollars(least) if dollars(least) == dollars(most) else f"{dollars(least)} to {dollars(most)[1:]}"
+    if dollars(least) == dollars(most):
+        return dollars(least)
+    return f"{dollars(least)} to {dollars(most)[1:]}"
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
@@ -92,7 +94,10 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
     for lane, name in enumerate(systems):
         part = table[table["system"] == name]
         # A session that nothing shortens may be far larger than all others: each lane shows its own size in words.
-        top = tallest if name != AS_IT_WAS else max(1, int(part["sent"].max()))
+        if name != AS_IT_WAS:
+            top = tallest
+        else:
+            top = max(1, int(part["sent"].max()))
         height = -lane + _LANE * part["sent"] / top
         title = str(part["label"].iloc[0])
         texts = [f"{plain(title)}, request {at:,}: {size:,} tokens" for at, size in part[["request", "sent"]].values]
@@ -102,7 +107,12 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         traces += _followed(part, lane, plain(title))
         cost = part["cost"].iloc[0]
         number = int(part["compactions"].iloc[0])
-        did = "1 compaction" if number == 1 else f"{number:,} compactions" if number else ""
+        if number == 1:
+            did = "1 compaction"
+        elif number:
+            did = f"{number:,} compactions"
+        else:
+            did = ""
         did = did or ("clears results" if part["clears"].any() else "does not act" if name != AS_IT_WAS else "")
         words = ", ".join(filter(None, (str(cost), did)))
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
@@ -194,7 +204,10 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
     missed = table[table["missed"] > 0]
     texts = []
     for row in rows(missed):
-        cost = "" if np.isnan(row["cost"]) else f"; the request cost {dollars(row['cost'])}"
+        if np.isnan(row["cost"]):
+            cost = ""
+        else:
+            cost = f"; the request cost {dollars(row['cost'])}"
         texts.append(f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}{cost}")
     mark = {"symbol": "x", "color": ALARM, "size": 8}
     traces.append(points(missed["request"], missed["read"], name="miss", marker=mark, text=texts, hoverinfo="text"))

@@ -71,7 +71,10 @@ def held(session: Session) -> pd.DataFrame:
         ends = max(0, session.unlogged) + np.cumsum(sizes[there])
         # Where more is counted than was billed, all messages of the request shrink alike.
         last = np.searchsorted(there, places[at], "left")
-        counted = np.where(last > 0, ends[np.maximum(last - 1, 0)], 0) if len(there) else np.zeros(len(at))
+        if len(there):
+            counted = np.where(last > 0, ends[np.maximum(last - 1, 0)], 0)
+        else:
+            counted = np.zeros(len(at))
         shrink = np.minimum(1.0, prompt[at] / np.maximum(counted, 1))
         for message, end_of in zip(there.tolist(), ends.tolist(), strict=True):
             is_held = places[at] > message
@@ -143,7 +146,10 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
         sizes = _definitions(session, by)
         frame["definitions"] = pd.array([sizes.get(str(name)) for name in frame.index], dtype="Int64")
         frame["deferred"] = [_deferred(session, size, str(name), by) for name, size in frame["definitions"].items()]
-    order = ["saved", "token_requests"] if frame["saved"].notna().any() else ["token_requests"]
+    if frame["saved"].notna().any():
+        order = ["saved", "token_requests"]
+    else:
+        order = ["token_requests"]
     return frame.sort_values(order, ascending=False, kind="stable").rename_axis(by).reset_index()
 
 
@@ -236,7 +242,10 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
     sizes: dict[str, int] = {}
     count: Callable[[str], int] = session.count
     for schema in session.trace.tools or ():
-        function = schema.get("function", schema) if isinstance(schema, dict) else {}
+        if isinstance(schema, dict):
+            function = schema.get("function", schema)
+        else:
+            function = {}
         tool = str(function.get("name", ""))
         name = tool if by == "tool" else _server(tool)
         if name:

@@ -30,8 +30,14 @@ def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
     if np.isnan(row["least"]):
         return f"No price is known here, so what {row['label']}'s rule would have cost is not either; give one."
     cost = _range(row["least"], row["most"])
-    number = "1 compaction" if row["compactions"] == 1 else f"{row['compactions']:,} compactions"
-    gone = "1 message" if row["used_later"] == 1 else f"{row['used_later']:,} messages"
+    if row["compactions"] == 1:
+        number = "1 compaction"
+    else:
+        number = f"{row['compactions']:,} compactions"
+    if row["used_later"] == 1:
+        gone = "1 message"
+    else:
+        gone = f"{row['used_later']:,} messages"
     return (
         f"The same messages under a rule modelled on {row['label']} ({row['version']}): {cost} instead of "
         f"${recorded:,.2f}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
@@ -70,9 +76,15 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     recorded = table[table["system"] == RECORDED].to_dict("records")
     if recorded and recorded[0]["left"]:
         row = recorded[0]
-        number = "Its compaction" if row["compactions"] == 1 else f"Its {row['compactions']:,} compactions"
+        if row["compactions"] == 1:
+            number = "Its compaction"
+        else:
+            number = f"Its {row['compactions']:,} compactions"
         left = f"{number} took out {row['left']:,} messages"
-        later = f"{row['used_later']:,}" if row["used_later"] else "none"
+        if row["used_later"]:
+            later = f"{row['used_later']:,}"
+        else:
+            later = "none"
         lines.append(f"What was lost? {left}, of which {later} were used later.")
     elif recorded:
         lines.append("What was lost? Nothing left the prompt.")
@@ -113,7 +125,10 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
     if acting.empty:
         return "None of these rules would have acted: the session stays below all their marks."
     if np.isnan(recorded):
-        unpriced = "some of this session's requests" if acting["least"].notna().any() else "this session's model"
+        if acting["least"].notna().any():
+            unpriced = "some of this session's requests"
+        else:
+            unpriced = "this session's model"
         return f"No price is known for {unpriced}, so nothing is set beside the bill; --price names another model."
     return sentence(table, str(acting["system"].iloc[0]), recorded)
 
@@ -139,7 +154,10 @@ def notices(table: pd.DataFrame) -> list[str]:
     sentences = []
     for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
         for column, words in troubles.items():
-            number = "once" if row[column] == 1 else f"{row[column]:,} times"
+            if row[column] == 1:
+                number = "once"
+            else:
+                number = f"{row[column]:,} times"
             if row[column]:
                 sentences.append(f"{row['label']} {words}, {number}.")
     return sentences

@@ -82,13 +82,17 @@ class Session:
     @cached_property
     def count(self) -> Count:
         """How texts are counted."""
-        return self.counter if callable(self.counter) else counter_named(self.counter or "chars/4")
+        if callable(self.counter):
+            return self.counter
+        return counter_named(self.counter or "chars/4")
 
     @property
     def model(self) -> str | None:
         """The model that answered most."""
         models = self.usage["model"].dropna()
-        return None if models.empty else str(models.mode().iloc[0])
+        if models.empty:
+            return None
+        return str(models.mode().iloc[0])
 
     @cached_property
     def counted(self) -> tuple[Ints, float]:
@@ -191,9 +195,15 @@ class Session:
         columns = {"fresh": "fresh", "read": "cache_read", "written": "cache_write", "answered": "output"}
         counts = {kind: usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for kind, name in columns.items()}
         # A step goes by the whole prompt, also where a part of it was written for an hour.
-        sent = counts["fresh"] + counts["read"] + counts["written"] if with_steps else none
+        if with_steps:
+            sent = counts["fresh"] + counts["read"] + counts["written"]
+        else:
+            sent = none
         priced = {kind: np.maximum(tokens, at_least) if kind in kinds else none for kind, tokens in counts.items()}
-        long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64) if "written" in kinds else none
+        if "written" in kinds:
+            long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
+        else:
+            long = none
         cost = np.full(len(usage), np.nan)
         for name in usage["model"].unique():
             rows = (usage["model"] == name).to_numpy() | (usage["model"].isna() & (name is None)).to_numpy()
@@ -336,12 +346,18 @@ class Session:
         totals = self.totals()
         if not totals["misses"]:
             return f"No request of {totals['requests']:,} missed the cache."
-        number = "1 miss" if totals["misses"] == 1 else f"{totals['misses']:,} misses"
+        if totals["misses"] == 1:
+            number = "1 miss"
+        else:
+            number = f"{totals['misses']:,} misses"
         if np.isnan(totals["cost"]):
             unknown = self.usage.loc[np.isnan(self.cost), "model"].fillna("its model").unique()
             named = ", ".join(map(str, unknown))
             return f"{number}, {totals['missed']:,} tokens; no price is known for {named}: give one to know the cost."
-        which = "This miss" if totals["misses"] == 1 else f"These {number}"
+        if totals["misses"] == 1:
+            which = "This miss"
+        else:
+            which = f"These {number}"
         return f"{which} cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
 
     @property
@@ -406,7 +422,10 @@ class Session:
             return float("nan")
         tokens = np.array([missed])
         none = np.array([0])
-        is_long = int(row["cache_write_1h_tokens"]) > 0 if not pd.isna(row["cache_write_1h_tokens"]) else False
+        if not pd.isna(row["cache_write_1h_tokens"]):
+            is_long = int(row["cache_write_1h_tokens"]) > 0
+        else:
+            is_long = False
         rates = long if is_long else short
         sent = np.array([int(row["context_tokens"])])
         if int(row["cache_write_tokens"]) > 0:

@@ -169,7 +169,10 @@ def _input_cost(outcome: Replay, setup: Setup, read: float) -> float:
     prompts = int(outcome.summary_prompts.sum())
     answer = _ANSWER
     if setup.prices is not None and setup.prices.input is not None and setup.prices.output is not None:
-        answer = setup.prices.output.base / setup.prices.input.base if setup.prices.input.base else _ANSWER
+        if setup.prices.input.base:
+            answer = setup.prices.output.base / setup.prices.input.base
+        else:
+            answer = _ANSWER
     paid += answer * float(np.sum(outcome.kept.summary_output))
     if call.prefix == "shared":
         instruction = call.instruction * int(np.sum(outcome.kept.summaries))

@@ -57,7 +57,10 @@ class Trigger:
         """Say whether a rule acts as things stand."""
         if self.kind == "idle":
             return room.pause > self.value or (room.pause == self.value and not self.above)
-        size = room.messages if self.kind == "messages" else room.used("window")
+        if self.kind == "messages":
+            size = room.messages
+        else:
+            size = room.used("window")
         mark = self.mark(room.window)
         return self.kind == "always" or size > mark or (size == mark and not self.above)
 
@@ -215,7 +218,9 @@ class CapResults(Policy):
 
     def arriving(self, tokens: int, is_result: bool) -> int:
         """Return what a message holds once it has arrived."""
-        return min(tokens, self.most) if is_result else tokens
+        if is_result:
+            return min(tokens, self.most)
+        return tokens
 
 
 @lru_cache(maxsize=256)
@@ -223,7 +228,9 @@ def _mark(kind: TriggerKind, value: float, window: int) -> int:
     """Return the size of a mark; asked at every request, so each is worked out once."""
     if kind == "share":
         return Share(value).of(window)
-    return max(0, window - int(value)) if kind == "window_less" else int(value)
+    if kind == "window_less":
+        return max(0, window - int(value))
+    return int(value)
 
 
 def _acts(triggers: Iterable[Trigger], join: Join, room: PruningContext) -> bool:

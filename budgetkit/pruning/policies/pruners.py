@@ -99,7 +99,9 @@ class Step(Policy):
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Drop whole blocks, once the history is over its limit."""
         surplus = room.tokens - room.limit
-        return (Cut(max(0, room.tokens + -surplus // self.step * self.step)),) if surplus > 0 else ()
+        if surplus > 0:
+            return (Cut(max(0, room.tokens + -surplus // self.step * self.step)),)
+        return ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,11 +182,15 @@ class Summarise(Policy):
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Summarise until the history fits."""
-        return (Cut(room.limit, rounds=SummaryRule(self.share, self.size)),) if room.tokens > room.limit else ()
+        if room.tokens > room.limit:
+            return (Cut(room.limit, rounds=SummaryRule(self.share, self.size)),)
+        return ()
 
     def write(self, payloads: list[Any]) -> str | None:
         """Return the summary's text, where a callable gives one."""
-        return None if self.text is None else self.text(payloads)
+        if self.text is None:
+            return None
+        return self.text(payloads)
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,7 +218,9 @@ class Importance(Policy):
 
     def importance(self, payload: Any) -> int:
         """Ask the callable."""
-        return 0 if self.rank is None else self.rank(payload)
+        if self.rank is None:
+            return 0
+        return self.rank(payload)
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,7 +253,9 @@ class Chain(Policy):
 
     def last_resort(self, room: PruningContext) -> Cut:
         """Come down to the limit as the last of them would."""
-        return self.policies[-1].last_resort(room) if self.policies else super().last_resort(room)
+        if self.policies:
+            return self.policies[-1].last_resort(room)
+        return super().last_resort(room)
 
     @property
     def summary_call(self) -> SummaryCall | None:

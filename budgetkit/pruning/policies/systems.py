@@ -162,4 +162,6 @@ def known_name(name: str) -> str:
     ('last turns', 'prompt-poet')
     """
     spaced = name.replace("-", " ")
-    return spaced if name not in NAMED and spaced in NAMED else name
+    if name not in NAMED and spaced in NAMED:
+        return spaced
+    return name

@@ -107,7 +107,10 @@ def _declared(tool: Schema) -> Iterator[str]:
         yield f"// {description}"
     name = function_name(tool)
     parameters = parameters_of(tool)
-    takes = "\n".join(["_: {", *_members(parameters, 0), "}"]) if properties_of(parameters) else ""
+    if properties_of(parameters):
+        takes = "\n".join(["_: {", *_members(parameters, 0), "}"])
+    else:
+        takes = ""
     yield f"type {name} = ({takes}) => any;"
     yield ""
 

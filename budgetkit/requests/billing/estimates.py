@@ -122,7 +122,10 @@ class EstimatedRules:
         for index, message in enumerate(request.messages):
             yield from image_charges(message, index, self.model or request.model)
             fixed = self.estimate.constants["turn"] if index in turns else 0
-            texts = tuple(map(self._data, message.texts)) if message.role == "tool" else message.texts
+            if message.role == "tool":
+                texts = tuple(map(self._data, message.texts))
+            else:
+                texts = message.texts
             texts = (*texts, *thoughts_sent(message, request.shape))
             yield Charge("message", message.role, texts, fixed, message=index)
             for call in message.tool_calls:
@@ -132,7 +135,9 @@ class EstimatedRules:
 
     def _data(self, text: str) -> str:
         """Write arguments and results as they are counted: as JSON, or as the words in it."""
-        return text if self.estimate.tool_form == "json" else " ".join(leaves(parsed(text)))
+        if self.estimate.tool_form == "json":
+            return text
+        return " ".join(leaves(parsed(text)))
 
 
 def estimated_tools(request: Request, estimate: Estimate) -> Iterator[Charge]:
@@ -181,7 +186,10 @@ def _schemas(schema: object) -> list[Mapping[str, Any]]:
     while waiting:
         inner = as_object(waiting.pop())
         schemas += [inner] if inner or not schemas else []
-        items = [inner["items"]] if as_object(inner.get("items")) else []
+        if as_object(inner.get("items")):
+            items = [inner["items"]]
+        else:
+            items = []
         waiting += [*as_object(inner.get("properties")).values(), *items]
     return schemas
 
@@ -211,4 +219,6 @@ def leaves(value: object) -> list[str]:
 
 
 def _json(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -133,7 +133,9 @@ def _kind(request: Request) -> str:
         return "any calls"
     if request.tools:
         return "any tools"
-    return "any schema" if request.schema is not None else "any text"
+    if request.schema is not None:
+        return "any schema"
+    return "any text"
 
 
 def _parts(request: Request) -> Iterator[str]:

@@ -234,7 +234,9 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
         return frame.turn + (frame.call_after_result if after_result and message.tool_calls else 0)
     if message.role in RESULT_ROLES:
         return 0
-    return frame.text_after_result if after_result else frame.same_speaker
+    if after_result:
+        return frame.text_after_result
+    return frame.same_speaker
 
 
 def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
@@ -246,7 +248,10 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
     named: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {"": arguments}
     texts = [call.name]
     for name, value in named.items():
-        written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(value, str):
+            written = value
+        else:
+            written = json.dumps(value, ensure_ascii=False, default=str)
         texts += [str(name), f"{written}{end}"]
     return Charge("message", f"call {call.name}", tuple(texts), frame.call + frame.parameter * len(named))
 
@@ -254,7 +259,10 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
 def _claude_tool(tool: Mapping[str, Any]) -> str:
     """Write a tool as Claude is shown it: JSON with sorted keys, one tool a line."""
     function = unwrapped(tool)
-    described = {"description": function["description"]} if function.get("description") else {}
+    if function.get("description"):
+        described = {"description": function["description"]}
+    else:
+        described = {}
     shown = {**described, "name": function.get("name"), "parameters": parameters_of(tool)}
     return f"<function>{json.dumps(shown, sort_keys=True, default=str)}</function>\n"
 
@@ -262,7 +270,9 @@ def _claude_tool(tool: Mapping[str, Any]) -> str:
 def parsed_schema(schema: Mapping[str, Any]) -> Any:
     """Return an answer's schema, which Converse sends as text."""
     inner = schema.get("schema")
-    return parsed(inner) if isinstance(inner, str) else inner
+    if isinstance(inner, str):
+        return parsed(inner)
+    return inner
 
 
 def _gemini_charges(request: Request, frame: Frame) -> Iterator[Charge]:
@@ -311,15 +321,27 @@ def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
 
     of_role = {"assistant": frame.assistant, "user": frame.user}
     questions = [index for index, message in enumerate(request.messages) if message.role == "user"]
-    last_question = questions[-1] if questions and frame.forgets_thinking else -1
+    if questions and frame.forgets_thinking:
+        last_question = questions[-1]
+    else:
+        last_question = -1
     before = ""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
-        fixed = frame.system if is_system(message) else of_role.get(message.role, frame.user)
+        if is_system(message):
+            fixed = frame.system
+        else:
+            fixed = of_role.get(message.role, frame.user)
         fixed += frame.same_speaker if message.role == before == "user" else 0
         is_kept = bool(message.tool_calls) and index > last_question  # what was thought before a call is sent again
-        thought = message.raw.get("reasoning_content") if is_kept else None
-        texts = (*message.texts, thought) if isinstance(thought, str) else message.texts
+        if is_kept:
+            thought = message.raw.get("reasoning_content")
+        else:
+            thought = None
+        if isinstance(thought, str):
+            texts = (*message.texts, thought)
+        else:
+            texts = message.texts
         yield Charge("message", message.role, texts, fixed, message=index)
         for call in message.tool_calls:
             yield replace(_call(call, frame), message=index)
@@ -339,7 +361,10 @@ def _template_tools(request: Request, frame: Frame) -> Iterator[Charge]:
     if not tools:
         return
 
-    fixed = frame.required if frame.required and (request.forced or request.required) else frame.tools
+    if frame.required and (request.forced or request.required):
+        fixed = frame.required
+    else:
+        fixed = frame.tools
     if not any(is_system(message) for message in request.messages):
         fixed += frame.no_system_for_tools
     yield Charge("hidden prompt", "tools", fixed=fixed)

@@ -145,13 +145,18 @@ def image_charges(message: Message, index: int, model: str) -> Iterator[Charge]:
     """Charge each image of a message."""
     for image in message.images:
         size = sized(image)
-        part = f"{size[0]:,} x {size[1]:,}" if size else f"size unknown, taken as {_ASSUMED_SIDE:,} square"
+        if size:
+            part = f"{size[0]:,} x {size[1]:,}"
+        else:
+            part = f"size unknown, taken as {_ASSUMED_SIDE:,} square"
         yield Charge("image", part, fixed=priced(image, model), message=index)
 
 
 def sized(image: Image) -> tuple[int, int] | None:
     """Return an image's width and height, if the message or the image's bytes tell them."""
-    return (image.width, image.height) if image.width and image.height else size_in(image.url)
+    if image.width and image.height:
+        return (image.width, image.height)
+    return size_in(image.url)
 
 
 _LOOKED_AT = 1_000_000  # characters: a camera's JPEG may hold a preview before it states its size
@@ -186,7 +191,9 @@ def _size(data: bytes) -> tuple[int, int] | None:
         return unpack("<HH", data[6:10])
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return _webp(data)
-    return _jpeg(data) if data.startswith(_JPEG) else None
+    if data.startswith(_JPEG):
+        return _jpeg(data)
+    return None
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:

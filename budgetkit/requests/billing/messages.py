@@ -278,7 +278,9 @@ class Framing:
             *(filter(None, [message.name]) if self._named(message) else ()),
             *(text for call in message.tool_calls for text in self._call_texts(call)),
         ]
-        return ("".join(texts),) if self.scope == "message" else tuple(texts)
+        if self.scope == "message":
+            return ("".join(texts),)
+        return tuple(texts)
 
     def _named(self, message: Message) -> bool:
         return self.count_name and message.name is not None and message.role != "tool"

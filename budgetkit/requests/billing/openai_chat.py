@@ -35,7 +35,10 @@ def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
 def answer_charges(message: Message) -> list[Charge]:
     """List what an answer bills: its text; for one call 6 tokens, name and arguments; for several 10 and their JSON."""
     calls = message.tool_calls
-    charges = [Charge("message", "answer", message.texts)] if message.text else []
+    if message.text:
+        charges = [Charge("message", "answer", message.texts)]
+    else:
+        charges = []
     if len(calls) == 1:
         charges.append(Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6))
     elif calls:
@@ -114,7 +117,10 @@ def _blocks(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
         yield declaration_charge(request.tools, any(is_system(message) for message in request.messages))
     tools = () if family.older_tools else request.tools
     system = next(("".join(message.texts) for message in request.messages if is_system(message)), None)
-    before = "" if system is None else f"{family.heading if tools else ''}{system}\n\n"
+    if system is None:
+        before = ""
+    else:
+        before = f"{family.heading if tools else ''}{system}\n\n"
     fixed, without = (4, ()) if system is None else (0, (system,))
     if tools:
         block = f"{before}# Tools\n\n## functions\n\n{namespace(tools, family.plain_unions)}"
@@ -169,5 +175,7 @@ def compact(value: Any) -> str:
     """Write JSON without blanks, also JSON that is given as text; other text stays as it is."""
     read = parsed(value) if isinstance(value, str) else value
     if isinstance(read, str):
-        return read if read == value else json.dumps(read, ensure_ascii=False)
+        if read == value:
+            return read
+        return json.dumps(read, ensure_ascii=False)
     return json.dumps(read, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -69,7 +69,10 @@ def _calls(message: Message, index: int, family: OpenAIFamily) -> Iterator[Charg
         fixed = family.responses_call + (0 if is_alone else family.responses_parallel)
         if is_alone and family.schema_answer and call.id in _as_answered(message):
             fixed += _AS_ANSWERED
-        second_name = call.name if family.schema_answer else f"functions.{call.name}"
+        if family.schema_answer:
+            second_name = call.name
+        else:
+            second_name = f"functions.{call.name}"
         texts = (f"functions.{call.name}", second_name, compact(call.arguments))
         yield Charge("message", f"call {call.name}", texts, fixed, message=index)
 

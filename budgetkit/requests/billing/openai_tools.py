@@ -75,7 +75,8 @@ class _Root:
         """Write an object, on one line if no property has a comment, a default or an object inside."""
         members = {name: self.resolved(member) for name, member in properties_of(schema).items()}
         required = schema.get("required")
-        required = required if isinstance(required, list | tuple) else ()
+        if not isinstance(required, list | tuple):
+            required = ()
         written = [self.member(name, member, name in required, depth) for name, member in members.items()]
         if not any("\n" in line or "//" in line for line in written):
             return f"{{ {' '.join(written).removesuffix(',')} }}"
@@ -85,7 +86,10 @@ class _Root:
         """Write one property: comments above, then name and type, then its default."""
         typed = self.type(schema, depth)
         described = isinstance(schema.get("type"), list | tuple) and schema.get("description")
-        colon = ":" if typed.startswith("\n") and not described else ": "
+        if typed.startswith("\n") and not described:
+            colon = ":"
+        else:
+            colon = ": "
         line = f"{name}{'' if required else '?'}{colon}{typed},{_trailing(schema)}"
         return "\n".join([*_comments(schema), line])
 
@@ -116,7 +120,10 @@ class _Root:
         lines = []
         for choice in choices:
             typed = self.type(choice, depth + 1)
-            comment = "" if "\n" in typed or not choice.get("description") else f" // {choice['description']}"
+            if "\n" in typed or not choice.get("description"):
+                comment = ""
+            else:
+                comment = f" // {choice['description']}"
             lines.append(f" | {typed}{comment}{_trailing(choice, is_choice=True)}")
         return "\n" + "\n".join(lines) + "\n"
 
@@ -125,7 +132,9 @@ class _Root:
         if kind == "array":
             return self.array(schema, depth)
         if kind == "object" or (kind == "any" and properties_of(schema)):
-            return self.object(schema, depth + 1) if properties_of(schema) else "object"
+            if not properties_of(schema):
+                return "object"
+            return self.object(schema, depth + 1)
         return "number" if kind == "integer" else kind
 
     def array(self, schema: Schema, depth: int) -> str:
@@ -169,7 +178,9 @@ def _trailing(schema: Schema, is_choice: bool = False) -> str:
     if "default" in schema:
         default = schema["default"]
         comments.append(f"default: {default if 'enum' in schema and isinstance(default, str) else _json(default)}")
-    return f" // {', '.join(comments)}" if comments else ""
+    if not comments:
+        return ""
+    return f" // {', '.join(comments)}"
 
 
 def _json(value: object) -> str:
@@ -191,7 +202,10 @@ def schema_block(schema: Mapping[str, Any]) -> str:
     >>> schema_block({"name": "Reply", "schema": shape})
     '# Response Formats\n\n## Reply\n\n{"type":"object","properties":{"default":{"type":"string"}}}'
     """
-    described = f"// {schema['description']}\n" if schema.get("description") else ""
+    if schema.get("description"):
+        described = f"// {schema['description']}\n"
+    else:
+        described = ""
     shown = json.dumps(_shown(schema.get("schema") or {}), separators=(",", ":"), default=str)
     return f"# Response Formats\n\n## {schema.get('name') or ''}\n\n{described}{shown}"
 
@@ -208,4 +222,6 @@ def _shown(value: Any, names: bool = False, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         fields = {key: inner for key, inner in value.items() if names or not _is_unseen(key, value)}
         return {key: _shown(inner, not names and key in _NAMES, depth + 1) for key, inner in fields.items()}
-    return [_shown(inner, depth=depth + 1) for inner in value] if isinstance(value, list | tuple) else value
+    if not isinstance(value, list | tuple):
+        return value
+    return [_shown(inner, depth=depth + 1) for inner in value]

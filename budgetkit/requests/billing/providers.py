@@ -32,7 +32,10 @@ class OpenAIRules:
     def charges(self, request: Request) -> list[Charge]:
         """List what a request bills on the interface it was written for."""
         named = replace(request, model=self.model or request.model)
-        bill = responses_charges if self._is_responses(named) else chat_charges
+        if self._is_responses(named):
+            bill = responses_charges
+        else:
+            bill = chat_charges
         return bill(named, self.family)
 
     def _is_responses(self, request: Request) -> bool:

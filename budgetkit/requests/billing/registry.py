@@ -122,7 +122,9 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
         return DEFAULT_FRAMING
     model = resolve(counter.model)
     has_rules = model.is_known or bool(model.openai_family) or bool(estimate_for(model.name).pattern)
-    return framing_for(model) if has_rules else DEFAULT_FRAMING
+    if has_rules:
+        return framing_for(model)
+    return DEFAULT_FRAMING
 
 
 @lru_cache(maxsize=256)

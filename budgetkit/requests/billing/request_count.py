@@ -118,7 +118,9 @@ class RequestCount:
         if self.exact:
             return ""
         projects = estimate_for(self.model).projects
-        return range_of(projects, _BEYOND, "projects") if projects else "range taken from a family of models like it"
+        if not projects:
+            return "range taken from a family of models like it"
+        return range_of(projects, _BEYOND, "projects")
 
     def frame(self) -> pd.DataFrame:
         """Return the ledger as a table.
@@ -135,17 +137,29 @@ class RequestCount:
 
     def __repr__(self) -> str:
         between = "" if self.exact else f", interval={self.interval}"
-        missing = f", uncounted={self.uncounted}" if self.uncounted else ""
+        if self.uncounted:
+            missing = f", uncounted={self.uncounted}"
+        else:
+            missing = ""
         facts = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{_after(self.unknown)}"
         return f"RequestCount(model={self.model!r}, {facts})"
 
     def _repr_html_(self) -> str:
         """Show the total, what it rests on and the ledger."""
         low, high = self.interval
-        between = "" if self.exact else f", {low:,} to {f'{high:,}' if high is not None else 'nobody can say how many'}"
-        missing = f" Not counted: {', '.join(self.uncounted)}." if self.uncounted else ""
+        if self.exact:
+            between = ""
+        else:
+            between = f", {low:,} to {f'{high:,}' if high is not None else 'nobody can say how many'}"
+        if self.uncounted:
+            missing = f" Not counted: {', '.join(self.uncounted)}."
+        else:
+            missing = ""
         between += f" ({self.interval_words})" if self.interval_words else ""
-        basis = "an estimate" if self.basis == "estimate" else self.basis
+        if self.basis == "estimate":
+            basis = "an estimate"
+        else:
+            basis = self.basis
         sure = f", {basis}{between}."
         rows = [(row.kind, row.part, "" if row.message is None else row.message, row.tokens) for row in self.ledger]
         nearer = f" It could be {self.nearer}." if self.nearer else ""
@@ -206,7 +220,10 @@ def count_request(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
         for charge, tokens in zip(charges, sizes(charges, count), strict=True)
     )
-    assumed = "" if model or read.model else f"{name} assumed, since the request names no model: "
+    if model or read.model:
+        assumed = ""
+    else:
+        assumed = f"{name} assumed, since the request names no model: "
     hidden = hidden_prompt(resolved.host)
     thinking = unruled_thinking(read.messages, read.shape, rules)
     names = dict.fromkeys([*read.uncounted, *thinking, *([hidden] if hidden else [])])
@@ -253,7 +270,10 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str | Model | Resol
     >>> count_answer({"role": "assistant", "tool_calls": [call]}, "gpt-4o")
     10
     """
-    message = answer if isinstance(answer, Message) else Message(answer)
+    if isinstance(answer, Message):
+        message = answer
+    else:
+        message = Message(answer)
     rules = rules_for(model)
     tokens = sum(sizes(rules.answer(message), counter_for(model)))
     thought = isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in _REASONING)
@@ -262,14 +282,20 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str | Model | Resol
 
 def _told(rules: OpenAIRules | FrameRules | EstimatedRules, named: str, evidence: Evidence) -> str:
     """Name the rules, and how often they were right about calls such as this one."""
-    return rules.estimate.family if isinstance(rules, EstimatedRules) else f"{named} ({evidence})"
+    if isinstance(rules, EstimatedRules):
+        return rules.estimate.family
+    return f"{named} ({evidence})"
 
 
 def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules) -> str:
     """Name the rules of a request as the table of exactness has them."""
     if isinstance(rules, OpenAIRules):
-        return f"{rules.family.name} by a router" if rules.is_routed else rules.family.name
-    return rules.frame.name if isinstance(rules, FrameRules) else f"estimate-{rules.estimate.family}"
+        if rules.is_routed:
+            return f"{rules.family.name} by a router"
+        return rules.family.name
+    if isinstance(rules, FrameRules):
+        return rules.frame.name
+    return f"estimate-{rules.estimate.family}"
 
 
 @lru_cache(maxsize=256)
@@ -298,8 +324,12 @@ def _basis(
         return "estimate"
     vocabulary = basis_of(count)
     if vocabulary == "exact":
-        return "exact" if evidence.earns_exact else "estimate"
-    return vocabulary if evidence.calls else "estimate"
+        if evidence.earns_exact:
+            return "exact"
+        return "estimate"
+    if evidence.calls:
+        return vocabulary
+    return "estimate"
 
 
 def _interval(

@@ -107,7 +107,10 @@ def label(name: str) -> str:
 
 def nearest(value: Any) -> str:
     """Name the format that is most like a value of an unknown format, and what the value lacks; "" if there is none."""
-    keys = {key for key in value if isinstance(key, str)} if isinstance(value, Mapping) else set[str]()
+    if isinstance(value, Mapping):
+        keys = {key for key in value if isinstance(key, str)}
+    else:
+        keys = set[str]()
     lacking = [(row, _words(needed)) for row in formats() for needed in row.needs if _words(needed) - keys]
     row, words = max(lacking, key=lambda candidate: len(keys & candidate[1]) / len(candidate[1]))
     if not keys & words:
@@ -124,4 +127,6 @@ def _words(needed: str) -> frozenset[str]:
 
 
 def _frozen(value: Any) -> Any:
-    return tuple(_frozen(entry) for entry in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return tuple(_frozen(entry) for entry in value)

@@ -70,7 +70,9 @@ def form_of(record: Any) -> Form | None:
         return None
     parts = record.get("parts")
     if isinstance(parts, list | tuple) and "content" not in record:
-        return None if any("type" in part for part in objects_in(list(parts))) else "gemini"
+        if any("type" in part for part in objects_in(list(parts))):
+            return None
+        return "gemini"
 
     kind = record.get("type")
     if "role" not in record:
@@ -87,7 +89,9 @@ def form_of(record: Any) -> Form | None:
         return "responses"
     if blocks and all("type" not in block for block in blocks):
         return "converse"
-    return "anthropic" if any(map(_is_anthropic, blocks)) else None
+    if any(map(_is_anthropic, blocks)):
+        return "anthropic"
+    return None
 
 
 def _is_anthropic(block: Raw) -> bool:
@@ -197,7 +201,9 @@ def form_of_all(forms: Collection[str]) -> str:
     >>> form_of_all({"gemini"}), form_of_all({"gemini", "anthropic"})
     ('gemini', 'chat')
     """
-    return next(iter(forms)) if len(forms) == 1 else "chat"
+    if len(forms) == 1:
+        return next(iter(forms))
+    return "chat"
 
 
 def origin_of(raw: Raw) -> Raw | None:
@@ -215,7 +221,9 @@ def origin_of(raw: Raw) -> Raw | None:
     if "parts" not in origin:
         return origin if records else None
     numbers = [origin.get("part"), origin["parts"], *(origin.get("places") or ())]
-    return origin if all(type(number) is int for number in numbers) else None
+    if all(type(number) is int for number in numbers):
+        return origin
+    return None
 
 
 def forms_of(raws: Iterable[Raw]) -> set[str]:

@@ -15,9 +15,13 @@ class LocatedMessage:
 
 def placed(record: Any) -> tuple[int | None, Any]:
     """Return a record's line and the record itself; the line is None where none is known."""
-    return (record.line, record.value) if isinstance(record, LocatedMessage) else (None, record)
+    if isinstance(record, LocatedMessage):
+        return (record.line, record.value)
+    return (None, record)
 
 
 def located(line: int | None, message: Any) -> Any:
     """Attach a line to a message, if there is one."""
-    return message if line is None else LocatedMessage(line, message)
+    if line is None:
+        return message
+    return LocatedMessage(line, message)

@@ -46,7 +46,9 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
             orphans += 1
             answer = {name: value for name, value in message.items() if name != "tool_call_id"} | {"role": "function"}
             messages[place] = located(line, answer)
-    return [f"tool results that answer no call here, counted as texts: {orphans:,}"] if orphans else []
+    if not orphans:
+        return []
+    return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
 
 
 def _identified(call: dict[str, Any], pairing: Pairing) -> str:

@@ -120,7 +120,10 @@ def nested(attributes: Any) -> Any:
 def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(attributes, Mapping):
         return attributes.items()
-    entries = [one for one in attributes if isinstance(one, Mapping)] if isinstance(attributes, list) else []
+    if isinstance(attributes, list):
+        entries = [one for one in attributes if isinstance(one, Mapping)]
+    else:
+        entries = []
     return [(one["key"], _typed(one.get("value"))) for one in entries if isinstance(one.get("key"), str)]
 
 
@@ -133,7 +136,9 @@ def _typed(value: Any) -> Any:
         return int(inner)
     if kind == "arrayValue":
         return [_typed(entry) for entry in found(inner, "values") or [] if not isinstance(entry, list)]
-    return inner if str(kind).endswith("Value") else value
+    if str(kind).endswith("Value"):
+        return inner
+    return value
 
 
 def _listed(value: Any) -> Any:

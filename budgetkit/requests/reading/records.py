@@ -40,7 +40,10 @@ def read_records(
     for record in records:
         line, raw = placed(record)
         spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
-        messages = [raw] if spelling is None else _messages(raw, spelling)
+        if spelling is None:
+            messages = [raw]
+        else:
+            messages = _messages(raw, spelling)
         for message in messages:
             if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
                 read.messages.append(located(line, message))
@@ -62,7 +65,10 @@ def system_messages(body: Raw, row: Format) -> list[dict[str, Any]]:
     >>> [m["content"] for m in system_messages({"system": "Be brief."}, Format(name="", label="", system="system"))]
     ['Be brief.']
     """
-    system = unpacked(found(body, row.system, unpack=True)) if row.system else None
+    if row.system:
+        system = unpacked(found(body, row.system, unpack=True))
+    else:
+        system = None
     if isinstance(system, list) and system and all(is_record(part) and "role" in part for part in system):
         return read_records(system).messages
     if not system or not isinstance(system, str | list | Mapping):
@@ -82,7 +88,10 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
         return None
     if last is not None and last.said and not last.of:
         return last
-    rows = record_rows() if last is None or not last.of else (last, *record_rows())
+    if last is None or not last.of:
+        rows = record_rows()
+    else:
+        rows = (last, *record_rows())
     row = next((row for row in rows if holds(raw, row.of)), None)
     return row or (_GENERIC if is_item(raw) or _is_odd(raw) else None)
 
@@ -108,7 +117,10 @@ def _is_odd(raw: Raw) -> bool:
     calls = raw.get("tool_calls")
     if not isinstance(role, str):
         return False
-    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, Mapping)]
+    else:
+        parts = []
     part_types = table("marks")["part"]
     textless = any(part.get("type") == "text" and not isinstance(part.get("text"), str) for part in parts)
     return (
@@ -125,7 +137,10 @@ def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
     """Read one record by its row into messages; results of earlier calls come first."""
     if row.role == "=":
         return []
-    messages = _fields(raw, row) if row.said else _sequence(raw, row)
+    if row.said:
+        messages = _fields(raw, row)
+    else:
+        messages = _sequence(raw, row)
     time = found(raw, table("paths")["time"])
     for message in messages:
         if isinstance(time, str | int | float) and not isinstance(time, bool):
@@ -150,7 +165,10 @@ def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
 
 def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
     role = _role(raw, row)
-    content = raw if not row.text or (row is _GENERIC and is_item(raw)) else found(raw, row.text)
+    if not row.text or (row is _GENERIC and is_item(raw)):
+        content = raw
+    else:
+        content = found(raw, row.text)
     contents = [content, *(found(raw, path) for path in row.besides)]
     parts = [sort for body in contents for part in _listed(body) for sort in sorted_part(part)]
     if row.call:
@@ -239,7 +257,9 @@ def _listed(content: Any) -> list[Any]:
         return []
     if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
         content = content["parts"]
-    return [part for part in content if part is not None] if isinstance(content, list) else [content]
+    if isinstance(content, list):
+        return [part for part in content if part is not None]
+    return [content]
 
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
@@ -259,7 +279,10 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
             last[name] = text if last.get(name) is None else f"{last[name]}\n{text}"
     if calls := message.get("tool_calls"):
         last["tool_calls"] = [*(last.get("tool_calls") or []), *calls]
-    natives = last["native"] if isinstance(last["native"], list) else [last["native"]]
+    if isinstance(last["native"], list):
+        natives = last["native"]
+    else:
+        natives = [last["native"]]
     last["native"] = [*natives, message.get("native", message)]
     return True
 
@@ -269,4 +292,6 @@ def _usage(raw: Any, place: int, model: Any) -> dict[str, Any] | None:
         return None
     named = raw.get("model")
     counted = usage_of(found(raw, table("paths")["usage"]), place, named if isinstance(named, str) else model)
-    return counted if counted and counted["context_tokens"] else None
+    if counted and counted["context_tokens"]:
+        return counted
+    return None

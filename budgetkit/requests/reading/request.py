@@ -135,7 +135,9 @@ def _shape(raw: Raw) -> str | None:
         return "gemini"
     if "messages" not in raw:
         has_state = isinstance(raw.get("prompt"), Mapping) or "previous_response_id" in raw
-        return "responses" if "input" in raw or has_state else None
+        if "input" in raw or has_state:
+            return "responses"
+        return None
     if raw.keys() & _CONVERSE_FIELDS:
         return "converse"
 
@@ -162,7 +164,10 @@ def _shape(raw: Raw) -> str | None:
 
 def _messages(raw: Raw, shape: str) -> list[Any]:
     """Read the messages of a body, the system text first."""
-    row = format_named(_FORMATS[shape]) if shape in _FORMATS else None
+    if shape in _FORMATS:
+        row = format_named(_FORMATS[shape])
+    else:
+        row = None
     system = [] if row is None else system_messages(raw, row)
     read = read_records(_listed(raw, shape), row)
     if shape != "chat" or _is_foreign(read):
@@ -192,7 +197,10 @@ def _is_foreign(read: Records) -> bool:
 
 def _content(raw: Raw, shape: str, messages: Sequence[Message]) -> Iterator[str]:
     """Name what stands in messages and cannot be counted."""
-    items = objects(raw.get("input")) if shape == "responses" else []
+    if shape == "responses":
+        items = objects(raw.get("input"))
+    else:
+        items = []
     kinds = [str(item["type"]) for item in items if item.get("type", "message") not in _READ_ITEMS]
     yield from (f"item {kind}" for kind in kinds)
     yield from (kind for message in messages for kind in message.uncounted if kind not in kinds)
@@ -205,7 +213,9 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     is a matter of the model's rules, see :mod:`budgetkit.requests.billing.thinking`.
     """
     if shape == "responses":
-        return ["reasoning before a call"] if _thinks_before_a_call(messages) else []
+        if not _thinks_before_a_call(messages):
+            return []
+        return ["reasoning before a call"]
     if shape == "gemini":
         parts = [part for content in objects(records) for part in objects(content.get("parts"))]
         signed = any(_SIGNATURES & part.keys() for part in parts if "text" not in part)
@@ -215,11 +225,15 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     if shape == "anthropic":
         blocks = [block for message in objects(records) for block in objects(message.get("content"))]
         thinks = any(block.get("type") in _THINKING_BLOCKS for block in blocks)
-        return ["thinking in the history"] if thinks else []
+        if not thinks:
+            return []
+        return ["thinking in the history"]
     if shape == "converse":
         blocks = [block for message in objects(records) for block in objects(message.get("content"))]
         thinks = any("reasoningContent" in block for block in blocks)
-        return ["thinking in the history"] if thinks else []
+        if not thinks:
+            return []
+        return ["thinking in the history"]
     return []
 
 
@@ -266,7 +280,9 @@ def asked(raw: Raw, shape: str) -> dict[str, Any]:
 
 def objects(value: object) -> list[Raw]:
     """Return the objects in a list; an empty list for anything else."""
-    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []
+    if not isinstance(value, list | tuple):
+        return []
+    return [entry for entry in value if isinstance(entry, Mapping)]
 
 
 def as_object(value: object) -> Raw:

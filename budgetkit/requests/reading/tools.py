@@ -95,7 +95,10 @@ to tools/list; write them so
     """
     entries = _entries(_opened(value))
     tools = [tool for entry in entries for tool in _flat(_without_nulls(entry))]
-    uncounted = ["further pages of tools"] if _has_more_pages(value) else []
+    if _has_more_pages(value):
+        uncounted = ["further pages of tools"]
+    else:
+        uncounted = []
     functions: list[Schema] = []
     for tool in tools:
         builtin = _builtin(tool)
@@ -136,7 +139,10 @@ def _without_nulls(entry: Schema) -> Schema:
 
 def _has_more_pages(value: Any) -> bool:
     """Say whether an MCP server answered with the first of several pages."""
-    answer = value.get("result", value) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        answer = value.get("result", value)
+    else:
+        answer = None
     return isinstance(answer, Mapping) and "tools" in answer and bool(answer.get("nextCursor"))
 
 
@@ -189,7 +195,9 @@ def _renamed(tool: Schema, field: str) -> dict[str, Any]:
     if isinstance(schema, Mapping) and "json" in schema:
         schema = schema["json"]
     fields = {name: tool[name] for name in ("name", "description") if tool.get(name) is not None}
-    return fields if schema is None else {**fields, field: schema}
+    if schema is None:
+        return fields
+    return {**fields, field: schema}
 
 
 def _builtin(tool: Schema) -> str:
@@ -200,7 +208,9 @@ def _builtin(tool: Schema) -> str:
         return f"built-in tool {kind}"
     if unwrapped(tool).get("name"):
         return ""
-    return "a tool without a name" if _OF_A_FUNCTION & tool.keys() else f"built-in tool {next(iter(tool), '')}"
+    if _OF_A_FUNCTION & tool.keys():
+        return "a tool without a name"
+    return f"built-in tool {next(iter(tool), '')}"
 
 
 def _has_unreadable_parameters(tool: Schema) -> bool:
@@ -211,7 +221,9 @@ def _has_unreadable_parameters(tool: Schema) -> bool:
 def unwrapped(tool: Schema) -> Schema:
     """Unwrap ``{"type": "function", "function": {...}}``; newer requests come without the wrapping."""
     function = tool.get("function")
-    return function if isinstance(function, Mapping) and function else tool
+    if isinstance(function, Mapping) and function:
+        return function
+    return tool
 
 
 def function_name(tool: Schema) -> str:

@@ -104,7 +104,9 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
             return raws[0]["content"]
         return [dict(part) for raw in raws for part in Message(raw).parts]
     texts = [{"text": text} for raw in raws for text in Message(raw).texts]
-    return {"parts": texts} if form == "gemini" else texts
+    if form == "gemini":
+        return {"parts": texts}
+    return texts
 
 
 def as_it_came(raw: Raw) -> dict[str, Any]:
@@ -268,11 +270,15 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, 
     if message.role == "tool" and message.tool_call_id:
         blocks = [_result_block(message, form, names)]
     elif form == "anthropic" and not message.tool_calls and isinstance(raw.get("content"), str):
-        return [{"role": speaker, "content": raw["content"]}] if raw["content"].strip() else []
+        if not raw["content"].strip():
+            return []
+        return [{"role": speaker, "content": raw["content"]}]
     else:
         blocks = [_block(part, form) for part in _parts_to_send(message)]
         blocks += [_call_block(call.id, call.name, call.arguments, form) for call in message.tool_calls]
-    return [{"role": speaker, blocks_field(form): blocks}] if blocks else []
+    if not blocks:
+        return []
+    return [{"role": speaker, blocks_field(form): blocks}]
 
 
 def _parts_to_send(message: Message) -> list[Raw]:
@@ -296,7 +302,10 @@ def _items(message: Message) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     if _parts_to_send(message) or not message.tool_calls:
         content = message.raw.get("content")
-        kind = "output_text" if message.role == "assistant" else "input_text"
+        if message.role == "assistant":
+            kind = "output_text"
+        else:
+            kind = "input_text"
         if isinstance(content, list | tuple):
             content = [_item_part(part, kind) for part in _parts_to_send(message)]
         role = "user" if message.role in RESULT_ROLES else message.role
@@ -311,8 +320,14 @@ def _item_part(part: Raw, kind: str) -> dict[str, Any]:
         return {"type": kind, "text": part.get("text")}
     if part.get("type") == "image_url":
         inner = part.get("image_url")
-        fields = dict(inner) if isinstance(inner, Mapping) else {"url": inner}
-        detail = {"detail": fields["detail"]} if "detail" in fields else {}
+        if isinstance(inner, Mapping):
+            fields = dict(inner)
+        else:
+            fields = {"url": inner}
+        if "detail" in fields:
+            detail = {"detail": fields["detail"]}
+        else:
+            detail = {}
         return {"type": "input_image", "image_url": fields.get("url"), **detail}
     return dict(part)
 
@@ -320,9 +335,14 @@ def _item_part(part: Raw, kind: str) -> dict[str, Any]:
 def _block(part: Raw, form: str) -> dict[str, Any]:
     """Write a text or a picture of the chat format as a form has it; what is neither stays as it is."""
     if isinstance(part.get("text"), str):
-        return dict(part) if form == "anthropic" else {"text": part["text"]}
+        if form == "anthropic":
+            return dict(part)
+        return {"text": part["text"]}
     image = part.get("image_url")
-    address = image.get("url") if isinstance(image, Mapping) else image
+    if isinstance(image, Mapping):
+        address = image.get("url")
+    else:
+        address = image
     if not isinstance(address, str):
         return dict(part)
     header, _, data = address.partition(";base64,")
@@ -336,7 +356,9 @@ def _block(part: Raw, form: str) -> dict[str, Any]:
             return {"fileData": {"fileUri": address}}
         return {"inlineData": {"mimeType": mime, "data": data}}
     image_format = mime.partition("/")[2].replace("jpg", "jpeg")
-    return {"image": {"format": image_format, "source": {"bytes": data}}} if data else dict(part)
+    if data:
+        return {"image": {"format": image_format, "source": {"bytes": data}}}
+    return dict(part)
 
 
 def _call_block(id: str, name: str, arguments: str, form: str) -> dict[str, Any]:
@@ -344,7 +366,8 @@ def _call_block(id: str, name: str, arguments: str, form: str) -> dict[str, Any]
         values = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         values = {}
-    values = values if isinstance(values, Mapping) else {"value": values}
+    if not isinstance(values, Mapping):
+        values = {"value": values}
     if form == "gemini":
         return {"functionCall": {"name": name, "args": values}}
     if form == "converse":

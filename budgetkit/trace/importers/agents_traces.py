@@ -58,7 +58,10 @@ def documents(value: Raw) -> list[dict[str, Any]]:
             f"a trace of OpenAI's Agents SDK with {problem}; save the run's input list, or give its session"
         )
 
-    notes = [f"answers that OpenAI keeps, of which the trace holds only ids: {ids_alone:,}"] if ids_alone else []
+    if ids_alone:
+        notes = [f"answers that OpenAI keeps, of which the trace holds only ids: {ids_alone:,}"]
+    else:
+        notes = []
     return [
         {
             "messages": run.messages,
@@ -89,7 +92,10 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
     if data.get("type") == "response":
         answer = found(data, "response.output")
         instructions = found(data, "response.instructions")
-        system = [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
+        if isinstance(instructions, str):
+            system = [{"role": "system", "content": instructions}]
+        else:
+            system = []
     elif data.get("type") == "generation":
         system = []
     else:

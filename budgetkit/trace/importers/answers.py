@@ -18,7 +18,10 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
     """Return the messages of an answer, and the usage that it reports."""
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
-    counted = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
+    if isinstance(answer, Mapping):
+        counted = found(answer, where, unpack=True)
+    else:
+        counted = None
     read = read_records(_records(answer), row if row.of else _ITEMS).messages
     if len(read) > len(sent) and read[: len(sent)] == sent:
         read = read[len(sent) :]  # some logs keep the whole conversation as the answer
@@ -30,7 +33,9 @@ def _records(answer: Any) -> list[Any]:
     for _ in range(_ROOM):
         answer = _unless_text(answer)
         if isinstance(answer, str):
-            return [{"role": "assistant", "content": answer}] if answer else []
+            if not answer:
+                return []
+            return [{"role": "assistant", "content": answer}]
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
             answer = answer[0]
         if isinstance(answer, list) and any(map(_is_message, answer)):
@@ -54,7 +59,9 @@ def _unless_text(answer: Any) -> Any:
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
     fields = ["role", *(name for name in table("marks")["answer"] if isinstance(found(inside, name), list | Mapping))]
-    return inside if isinstance(inside, Mapping) and any(name in inside for name in fields) else answer
+    if isinstance(inside, Mapping) and any(name in inside for name in fields):
+        return inside
+    return answer
 
 
 def _is_message(entry: Any) -> bool:
@@ -62,7 +69,9 @@ def _is_message(entry: Any) -> bool:
 
 
 def _is_said(answer: Mapping[str, Any]) -> bool:
-    return bool({"content", "tool_calls", "parts"} & answer.keys()) if "role" in answer else is_record(answer)
+    if "role" in answer:
+        return bool({"content", "tool_calls", "parts"} & answer.keys())
+    return is_record(answer)
 
 
 def _as_said(answer: Any) -> Any:
@@ -70,13 +79,18 @@ def _as_said(answer: Any) -> Any:
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
     if isinstance(answer, Mapping) and answer.get("role") is None and ("parts" in answer or "content" in answer):
-        return {**answer, "role": "assistant"} if "type" not in answer or "role" in answer else answer
+        if "type" not in answer or "role" in answer:
+            return {**answer, "role": "assistant"}
+        return answer
     return answer
 
 
 def model_of(answer: Any, model: Any) -> Any:
     """Return the model that an answer names, or the one that was asked."""
-    named = found(answer, "model|modelVersion", unpack=True) if isinstance(answer, Mapping) else None
+    if isinstance(answer, Mapping):
+        named = found(answer, "model|modelVersion", unpack=True)
+    else:
+        named = None
     return named if isinstance(named, str) else model
 
 
@@ -92,7 +106,10 @@ def assembled(answer: Any) -> Any:
     """
     if isinstance(answer, str) and answer.startswith(("data:", "event:")):
         answer = [unpacked(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")]
-    events = [event for event in answer if isinstance(event, dict)] if isinstance(answer, list) else []
+    if isinstance(answer, list):
+        events = [event for event in answer if isinstance(event, dict)]
+    else:
+        events = []
     whole = next((at for event in events if isinstance(at := event.get("response"), dict) and "output" in at), None)
     if whole is not None and events[-1].get("type") == "response.completed":
         return events[-1]["response"]

@@ -67,7 +67,10 @@ def _name(value: Any) -> str | None:
 def _ids(record: Record, kind: str, field: str) -> list[str]:
     """List the ids that the blocks of one kind in a message carry."""
     message = record.get("message")
-    content = message.get("content") if isinstance(message, Mapping) else None
+    if isinstance(message, Mapping):
+        content = message.get("content")
+    else:
+        content = None
     blocks = content if isinstance(content, list) else []
     return [
         block[field]

@@ -135,7 +135,10 @@ def _conversation(lines: list[Numbered], name: Any, notes: list[str], side_chain
     if roleless:
         notes.append(f"messages without a role are passed over: {roleless:,}")
     if left_messages:
-        billed = f"; their requests stay in the usage: {left_requests:,}" if left_requests else ""
+        if left_requests:
+            billed = f"; their requests stay in the usage: {left_requests:,}"
+        else:
+            billed = ""
         notes.append(f"messages of branches that were left are not counted: {left_messages:,}{billed}")
     notes += paired(read.messages, strict=False)
     conversation = {"id": name, "messages": read.messages, "usage": usage, "format": "session"}
@@ -172,7 +175,9 @@ def _answer_id(record: Raw) -> Hashable | None:
         return None
     id = message.get("id")
     request = record.get("requestId")
-    return (id, request if isinstance(request, str) else None) if isinstance(id, str) else None
+    if not isinstance(id, str):
+        return None
+    return (id, request if isinstance(request, str) else None)
 
 
 def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> None:
@@ -186,7 +191,10 @@ def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> N
 
 
 def _answered(usage: Any) -> int:
-    tokens = usage.get("output_tokens") if isinstance(usage, Mapping) else None
+    if isinstance(usage, Mapping):
+        tokens = usage.get("output_tokens")
+    else:
+        tokens = None
     return tokens if type(tokens) is int else -1
 
 
@@ -194,7 +202,9 @@ def _blocks(message: Raw) -> list[Any]:
     content = message.get("content")
     if isinstance(content, list):
         return content
-    return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+    if isinstance(content, str) and content:
+        return [{"type": "text", "text": content}]
+    return []
 
 
 def _named(event: Raw) -> dict[str, Any] | None:
@@ -202,7 +212,9 @@ def _named(event: Raw) -> dict[str, Any] | None:
     message = event.get("message")
     if event.get("type") in ("compaction", "branch_summary", "custom_message"):
         text = event.get("summary", event.get("content"))
-        return {"role": "user", "content": text} if isinstance(text, str | list) else None
+        if not isinstance(text, str | list):
+            return None
+        return {"role": "user", "content": text}
     if not isinstance(message, Mapping):
         return None
     if message.get("role") == "toolResult":

@@ -68,4 +68,6 @@ def _usage(text: str, place: int) -> dict[str, Any] | None:
         "cache_creation_input_tokens": found(numbers, "cacheWrites"),
     }
     counted = usage_of({name: count for name, count in named.items() if count is not None}, place)
-    return counted if counted is not None and counted["context_tokens"] else None
+    if counted is not None and counted["context_tokens"]:
+        return counted
+    return None

@@ -39,7 +39,10 @@ def conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any]:
     started: Any = None  # when the newest thing was written that the next request sends
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
     for line, record in records:
-        kind = record.get("type") if record.get("type") in table("marks")["codex"] else None
+        if record.get("type") in table("marks")["codex"]:
+            kind = record.get("type")
+        else:
+            kind = None
         payload = found(record, "payload") if kind else record
         time = record.get("timestamp")
 

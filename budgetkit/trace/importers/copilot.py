@@ -44,7 +44,10 @@ def chats(document: Raw) -> list[dict[str, Any]]:
     for request in objects_in(document.get("requests")):
         messages.append(_question(request))
         rounds = objects_in(found(request, "result.metadata.toolCallRounds"))
-        answer = list(_rounds(request, rounds)) if rounds else list(_shown(request))
+        if rounds:
+            answer = list(_rounds(request, rounds))
+        else:
+            answer = list(_shown(request))
         if not rounds:
             unknown_calls += sum(len(message.get("tool_calls", ())) for message in answer)
         model = _model(request) or model
@@ -76,7 +79,10 @@ def _replayed(lines: Iterable[Any]) -> dict[str, Any]:
         if kind == _SET:
             parent[steps[-1]] = value
         elif kind == _EXTEND:
-            before = parent.get(steps[-1]) if isinstance(parent, dict) else parent[steps[-1]]
+            if isinstance(parent, dict):
+                before = parent.get(steps[-1])
+            else:
+                before = parent[steps[-1]]
             entries = before if isinstance(before, list) else []
             length = line.get("i")
             if isinstance(length, int):
@@ -84,7 +90,9 @@ def _replayed(lines: Iterable[Any]) -> dict[str, Any]:
             parent[steps[-1]] = [*entries, *(value if isinstance(value, list) else [])]
         elif kind == _DELETE and isinstance(parent, dict):
             parent.pop(steps[-1], None)
-    return document if isinstance(document, dict) else {}
+    if isinstance(document, dict):
+        return document
+    return {}
 
 
 def _reached(document: Any, steps: list[Any]) -> Any:
@@ -111,7 +119,10 @@ def _question(request: Raw) -> dict[str, Any]:
     message = request.get("message")
     rendered = objects_in(found(request, "result.metadata.renderedUserMessage"))
     texts = [part["text"] for part in rendered if isinstance(part.get("text"), str)]
-    typed = message if isinstance(message, str) else found(message, "text")
+    if isinstance(message, str):
+        typed = message
+    else:
+        typed = found(message, "text")
     text = "\n".join(texts) or (typed if isinstance(typed, str) else "")
     return {"role": "user", "content": text, **filled(timestamp=request.get("timestamp")), "native": message}
 
@@ -193,7 +204,9 @@ def _reference(part: Raw) -> str:
 def _model(request: Raw) -> str | None:
     """Return the model that answered, without the name of the extension that asked it."""
     model = request.get("modelId")
-    return model.rpartition("/")[2] if isinstance(model, str) and model else None
+    if isinstance(model, str) and model:
+        return model.rpartition("/")[2]
+    return None
 
 
 def sessions(document: Raw) -> list[dict[str, Any]]:
@@ -266,7 +279,9 @@ def _said(kind: Any, data: Raw) -> dict[str, Any] | None:
 
 
 def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    if isinstance(value, str) and value:
+        return value
+    return None
 
 
 def _leaves(value: Any, room: int = _DEEPEST) -> Iterator[str]:

@@ -58,14 +58,18 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
         return None
     row = row_of(value)
     if row is None:
-        return _plainly(value, pairing) if isinstance(value.get("messages"), list) else None
+        if isinstance(value.get("messages"), list):
+            return _plainly(value, pairing)
+        return None
     if row.name in _READERS:
         return [_READERS[row.name](value)]
     if row.refuse:
         raise ValueError(f"{row.label}; {row.refuse}")
     if row.name in _DOCUMENTS:
         return _by_document(value, row)
-    return _inner(value, row, depth) if row.each else _by_row(value, row, depth, pairing)
+    if row.each:
+        return _inner(value, row, depth)
+    return _by_row(value, row, depth, pairing)
 
 
 def converted_lines(lines: list[Any], row: Format) -> list[Conversation]:
@@ -93,7 +97,9 @@ def _as_document(value: Any) -> Any:
         first = next((entry for entry in raw if isinstance(entry, Mapping)), None)
         if first is not None and first.get("type") in ("say", "ask") and "ts" in first:
             return {"messages": value}  # what Cline's window shows
-        return {"messages": value} if first is not None and (is_record(first) or is_item(first)) else value
+        if first is not None and (is_record(first) or is_item(first)):
+            return {"messages": value}
+        return value
     if not isinstance(value, Mapping):
         return value
     if any(isinstance(key, str) and key.startswith("attributes.") for key in value):
@@ -123,7 +129,10 @@ def _is_block(raw: Mapping[str, Any]) -> bool:
 
 def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read the documents inside a document; those without messages are left out, and a warning says how many."""
-    inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
+    if depth < _ROOM:
+        inside = list(_flat(_at(value, row.each)))
+    else:
+        inside = []
     read = [one for record in inside for one in converted(record, depth + 1) or [] if one["messages"]]
     if inside and len(read) < len(inside) and read:
         note = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
@@ -248,11 +257,16 @@ def _is_written(inside: Any) -> bool:
 
 
 def _rank(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) and abs(value) < 1e15 else 0.0
+    if isinstance(value, int | float) and abs(value) < 1e15:
+        return float(value)
+    return 0.0
 
 
 def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Conversation:
-    conversations = converted(inside, depth + 1) if depth < _ROOM else None
+    if depth < _ROOM:
+        conversations = converted(inside, depth + 1)
+    else:
+        conversations = None
     if conversations:
         notes += conversations[0].pop("warnings", ())
         return conversations[0]
@@ -292,8 +306,13 @@ def _branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any, notes: list[str])
 def _speaks(node: Mapping[str, Any]) -> bool:
     """Say whether a node of a tree holds a message that is not empty."""
     content = _at(node, "message.content|content")
-    parts = content.get("parts") if isinstance(content, Mapping) else content
-    return bool(parts) and parts != [""] if not isinstance(content, Mapping) or "parts" in content else True
+    if isinstance(content, Mapping):
+        parts = content.get("parts")
+    else:
+        parts = content
+    if not isinstance(content, Mapping) or "parts" in content:
+        return bool(parts) and parts != [""]
+    return True
 
 
 def _tools(tools: Any) -> Any:

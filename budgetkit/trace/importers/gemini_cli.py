@@ -38,7 +38,10 @@ def documents(session: Raw) -> list[dict[str, Any]]:
             messages += _answer(record)
         else:
             aside += 1  # what the program told its user: info, warning, error
-    notes = [f"lines that Gemini CLI showed and did not send are left out: {aside:,}"] if aside else []
+    if aside:
+        notes = [f"lines that Gemini CLI showed and did not send are left out: {aside:,}"]
+    else:
+        notes = []
     return [{**header, "messages": messages, **filled(model=model, warnings=notes)}]
 
 

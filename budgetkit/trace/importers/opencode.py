@@ -107,7 +107,10 @@ def _result(part: Raw) -> dict[str, Any] | None:
     output = found(part, "state.output|state.error")
     if output is None:
         return None
-    content = "[Old tool result content cleared]" if found(part, "state.time.compacted") else _text(output)
+    if found(part, "state.time.compacted"):
+        content = "[Old tool result content cleared]"
+    else:
+        content = _text(output)
     id = str(part.get("callID") or part.get("id") or "")
     return {"role": "tool", "tool_call_id": id, "content": content} | filled(timestamp=found(part, "state.time.end"))
 
@@ -115,7 +118,9 @@ def _result(part: Raw) -> dict[str, Any] | None:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return "{}" if value is None else json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return "{}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _usage(counts: Any, info: Raw, place: int | None) -> dict[str, Any] | None:

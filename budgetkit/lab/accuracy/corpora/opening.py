@@ -91,7 +91,10 @@ def document_of(text: Any, number: int) -> Document:
     """Return one of several texts as a document; a message or a passage is its text."""
     if isinstance(text, Document):
         return text
-    plain = text if isinstance(text, str) else piece_of(text, "context", f"text {number:,}").message.text
+    if isinstance(text, str):
+        plain = text
+    else:
+        plain = piece_of(text, "context", f"text {number:,}").message.text
     return Document(text=plain, kind="text", language="text", source="", name=f"{_MINE} {number:,}")
 
 
@@ -191,7 +194,10 @@ def _beginning(path: Path) -> str:
     """Return the first lines of a table as text; errors in them are left to the reader of the table."""
     try:
         with path.open("rb") as file:
-            encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                encoding = "utf-16"
+            else:
+                encoding = "utf-8-sig"
         with path.open(encoding=encoding, errors="replace") as lines:
             return "".join(islice(filter(str.strip, lines), HEAD))
     except OSError:
@@ -205,7 +211,9 @@ def _column(first: list[dict[str, object]]) -> str:
             if isinstance(value, str):
                 lengths[name] = lengths.get(name, 0) + len(value)
     usual = [name for name in USUAL if name in lengths]
-    return usual[0] if usual else max(lengths, key=lengths.__getitem__, default="text")
+    if usual:
+        return usual[0]
+    return max(lengths, key=lengths.__getitem__, default="text")
 
 
 def _session(path: Path) -> Corpus:

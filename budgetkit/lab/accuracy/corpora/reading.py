@@ -171,7 +171,9 @@ def text_of(path: Path, most: int = MOST_BYTES) -> str | Problem:
 def _document(path: Path, most: int, *about: str) -> Document | Problem:
     """Read one file as a document of a class, a language, a source and a name."""
     text = text_of(path, most)
-    return text if isinstance(text, Problem) else Document(text, *about)
+    if isinstance(text, Problem):
+        return text
+    return Document(text, *about)
 
 
 def _hidden(path: Path) -> bool:

@@ -17,7 +17,10 @@ _MOST_POINTS = 3_000
 
 
 def _by_class(errors: pd.DataFrame, by: str = "class") -> pd.DataFrame:
-    sample = errors if len(errors) <= _MOST_POINTS else errors.sample(_MOST_POINTS, random_state=0)
+    if len(errors) <= _MOST_POINTS:
+        sample = errors
+    else:
+        sample = errors.sample(_MOST_POINTS, random_state=0)
     columns = ["counter", by, "language", "source", "document", "characters", "exact", "estimate", "error"]
     return sample[list(dict.fromkeys(columns))].sort_values([by, "counter"], kind="stable", ignore_index=True)
 

@@ -52,7 +52,9 @@ def beginning(text: str) -> str:
     """
     line = " ".join(text[: 4 * _BEGINNING].split())
     shown = "".join(mark if mark.isprintable() else "\ufffd" for mark in line)
-    return shown if len(shown) <= _BEGINNING else f"{shown[:_BEGINNING]}…"
+    if len(shown) <= _BEGINNING:
+        return shown
+    return f"{shown[:_BEGINNING]}…"
 
 
 def _points(table: pd.DataFrame, x: Sequence[float], y: Sequence[float], **marker: object) -> list[Spec]:
@@ -71,7 +73,10 @@ def _told(table: pd.DataFrame) -> list[str]:
     tips = []
     for row in table.itertuples():
         name = f"<b>{label(str(row.document) or str(row.source), 44)}</b>, {plain(str(row.language))}"
-        begins = f"<br>\u2068{plain(str(row.begins))}\u2069" if row.begins else ""
+        if row.begins:
+            begins = f"<br>\u2068{plain(str(row.begins))}\u2069"
+        else:
+            begins = ""
         counts = f"<br>{row.exact:,} tokens; {label(str(row.counter), 44)} estimates {row.estimate:,}: "
         tips.append(f"{name}{begins}{counts}{signed_percent(float(row.error))}")  # type: ignore[arg-type]
     return tips
@@ -124,7 +129,9 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
 
 
 def _size(share: float) -> str:
-    return f"{100 * share:,.1f} %" if share < 1 else f"{100 * share:,.0f} %"
+    if share < 1:
+        return f"{100 * share:,.1f} %"
+    return f"{100 * share:,.0f} %"
 
 
 def _draw_lengths(table: pd.DataFrame) -> Spec:

@@ -134,7 +134,10 @@ def tax(results: AccuracyResults) -> pd.DataFrame:
 
 def _points_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     worst = table.iloc[0]
-    part = f" {len(table):,} of {len(results.errors):,} are drawn." if len(table) < len(results.errors) else ""
+    if len(table) < len(results.errors):
+        part = f" {len(table):,} of {len(results.errors):,} are drawn."
+    else:
+        part = ""
     off = as_percent(worst["class_error"])
     return f"{worst['class']} is counted worst, {off} off on average; click a point to read it.{part}"
 
@@ -145,7 +148,10 @@ def _rooms_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
     sentence = f"The shared pool of {name} looks like {looks} tokens; in half the windows it is {half}"
     history = table[table["line"] == results.budget.remainder]
-    stays = f" The {results.budget.remainder} budget is not touched." if history["tokens"].nunique() == 1 else ""
+    if history["tokens"].nunique() == 1:
+        stays = f" The {results.budget.remainder} budget is not touched."
+    else:
+        stays = ""
     return f"{sentence}, and with the buffer, which guards a full window, {held_back}.{stays}"
 
 
@@ -166,11 +172,9 @@ def _buffers_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     tokens = f"{results.safe.sizes['safety']:,}"
     back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
     sentence = f"At a risk of {100 * buffer.risk:g} % hold {back}"
-    return (
-        f"{sentence}; the bars are 95 % intervals."
-        if not buffer.warning
-        else f"{sentence}; too few documents to be sure."
-    )
+    if not buffer.warning:
+        return f"{sentence}; the bars are 95 % intervals."
+    return f"{sentence}; too few documents to be sure."
 
 
 def _speeds_note(table: pd.DataFrame, results: AccuracyResults) -> str:
@@ -187,7 +191,9 @@ def _tax_note(table: pd.DataFrame, results: AccuracyResults) -> str:
 
 
 def _base(table: pd.DataFrame) -> str:
-    return "English" if (table["language"] == "en").any() else "the cheapest"
+    if (table["language"] == "en").any():
+        return "English"
+    return "the cheapest"
 
 
 QUESTIONS: dict[str, tuple[Question[...], Callable[[pd.DataFrame, AccuracyResults], str]]] = {

@@ -34,7 +34,10 @@ def cut_pieces(
     settings: AccuracySettings, results: AccuracyResults, library: Library, characters: int | None
 ) -> AccuracySettings:
     """Cut the documents to pieces of about that length; None leaves them whole."""
-    length = None if characters is None else check_tokens("pieces", int(characters))
+    if characters is None:
+        length = None
+    else:
+        length = check_tokens("pieces", int(characters))
     return replace(settings, pieces=length, shortest=None, longest=None, document=None)
 
 
@@ -48,7 +51,10 @@ def choose_classes(
             f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
         )
     every = not names or set(names) == set(class_names)
-    chosen = None if every else tuple(name for name in class_names if name in names)
+    if every:
+        chosen = None
+    else:
+        chosen = tuple(name for name in class_names if name in names)
     return replace(settings, kind=(), classes=chosen)
 
 
@@ -64,8 +70,14 @@ def choose_lengths(
 ) -> AccuracySettings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
     lengths = results.every["characters"]
-    low = None if shortest is None or shortest <= lengths.min() else int(shortest)
-    high = None if longest is None or longest >= lengths.max() else int(longest)
+    if shortest is None or shortest <= lengths.min():
+        low = None
+    else:
+        low = int(shortest)
+    if longest is None or longest >= lengths.max():
+        high = None
+    else:
+        high = int(longest)
     return replace(settings, shortest=low, longest=high)
 
 

@@ -132,7 +132,10 @@ class Controls(ModelControls):
     def _project_classes(self, settings: AccuracySettings, results: AccuracyResults) -> None:
         many = results.every["class"].value_counts(sort=False)
         choices = tuple((f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items())
-        chosen = tuple(many.index) if settings.classes is None else settings.classes
+        if settings.classes is None:
+            chosen = tuple(many.index)
+        else:
+            chosen = settings.classes
         if results.kind:
             chosen = results.kind[:1]
         if tuple(self.classes.options) != choices:
@@ -180,4 +183,6 @@ def shortened(name: str) -> str:
     >>> shortened("a/" * 40 + "notes.md")[-11:]
     '/a/notes.md'
     """
-    return name if len(name) <= _LONGEST else f"…{name[-_LONGEST + 1 :]}"
+    if len(name) <= _LONGEST:
+        return name
+    return f"…{name[-_LONGEST + 1 :]}"

@@ -75,7 +75,9 @@ class EndpointFold:
         else:
             shown = _comparison(sample, None)
         shown += self._question(sample)
-        return [*shown, text(request.problem, "error")] if request is not None and request.problem else shown
+        if request is not None and request.problem:
+            return [*shown, text(request.problem, "error")]
+        return shown
 
     def hear(self, settings: AccuracySettings, results: AccuracyResults, event: Data) -> None:
         """Choose a provider, or send it the texts that were offered."""
@@ -143,7 +145,10 @@ def _comparison(sample: Sample, request: Request | None) -> list[Data]:
 
     rows = []
     for name, kind, tokens in counts:
-        deviation = f", {signed_percent(tokens / reference - 1)}" if reference and tokens != reference else ""
+        if reference and tokens != reference:
+            deviation = f", {signed_percent(tokens / reference - 1)}"
+        else:
+            deviation = ""
         rows.append(_row(name, kind, f"{tokens:,} tokens{deviation}"))
     if request is None or answer is None:
         rows.append(_row("a provider's count endpoint", "endpoint", "nobody was asked"))

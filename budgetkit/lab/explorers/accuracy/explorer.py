@@ -105,10 +105,16 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     ) -> None:
         view = AccuracyView()
         plain = BudgetSettings(model=listed_name(model), window=window)
-        budget_settings = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
+        if isinstance(budget, Budget):
+            budget_settings = taken(plain, budget)
+        else:
+            budget_settings = replace(plain, preset=budget)
         library = Library(view.report)
         by_name = isinstance(corpus, str | Path)
-        name = library.texts.open(str(corpus)) if by_name else library.texts.add(OWN_TEXTS, corpus_of(corpus))
+        if by_name:
+            name = library.texts.open(str(corpus))
+        else:
+            name = library.texts.add(OWN_TEXTS, corpus_of(corpus))
         settings = AccuracySettings(
             counter=str(library.add_counter(counter)),
             exact=library.add_counter(exact),

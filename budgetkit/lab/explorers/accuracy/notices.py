@@ -58,7 +58,12 @@ def status(results: AccuracyResults) -> Data:
     beyond = beyond_window(results.budget, results.model)
     more = [*beyond, *beyond_output(results.budget, results.model)]
     more += [text for text in (results.buffer.warning, _pool(results), _other(results), results.note) if text]
-    level = "over" if beyond or overflow > results.settings.risk else "cut" if results.buffer.warning else "fits"
+    if beyond or overflow > results.settings.risk:
+        level = "over"
+    elif results.buffer.warning:
+        level = "cut"
+    else:
+        level = "fits"
     return {"level": level, "text": f"{_error(results)} {_held_back(results, overflow)}", "more": more}
 
 
@@ -80,7 +85,10 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
     budget = results.budget
     name = budget.name or "this budget"
     now = results.costs["safety"]
-    keeps = f"{now:,} tokens held back" if now else "nothing held back"
+    if now:
+        keeps = f"{now:,} tokens held back"
+    else:
+        keeps = "nothing held back"
     if overflow > results.settings.risk:
         return (
             f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
@@ -105,7 +113,9 @@ def _often(chance: float) -> str:
         number = round(chance * many, 1)
         if 1 <= number < many:
             return f"{number:g} of {many:,} windows"
-    return "less than 1 of 10,000 windows" if chance < 0.5 else "nearly every window"
+    if chance < 0.5:
+        return "less than 1 of 10,000 windows"
+    return "nearly every window"
 
 
 def _pool(results: AccuracyResults) -> str:
@@ -149,10 +159,19 @@ def source(results: AccuracyResults, library: Library) -> str:
     corpus = results.texts.corpus
     every = results.every
     errors = results.errors
-    cut = "" if results.settings.pieces is None else f" cut to pieces of about {results.settings.pieces:,} characters"
+    if results.settings.pieces is None:
+        cut = ""
+    else:
+        cut = f" cut to pieces of about {results.settings.pieces:,} characters"
     many = f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
-    part = "" if len(errors) == len(every) else f", {len(errors):,} of them looked at"
-    exactly = "counted exactly with" if results.exact.exact else "beside"
+    if len(errors) == len(every):
+        part = ""
+    else:
+        part = f", {len(errors):,} of them looked at"
+    if results.exact.exact:
+        exactly = "counted exactly with"
+    else:
+        exactly = "beside"
     left = _left_out(corpus.problems)
     return f"{results.settings.corpus}: {many}{part}; {exactly} {truth(results)}{left}.{advice(results.exact)}"
 
@@ -161,5 +180,8 @@ def _left_out(problems: tuple[Any, ...]) -> str:
     if not problems:
         return ""
     named = ", ".join(f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:_NAMED])
-    more = f" and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
+    if len(problems) > _NAMED:
+        more = f" and {len(problems) - _NAMED:,} more"
+    else:
+        more = ""
     return f"; left out: {named}{more}"

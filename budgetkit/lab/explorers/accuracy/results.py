@@ -70,7 +70,10 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     exact = reference(settings, model, library)
     texts = CountedTexts(library, CorpusSelection(settings.corpus, settings.pieces))
     every = texts.errors(count, exact)
-    kind = kind_at_hand(every) if settings.kind is None else named_kind(settings.kind, every)
+    if settings.kind is None:
+        kind = kind_at_hand(every)
+    else:
+        kind = named_kind(settings.kind, every)
     errors = every[selected(every, settings, kind)]
     if errors.empty:
         raise ValueError(_none_left(settings, kind, every))
@@ -79,7 +82,10 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
     kinds = kind or settings.classes or ()
     mix = settings.window_mix
-    learned = every[_of_length(every, settings)] if kinds and mix is None else errors
+    if kinds and mix is None:
+        learned = every[_of_length(every, settings)]
+    else:
+        learned = errors
     filled = library.once_large(
         (key, budget.window, mix, "filled"),
         lambda: filled_windows(learned, budget.window, mix, kinds=kinds),
@@ -125,7 +131,9 @@ def _first(rows: pd.DataFrame) -> dict[str, Any]:
 def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
     """Return what each section asks for: the preset's typical sizes; of a budget of the user's own, its caps."""
     typed = typed_demand(settings, budget)
-    return typed if any(typed.values()) else {section: cap or 0 for section, cap in budget.caps.items()}
+    if any(typed.values()):
+        return typed
+    return {section: cap or 0 for section, cap in budget.caps.items()}
 
 
 def reference(settings: AccuracySettings, model: Model, library: Library) -> Counter:
@@ -147,7 +155,10 @@ def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, .
 
 
 def _of_length(every: pd.DataFrame, settings: AccuracySettings) -> Bools:
-    longest = np.inf if settings.longest is None else settings.longest
+    if settings.longest is None:
+        longest = np.inf
+    else:
+        longest = settings.longest
     return every["characters"].between(settings.shortest or 0, longest).to_numpy(bool)
 
 

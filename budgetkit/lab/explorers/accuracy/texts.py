@@ -29,22 +29,32 @@ def program(results: AccuracyResults) -> str:
         return python(with_buffer(settings, results.buffer), results.model, results.result)
     budget_lines = python(settings, results.model, base)
     share = f'bk.Share("{size.ratio}")'
-    deficit = "" if results.result.deficit == base.deficit else f", deficit={results.result.deficit!r}"
+    if results.result.deficit == base.deficit:
+        deficit = ""
+    else:
+        deficit = f", deficit={results.result.deficit!r}"
     if "safety" in base.sizes:
         budget_lines += f".assign(safety={share})"
-        return budget_lines if not deficit else f"{_opened(budget_lines)}\nbudget = replace(budget{deficit})"
+        if not deficit:
+            return budget_lines
+        return f"{_opened(budget_lines)}\nbudget = replace(budget{deficit})"
     reserves = f'(*budget.reserves, bk.Reserve("safety", {share}))'
     return f"{_opened(budget_lines)}\nbudget = replace(budget, reserves={reserves}{deficit})"
 
 
 def _opened(program: str) -> str:
     line = "from dataclasses import replace\n\n"
-    return program if program.startswith(line) else line + program
+    if program.startswith(line):
+        return program
+    return line + program
 
 
 def provenance(results: AccuracyResults) -> str:
     """Return on what the buffer rests, in one line."""
-    kind = f" of which {kind_name(results.kind)} is at hand," if results.kind else ""
+    if results.kind:
+        kind = f" of which {kind_name(results.kind)} is at hand,"
+    else:
+        kind = ""
     sentence = (
         f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "
         f"{results.counter.name} against {results.exact.name}, "

@@ -112,10 +112,16 @@ def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter)
     exact = len(line)
     estimate = count("".join(token.text for _, token in line))
     error = estimate / exact - 1
-    label = f"line {first:,}" if first == last else f"lines {first:,}\u2013{last:,}"
+    if first == last:
+        label = f"line {first:,}"
+    else:
+        label = f"lines {first:,}\u2013{last:,}"
     kind = "estimate" if basis_of(count) == "estimate" else "count"
     mark = f"exact {exact:,} · {kind} {estimate:,} · {signed_percent(error)}"
-    level = {"level": "over"} if error <= -0.25 and exact - estimate > 2 else {}
+    if error <= -0.25 and exact - estimate > 2:
+        level = {"level": "over"}
+    else:
+        level = {}
     return {"label": label, "mark": mark, **level, "pieces": [_piece(place, token) for place, token in line]}
 
 
@@ -134,7 +140,9 @@ def tip(token: Token) -> str:
     """
     size = f"{len(token.data):,} byte{'s' * (len(token.data) != 1)}"
     words = f"token {token.number}, {size}: {token.data[:60]!r}"
-    return words if token.shared == 1 else f"{words}; {token.shared} tokens make these characters together"
+    if token.shared == 1:
+        return words
+    return f"{words}; {token.shared} tokens make these characters together"
 
 
 def visible(text: str) -> str:
@@ -160,11 +168,23 @@ def _shape(mark: str, alone: bool) -> str:
 
 
 def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -> str:
-    of = exact.name if exact.exact else f"{exact.name}, itself an estimate"
+    if exact.exact:
+        of = exact.name
+    else:
+        of = f"{exact.name}, itself an estimate"
     characters = sum(len(token.text) for token in tokens)
-    part = "" if characters >= len(text) else f"The first {characters:,} of {len(text):,} characters: "
-    split = f" {FURTHER} is a further token of the same character." if any(t.shared > 1 for t in tokens) else ""
-    kind = "estimates" if basis_of(count) == "estimate" else "counts"
+    if characters >= len(text):
+        part = ""
+    else:
+        part = f"The first {characters:,} of {len(text):,} characters: "
+    if any(t.shared > 1 for t in tokens):
+        split = f" {FURTHER} is a further token of the same character."
+    else:
+        split = ""
+    if basis_of(count) == "estimate":
+        kind = "estimates"
+    else:
+        kind = "counts"
     return (
         f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "
         "lines need not add up to the document."

@@ -46,7 +46,9 @@ def shortened(name: str, longest: int) -> str:
     >>> shortened("chars/4", 20), shortened("chars/4 (ceil, minimum 0)", 12)
     ('chars/4', 'chars/4 (ce…')
     """
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+    if len(name) <= longest:
+        return name
+    return f"{name[: longest - 1]}…"
 
 
 def _errors(results: AccuracyResults) -> list[Kpi]:
@@ -54,7 +56,12 @@ def _errors(results: AccuracyResults) -> list[Kpi]:
     size = error.abs()
     name = called(results.counter)
     worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
-    side = "counts too few" if error.mean() < 0 else "counts too many" if error.mean() > 0 else ""
+    if error.mean() < 0:
+        side = "counts too few"
+    elif error.mean() > 0:
+        side = "counts too many"
+    else:
+        side = ""
     shown = named(results.counter)
     tip = "95th percentile of the error's size"
     return [

@@ -37,7 +37,9 @@ def with_reserves(budget: Budget, moved: Mapping[str, Any]) -> Budget:
     """Return the budget with those of the usual reserves that were moved and that it lacks."""
     names = {line.name for line in budget}
     new = [reserve for reserve in USUAL_RESERVES if reserve.name in moved and reserve.name not in names]
-    return replace(budget, reserves=(*budget.reserves, *new)) if new else budget
+    if not new:
+        return budget
+    return replace(budget, reserves=(*budget.reserves, *new))
 
 
 def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> Amount | None:
@@ -51,7 +53,10 @@ def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> 
     if is_section and tokens >= window:
         return None
     if isinstance(amount, Share):
-        highest = None if amount.at_most is None else max(amount.at_most, tokens)
+        if amount.at_most is None:
+            highest = None
+        else:
+            highest = max(amount.at_most, tokens)
         return Share(shortest_ratio(tokens, window), min(amount.at_least, tokens), highest)
     return tokens
 

@@ -50,7 +50,10 @@ def _ticks(window: int) -> list[int]:
 
 
 def _hint(budget: Budget, rest: str | None) -> str:
-    claimed = f"Each section claims what it takes; {rest} has the rest." if rest else "Each section claims its cap."
+    if rest:
+        claimed = f"Each section claims what it takes; {rest} has the rest."
+    else:
+        claimed = "Each section claims its cap."
     if beside := BESIDE[budget.kind]:
         claimed += f" {beside[0].upper()}{beside[1:]}."
     return f"{claimed} Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
@@ -68,8 +71,14 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
     line = claim.line
     tokens = max(0, claim.tokens)
     hatched = line in HATCHED
-    name = line if claim.kind != "pool" else pool_name(plan, claim, rest)
-    gauge = None if claim.kind != "section" or rest is not None else claim.granted / max(1, tokens)
+    if claim.kind != "pool":
+        name = line
+    else:
+        name = pool_name(plan, claim, rest)
+    if claim.kind != "section" or rest is not None:
+        gauge = None
+    else:
+        gauge = claim.granted / max(1, tokens)
     beside = _is_beside(plan.budget, claim)
     return {
         "key": line,
@@ -100,7 +109,9 @@ def pool_name(plan: Plan, claim: Claim, rest: str | None) -> str:
     if rest is not None:
         return "free"
     # Sections without a cap draw on the shared pool; what the bar shows is what they leave of it.
-    return claim.line if claim.tokens == plan.budget.shared_pool else "left of pool"
+    if claim.tokens == plan.budget.shared_pool:
+        return claim.line
+    return "left of pool"
 
 
 def _tip(plan: Plan, claim: Claim, name: str) -> str:

@@ -34,7 +34,10 @@ def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
     if name == "sections":
         return figures.sections, figures.sections.answer(results.plan)
     if name == "turns" and results.turns is not None:
-        pinned = None if results.pinned is None else results.pinned.budget
+        if results.pinned is None:
+            pinned = None
+        else:
+            pinned = results.pinned.budget
         return figures.turns, figures.turns.answer(budget, results.turns, results.turn, pinned, results.pinned_turns)
     if name == "errors" and results.compared is not None:
         return figures.counter_error, figures.counter_error.answer(budget, *results.compared[:2])
@@ -46,7 +49,10 @@ def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
 def _waterfall_note(table: Columns, results: BudgetResults) -> str:
     left = table["tokens"][-1]
     rest = takes_the_rest(results.plan.budget)
-    whose = f"{table['line'][-1]} may have" if rest else "the shared pool has"
+    if rest:
+        whose = f"{table['line'][-1]} may have"
+    else:
+        whose = "the shared pool has"
     claim = "what the other sections take" if rest else "caps"
     return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
 
@@ -86,10 +92,16 @@ def _errors_note(table: Columns, results: BudgetResults) -> str:
     )
     names = results.compared[2:] if results.compared else ("", "")
     how = "high" if error > 0 else "low"
-    size = "right" if error == 0 else f"{abs(percent):.1f} % too {how}"
+    if error == 0:
+        size = "right"
+    else:
+        size = f"{abs(percent):.1f} % too {how}"
     if line == ALL:
         return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}."
-    moved = "stays" if shift == 0 else f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+    if shift == 0:
+        moved = "stays"
+    else:
+        moved = f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
     return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}; the {line} budget {moved}."
 
 

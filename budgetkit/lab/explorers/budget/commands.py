@@ -60,9 +60,10 @@ def set_limits(
     """Keep a line between two sizes; an upper one as large as the window is no limit."""
     budget = results.plan.budget
     amount = amounts_of(budget, settings.base(results.model)).get(line)
-    ratio = (
-        amount.ratio if isinstance(amount, Share) else shortest_ratio(min(amount or 0, budget.window), budget.window)
-    )
+    if isinstance(amount, Share):
+        ratio = amount.ratio
+    else:
+        ratio = shortest_ratio(min(amount or 0, budget.window), budget.window)
     return settings.next_amount(line, Share(ratio, at_least, None if at_most >= budget.window else at_most))
 
 
@@ -72,7 +73,10 @@ def lock(settings: BudgetSettings, results: BudgetResults, library: Library, lin
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
     if not on:
         others = {name: size for name, size in settings.locks.items() if name != line}
-        locked = {line: settings.locks[line]} if line in settings.locks else {}
+        if line in settings.locks:
+            locked = {line: settings.locks[line]}
+        else:
+            locked = {}
         return replace(settings, locks=others, lines={**settings.lines, **locked})
     if line not in sizes:
         raise LookupError(f"line {brief(line)} was to be locked; the lines are {quoted(sizes)}; name one of them")
@@ -110,7 +114,10 @@ def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> B
 
 def load(settings: BudgetSettings, results: BudgetResults, library: Library, text: str) -> BudgetSettings:
     """Take the budget of a saved state, JSON or YAML."""
-    loaded = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
+    if text.lstrip().startswith("{"):
+        loaded = from_json(text)
+    else:
+        loaded = from_yaml(text)
     return taken(settings, loaded if isinstance(loaded, Budget) else loaded.budget)
 
 
@@ -137,7 +144,10 @@ def begun(
 ) -> BudgetSettings:
     """Return the settings that an explorer begins with, from what it was called with."""
     model = None if model is None else listed_name(model)
-    name = None if trace is None else library.conversations.take(trace)
+    if trace is None:
+        name = None
+    else:
+        name = library.conversations.take(trace)
     path = str(trace) if isinstance(trace, str | Path) else ""
     plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
@@ -146,7 +156,9 @@ def begun(
         settings = replace(plain, preset=budget)
     else:
         settings = taken(plain, budget_of(budget, plain.model, window))
-    return settings if window is None else replace(settings, window=window)
+    if window is None:
+        return settings
+    return replace(settings, window=window)
 
 
 def with_counter(settings: BudgetSettings, library: Library, name: str | None) -> BudgetSettings:
@@ -177,7 +189,9 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
     sized = model.window != budget.window
     named = replace(plain, preset=budget.name, own=None, window=budget.window if sized else None)
     try:
-        return named if named.base(model) == budget else plain
+        if named.base(model) == budget:
+            return named
+        return plain
     except ValueError:
         return plain
 

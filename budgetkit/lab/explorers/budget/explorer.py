@@ -141,7 +141,9 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     def _status(self, results: BudgetResults) -> Data:
         notice = status(results)
         sentences = [notice["text"], *notice["more"]]
-        return {**notice, "asks": sections_told(results.plan, sentences)} if "why" in self.folds else notice
+        if "why" not in self.folds:
+            return notice
+        return {**notice, "asks": sections_told(results.plan, sentences)}
 
     def _charts(self, results: BudgetResults, opened: list[str]) -> dict[str, Data]:
         return charts(results, shown_figures(results), opened)
@@ -157,7 +159,10 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         now = self._history.now
         budget = self.budget
         trace = self._results.trace
-        whose = "" if now.trace is None or trace is None else f", {title_of(now.trace, trace)}"
+        if now.trace is None or trace is None:
+            whose = ""
+        else:
+            whose = f", {title_of(now.trace, trace)}"
         return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"
 
     def _texts(self, results: BudgetResults) -> dict[str, str]:
@@ -168,5 +173,8 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
 
     def __repr__(self) -> str:
         now = self._history.now
-        name = now.preset if now.own is None else now.own.name or now.preset
+        if now.own is None:
+            name = now.preset
+        else:
+            name = now.own.name or now.preset
         return f"{type(self).__name__}({name}, {now.model}, window={self.budget.window:,})"

@@ -33,7 +33,10 @@ def film(results: BudgetResults) -> Data:
             for at in range(len(turns))
         ]
         plans = [replace(plan, grants=each) for each in grants]
-        spans = [(turn.start, turn.sent) for turn in results.trace.turns] if results.trace else []
+        if results.trace:
+            spans = [(turn.start, turn.sent) for turn in results.trace.turns]
+        else:
+            spans = []
     budget = plan.budget
     lines = [claims(each) for each in plans]
     kinds = [(claim.line, colour(claim.line)) for claim in lines[0]]

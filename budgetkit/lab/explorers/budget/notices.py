@@ -40,7 +40,10 @@ def status(results: BudgetResults) -> Data:
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:
-        what = f"Turn {results.turn:,} loses" if results.turn else "What is asked loses"
+        if results.turn:
+            what = f"Turn {results.turn:,} loses"
+        else:
+            what = "What is asked loses"
         sentences.append(f"{what} {sum(grant.cut for grant in plan.grants):,} tokens.")
     elif losses and results.turn:
         section = one_line(losses[0].allocation.section)
@@ -97,7 +100,9 @@ def for_the_hand(warning: str) -> str:
     if not mark:
         return before
     first, comma, last = before.rpartition(", ")
-    return f"{first}, or {last}." if comma else f"{before}."
+    if comma:
+        return f"{first}, or {last}."
+    return f"{before}."
 
 
 def silent(trace: Trace) -> Data:
@@ -135,7 +140,9 @@ def listed(names: Sequence[str]) -> str:
     ('history', 'system, memory and history')
     """
     *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    if not others:
+        return last
+    return f"{', '.join(others)} and {last}"
 
 
 def many(number: int, what: str) -> str:
@@ -170,7 +177,10 @@ def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
 
 def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
     """Return how a conversation was counted, and what of it was not."""
-    left = f", without its {' and '.join(trace.uncounted)}" if trace.uncounted else ""
+    if trace.uncounted:
+        left = f", without its {' and '.join(trace.uncounted)}"
+    else:
+        left = ""
     if basis_for(counter, model) == "exact":
         return f"counted exactly with {vocabulary_name(counter)}{left}"
     if model.name in counter.name:  # its name says already what it rests on, and for which model

@@ -66,18 +66,22 @@ def _gap(plan: Plan, start: int, stop: int) -> Data:
     many = stop - start
     tokens = int(plan.decisions.columns.tokens[start:stop].sum())
     gone = int((plan.decisions.reasons[start:stop] != FITS).sum())
-    state = "all kept" if not gone else "all dropped" if gone == many else f"{gone:,} dropped"
+    if not gone:
+        state = "all kept"
+    elif gone == many:
+        state = "all dropped"
+    else:
+        state = f"{gone:,} dropped"
     label = f"{many:,} message{'s' * (many != 1)} not shown here"
     return {"key": f"gap {start}", "label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
     before = plan.decisions.columns.items[row].payload
-    size = (
-        f"{decision.kept:,} of {decision.tokens:,} tokens"
-        if decision.outcome == "cut"
-        else f"{decision.tokens:,} tokens"
-    )
+    if decision.outcome == "cut":
+        size = f"{decision.kept:,} of {decision.tokens:,} tokens"
+    else:
+        size = f"{decision.tokens:,} tokens"
     asks = {} if decision.outcome == "kept" else {"asks": row}
     return {
         **asks,
@@ -102,7 +106,10 @@ def _pieces(before: Any, decision: Decision) -> list[Data]:
 def _why(plan: Plan, decision: Decision) -> str:
     """Say what became of an item, and what its section asked for and got."""
     grant = plan[decision.section]
-    because = "" if decision.outcome == "kept" else f" because: {decision.reason}"
+    if decision.outcome == "kept":
+        because = ""
+    else:
+        because = f" because: {decision.reason}"
     request_sentence = (
         f"{decision.section} asks for {grant.demand:,} tokens, may take {grant.limit:,} and gets {grant.granted:,}."
     )

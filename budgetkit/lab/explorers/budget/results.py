@@ -54,7 +54,9 @@ class BudgetResults:
     @property
     def demand(self) -> pd.DataFrame | None:
         """What every turn asks of every section, in tokens; None without a trace."""
-        return None if self.turns is None else self.turns.demand
+        if self.turns is None:
+            return None
+        return self.turns.demand
 
 
 def results(settings: BudgetSettings, library: Library) -> BudgetResults:
@@ -66,7 +68,10 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     signed = settings.budget(model)
     if not signed.roles and settings.trace is not None:
         signed = replace(signed, undeclared="pool")  # no role table: what the budget does not name is seen in its pool
-    demand = typed_demand(settings, signed) if settings.trace is None else {}
+    if settings.trace is None:
+        demand = typed_demand(settings, signed)
+    else:
+        demand = {}
     bare = BudgetResults(
         model=model,
         budget=kept_deficit(signed, settings.base(model).deficit),
@@ -172,7 +177,10 @@ def typed_model(name: str) -> Model:
     if model := found_by(name.strip()):
         return model  # one that has ended too
     near = nearest(name)
-    hint = f"; nearest are {quoted(near)}" if near else "; type a part of its name to search"
+    if near:
+        hint = f"; nearest are {quoted(near)}"
+    else:
+        hint = "; type a part of its name to search"
     raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")
 
 

@@ -63,14 +63,23 @@ class Row:
     ) -> None:
         """Show what holds."""
         size = window if tokens is None else tokens
-        self._limits = (amount.at_least, amount.at_most) if isinstance(amount, Share) else (0, None)
+        if isinstance(amount, Share):
+            self._limits = (amount.at_least, amount.at_most)
+        else:
+            self._limits = (0, None)
         self._window = window
         # A share stands at its own ratio, or at the size that a limit holds it to.
         is_free = isinstance(amount, Share) and Share(amount.ratio).of(window) == size
-        ratio = float(amount.ratio) if isinstance(amount, Share) and is_free else size / max(1, window)
+        if isinstance(amount, Share) and is_free:
+            ratio = float(amount.ratio)
+        else:
+            ratio = size / max(1, window)
         # A value between two steps would come back from the page as a move to one of them.
         self.slider.value = min(100.0, round(100 * ratio / STEP) * STEP)
-        self.share.value = "pool" if tokens is None else f"{100 * size / max(1, window):.3g} %"
+        if tokens is None:
+            self.share.value = "pool"
+        else:
+            self.share.value = f"{100 * size / max(1, window):.3g} %"
         self.box.whole = window
         self.box.may_be_empty = is_section
         if is_section:

@@ -48,8 +48,13 @@ class BudgetSettings:
     def base(self, model: Model) -> Budget:
         """Return the budget before any line was moved."""
         if self.own is not None:
-            return self.own if self.window is None else replace(self.own, window=self.window, deficit="signed")
-        sized = model if self.window is None else replace(model, window=self.window, max_output=None)
+            if self.window is None:
+                return self.own
+            return replace(self.own, window=self.window, deficit="signed")
+        if self.window is None:
+            sized = model
+        else:
+            sized = replace(model, window=self.window, max_output=None)
         return _made(self.preset, sized)
 
     def budget(self, model: Model) -> Budget:
@@ -118,7 +123,10 @@ class BudgetSettings:
         """Return the settings with one line of another amount."""
         if line in self.locks:
             locked = self.locks[line]
-            size = "without a cap" if locked is None else f"at {locked:,} tokens"
+            if locked is None:
+                size = "without a cap"
+            else:
+                size = f"at {locked:,} tokens"
             raise ValueError(f"{one_line(line)} was to change; it is locked {size}; unlock it first")
         return replace(self, lines={**self.lines, line: amount})
 
@@ -134,7 +142,9 @@ def longest_window(model: Model, kind: str = "") -> int | None:
     """
     if model.provenance.startswith("default"):
         return None
-    return model.total if kind == "shared" else model.window
+    if kind == "shared":
+        return model.total
+    return model.window
 
 
 @lru_cache(maxsize=32)

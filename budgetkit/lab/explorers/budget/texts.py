@@ -30,9 +30,18 @@ def texts(settings: BudgetSettings, model: Model, budget: Budget, counter: str =
 
 def _beside(settings: BudgetSettings, counter: str) -> str:
     """Return in one line what a budget is set up with; the file without its folders, for reports are shared."""
-    which = f", conversation {settings.conversation + 1:,}" if settings.conversation else ""
-    conversation = f"; {settings.trace}{which}" if settings.trace else ""
-    tokenizer = "its own tokenizer" if counter == settings.model else counter
+    if settings.conversation:
+        which = f", conversation {settings.conversation + 1:,}"
+    else:
+        which = ""
+    if settings.trace:
+        conversation = f"; {settings.trace}{which}"
+    else:
+        conversation = ""
+    if counter == settings.model:
+        tokenizer = "its own tokenizer"
+    else:
+        tokenizer = counter
     return one_line(f"{settings.model}, counted with {tokenizer}{conversation}")
 
 
@@ -41,7 +50,10 @@ def _counting(settings: BudgetSettings, counter: str) -> str:
     lines = f"\ncount = {counter_of(settings)}"
     if settings.trace is None:
         return lines
-    which = f", conversation={settings.conversation}" if settings.conversation else ""
+    if settings.conversation:
+        which = f", conversation={settings.conversation}"
+    else:
+        which = ""
     read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
     is_known = settings.path or settings.trace in shipped_traces()
     return f"{lines}\n{read if is_known else f'# Write the path of the file here: {read}'}"
@@ -100,7 +112,10 @@ def _assigned(moved: Mapping[str, Amount | None]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, Share):
         limits = "" if value.at_most is None else f", {value.at_most}"
-        lowest = f", {value.at_least}" if value.at_least or limits else ""
+        if value.at_least or limits:
+            lowest = f", {value.at_least}"
+        else:
+            lowest = ""
         return f'bk.Share("{value.ratio}"{lowest}{limits})'
     if isinstance(value, Reserve | Allocation):
         return _call(f"bk.{type(value).__name__}", value)

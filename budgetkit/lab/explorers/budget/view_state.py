@@ -71,8 +71,14 @@ def _kpi(key: str, label: str, results: BudgetResults, number: Callable[[Plan], 
     value = number(results.plan)
     pinned = results.pinned
     comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
-    before = number(pinned) if pinned is not None and comparable else None
-    moved = "as pinned" if value == before else f"{signed(value - (before or 0), always=True)} to pinned"
+    if pinned is not None and comparable:
+        before = number(pinned)
+    else:
+        before = None
+    if value == before:
+        moved = "as pinned"
+    else:
+        moved = f"{signed(value - (before or 0), always=True)} to pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
     change = "" if before is None else moved
     level = "alarm" if value < 0 else ""

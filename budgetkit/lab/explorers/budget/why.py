@@ -171,7 +171,9 @@ def _title(plan: Plan, of: str | int) -> str:
 
 def _speaker(payload: Any) -> str:
     role = getattr(payload, "role", "item")
-    return "tool result" if role in RESULT_ROLES else f"{role} message"
+    if role in RESULT_ROLES:
+        return "tool result"
+    return f"{role} message"
 
 
 def _opening(payload: Any) -> str:

@@ -70,14 +70,20 @@ def _timeline_note(table: pd.DataFrame, results: ConversationResults) -> str:
     cuts = int((results.shown.frame["dropped"] > 0).sum())
     row = results.shown.frame.iloc[results.request - 1]
     sentence = f"{results.named(results.request).capitalize()} sends {int(row['sent']):,} tokens"
-    cut = f"; {brief(results.main)} cuts {cuts:,} times" if cuts else f"; {brief(results.main)} never cuts"
+    if cuts:
+        cut = f"; {brief(results.main)} cuts {cuts:,} times"
+    else:
+        cut = f"; {brief(results.main)} never cuts"
     return f"{sentence}{cut}. Click to go to a {results.run.by}."
 
 
 def _caching_note(table: pd.DataFrame, results: ConversationResults) -> str:
     row = table.iloc[results.request - 1]
     parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
-    timed = "" if results.timed else " The messages carry no times, so every pause counts as short."
+    if results.timed:
+        timed = ""
+    else:
+        timed = " The messages carry no times, so every pause counts as short."
     return f"{results.named(results.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
 
 
@@ -98,9 +104,10 @@ def _spending_note(table: pd.DataFrame, results: ConversationResults) -> str:
 
 def _ranking_note(table: pd.DataFrame, results: ConversationResults) -> str:
     first = table.sort_values("relative_cost", kind="stable").iloc[0]
-    evidence = (
-        "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the needed messages kept"
-    )
+    if first["evidence"] != first["evidence"]:
+        evidence = ""
+    else:
+        evidence = f", {first['evidence']:.0%} of the needed messages kept"
     return f"1 is what the same input costs without a cache. {first['policy']} is first{evidence}."
 
 
@@ -114,12 +121,18 @@ def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
     for row in results.ahead.to_dict("records"):
         if pd.isna(row["median"]):
             continue
-        limit = f" ({dollars(row['limit'])})" if row["event"] == "money spent" else f" ({short(row['limit'])})"
+        if row["event"] == "money spent":
+            limit = f" ({dollars(row['limit'])})"
+        else:
+            limit = f" ({short(row['limit'])})"
         high = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
         parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
     drawn = f"{len(results.drawn[0]):,} conversations drawn from the {len(results.trace.turns):,} turns of this one"
     drawn += " and from how others of its file went on" * (results.pace is not None)
-    sentence = "; ".join(parts).capitalize() if parts else "No limit is reached in the turns drawn"
+    if parts:
+        sentence = "; ".join(parts).capitalize()
+    else:
+        sentence = "No limit is reached in the turns drawn"
     return f"{drawn}, unpruned. {sentence}. {LINE_NOTES[results.pace is not None]}"
 
 

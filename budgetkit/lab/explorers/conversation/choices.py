@@ -27,7 +27,9 @@ class Parameter:
 
     def amount(self, value: int) -> Any:
         """Return the number as the policy takes it."""
-        return Share(Decimal(value) / 100) if self.unit == "percent" else value
+        if self.unit != "percent":
+            return value
+        return Share(Decimal(value) / 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ class Choice:
             name: parameter.amount(values.get(name, parameter.default)) for name, parameter in self.parameters.items()
         }
         policy = self.make(**numbers)
-        return policy if self.own_floor else replace(policy, floor=floor)
+        if self.own_floor:
+            return policy
+        return replace(policy, floor=floor)
 
 
 def _choice(name: str, numbers: Mapping[str, Mapping[str, Any]]) -> Choice:
@@ -93,13 +97,15 @@ def number_of(policy: str, number: str, value: Any) -> int:
     >>> number_of("last turns", "turns", 3)
     3
     """
-    parameters = CHOICES[policy].parameters if policy in CHOICES else {}
+    if policy in CHOICES:
+        parameters = CHOICES[policy].parameters
+    else:
+        parameters = {}
     if number not in parameters:
-        has = (
-            f"its numbers are {quoted(parameters)}; set one of them"
-            if parameters
-            else "it has none; choose another policy"
-        )
+        if parameters:
+            has = f"its numbers are {quoted(parameters)}; set one of them"
+        else:
+            has = "it has none; choose another policy"
         raise LookupError(f"no number {brief(number)} of {brief(policy)}; {has}")
     bounds = parameters[number]
     whole = isinstance(value, int | float) and value == value // 1

@@ -31,7 +31,10 @@ def choose_main(
     settings: ConversationSettings, results: ConversationResults, library: Library, name: str
 ) -> ConversationSettings:
     """Show a policy in detail; it is chosen with it."""
-    chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
+    if name in settings.chosen:
+        chosen = settings.chosen
+    else:
+        chosen = (*settings.chosen, name)
     return replace(settings, main=name, chosen=chosen)
 
 

@@ -143,7 +143,10 @@ class Controls(ConversationControls):
         self._project_place(conversations(str(base.trace)), base.conversation, results.requests, results.request)
         self.by.value = results.run.by
         self.within.value = settings.within
-        self.request.description = "Turn" if results.run.by == "turn" else "Request"
+        if results.run.by == "turn":
+            self.request.description = "Turn"
+        else:
+            self.request.description = "Request"
         self.request_box.tooltip = f"{self.request.description}, by its number"
 
     def _project_budget(self, settings: ConversationSettings, results: ConversationResults) -> None:
@@ -185,9 +188,15 @@ class Controls(ConversationControls):
         self.conflict.value = settings.floor.conflict
 
     def _project_cache(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        self.rules.value = GIVEN if isinstance(settings.rules, PromptCache) else settings.rules or ""
+        if isinstance(settings.rules, PromptCache):
+            self.rules.value = GIVEN
+        else:
+            self.rules.value = settings.rules or ""
         self.lifetime.value = settings.lifetime or ""
-        self.day.value = "" if settings.on is None else settings.on.isoformat()
+        if settings.on is None:
+            self.day.value = ""
+        else:
+            self.day.value = settings.on.isoformat()
         for name, text in self.prices.items():
             price = getattr(results.run.prices, name)
             text.value = None if price is None else price.base

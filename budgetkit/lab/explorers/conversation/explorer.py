@@ -133,9 +133,10 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
             raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
-        own_policies = (
-            {name: policy_of(policy) for name, policy in policies.items()} if isinstance(policies, Mapping) else {}
-        )
+        if isinstance(policies, Mapping):
+            own_policies = {name: policy_of(policy) for name, policy in policies.items()}
+        else:
+            own_policies = {}
         settings = ConversationSettings(
             budget_settings=base,
             chosen_window=chosen_window,
@@ -213,7 +214,9 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     def _charts(self, results: ConversationResults, opened: list[str]) -> dict[str, Data]:
         drawn = charts(results, opened)
-        return drawn | {"play": results.film} if "play" in opened else drawn
+        if "play" not in opened:
+            return drawn
+        return drawn | {"play": results.film}
 
     def _film(self, results: ConversationResults) -> tuple[Data, Sequence[Message]]:
         return results.film | {"request": results.request}, results.trace.messages

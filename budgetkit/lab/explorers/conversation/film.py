@@ -71,7 +71,10 @@ def track(name: str, outcome: Replay, places: Mapping[str, int], is_shown: bool)
     others = [
         (places[section], sizes.tolist()) for section, sizes in outcome.granted.items() if section != outcome.section
     ]
-    whole = _whole(outcome) if is_shown else np.zeros_like(outcome.sent)
+    if is_shown:
+        whole = _whole(outcome)
+    else:
+        whole = np.zeros_like(outcome.sent)
     rest = outcome.granted[outcome.section] - whole
     left = outcome.kept
     sent = outcome.sent

@@ -23,7 +23,10 @@ class BilledFold(billed.BilledFold):
         there = results.shown.outcome.present(request)
         whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
         placeholders = len(there) - len(whole)
-        left = [f"{placeholders:,} placeholders"] if placeholders else []
+        if placeholders:
+            left = [f"{placeholders:,} placeholders"]
+        else:
+            left = []
         left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
         left += ["the passages"] if results.trace.contexts else []
         return results.budget_results.model.name, [results.trace.messages[slot] for slot in whole], left

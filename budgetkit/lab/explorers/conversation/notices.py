@@ -30,21 +30,30 @@ def status(results: ConversationResults) -> Data:
     over = [*beyond_window(budget, model), *_floors(results), *_too_large(results)]
     beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
     more = [*over, *beside, *_money(results), *_pauses(results), *results.notes]
-    level = "over" if over else "fits" if results.shown.first_loss is None else "cut"
+    if over:
+        level = "over"
+    elif results.shown.first_loss is None:
+        level = "fits"
+    else:
+        level = "cut"
     return {"level": level, "text": _lost(results), "more": more}
 
 
 def _lost(results: ConversationResults) -> str:
     under = f"under {brief(results.main)}"
     if results.shown.first_loss is None:
-        requests = "its one request holds" if results.requests == 1 else f"all {results.requests:,} requests hold"
+        if results.requests == 1:
+            requests = "its one request holds"
+        else:
+            requests = f"all {results.requests:,} requests hold"
         return f"Nothing is ever lost {under}: {requests} everything."
     fates = results.shown.messages["fate"].value_counts()
     words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
     parts = [f"{int(fates[fate]):,} {word}" for fate, word in words.items() if fates.get(fate, 0)]
-    lost = (
-        f"{', '.join(parts)} of {len(results.trace.messages):,} messages" if parts else "other sections are cut short"
-    )
+    if parts:
+        lost = f"{', '.join(parts)} of {len(results.trace.messages):,} messages"
+    else:
+        lost = "other sections are cut short"
     return f"From {results.named(results.shown.first_loss)} on something is missing {under}: {lost} by the end."
 
 
@@ -62,7 +71,10 @@ def _floors(results: ConversationResults) -> list[str]:
 
 def _floor(results: ConversationResults, name: str) -> str:
     floor = results.policies[name].floor
-    unit = floor.unit.removesuffix("s") if floor.least == 1 else floor.unit
+    if floor.least == 1:
+        unit = floor.unit.removesuffix("s")
+    else:
+        unit = floor.unit
     return f"{floor.least:,} {unit}"
 
 
@@ -104,8 +116,14 @@ def source(base: BudgetSettings, results: ConversationResults) -> str:
     sizes = {"message": len(results.trace.messages), "turn": len(results.trace.turns), "request": results.requests}
     size = ", ".join(many(number, what) for what, number in sizes.items())
     counted = counted_with(results.run.counter, results.budget_results.model, results.trace)
-    day = f" of {results.run.prices.date}" if results.run.prices.date else ""
-    money = f"Prices{day}: {results.run.prices.source}." if results.run.prices.source else ""
+    if results.run.prices.date:
+        day = f" of {results.run.prices.date}"
+    else:
+        day = ""
+    if results.run.prices.source:
+        money = f"Prices{day}: {results.run.prices.source}."
+    else:
+        money = ""
     room = results.budget.window
     model = results.budget_results.model
     within = ""
@@ -119,5 +137,10 @@ def _kept(results: ConversationResults) -> str:
     cache = results.run.cache
     if cache.breakpoints == ():
         return ""
-    lifetime = "" if cache.lifetime is None else f", kept {cache.lifetime:,.0f} s"
-    return f", from {cache.minimum:,} tokens{lifetime}" if cache.minimum else lifetime
+    if cache.lifetime is None:
+        lifetime = ""
+    else:
+        lifetime = f", kept {cache.lifetime:,.0f} s"
+    if not cache.minimum:
+        return lifetime
+    return f", from {cache.minimum:,} tokens{lifetime}"

@@ -41,7 +41,10 @@ class Numbers:
 
     def _rebuild(self, policy: str) -> None:
         gone = [*self.widget.children, *self.sliders.values(), *self.boxes.values()]
-        parameters = CHOICES[policy].parameters if policy in CHOICES else {}
+        if policy in CHOICES:
+            parameters = CHOICES[policy].parameters
+        else:
+            parameters = {}
         self._policy = policy
         self.sliders = {}
         self.boxes = {}
@@ -50,7 +53,10 @@ class Numbers:
             unit = "%" if number.unit == "percent" else number.unit
             limits = {"min": number.low, "max": number.high, "step": number.step}
             tip = f"{policy}: {number.label}, in {number.unit}"
-            words = number.label if number.label == unit else f"{number.label}, {unit}"
+            if number.label == unit:
+                words = number.label
+            else:
+                words = f"{number.label}, {unit}"
             self.sliders[name] = widgets.IntSlider(description=words, readout=False, tooltip=tip, **limits, **AUTO)
             self.boxes[name] = NumberBox(self._do, tooltip=tip, min=number.low, max=number.high, **AUTO)
             on(self.sliders[name], "number", "value", f"slider {policy} {name}", policy=policy, number=name)

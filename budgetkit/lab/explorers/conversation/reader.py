@@ -69,7 +69,10 @@ def _chosen(standing: Standing) -> set[int]:
 def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> str:
     row = results.shown.frame.iloc[results.request - 1]
     there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
-    gone = f"{len(standing.absent):,} have left before" if standing.absent else "nothing has left before"
+    if standing.absent:
+        gone = f"{len(standing.absent):,} have left before"
+    else:
+        gone = "nothing has left before"
     left = len(standing.there) + len(standing.absent) - len(shown)
     cut = f" {left:,} of them are not shown." if left > 0 else ""
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"
@@ -92,8 +95,16 @@ def _gap(results: ConversationResults, hidden: list[int], absent: set[int]) -> D
     tokens = sum(int(results.shown.outcome.placed.ledger.past[slot].tokens) for slot in hidden)
     gone = sum(slot in absent for slot in hidden)
     which = f"#{hidden[0]:,}" if len(hidden) == 1 else f"#{hidden[0]:,} to #{hidden[-1]:,}"
-    label = f"{which}: {len(hidden):,} messages not shown here" if len(hidden) > 1 else f"{which} not shown here"
-    state = "all still sent" if not gone else "all gone" if gone == len(hidden) else f"{gone:,} gone"
+    if len(hidden) > 1:
+        label = f"{which}: {len(hidden):,} messages not shown here"
+    else:
+        label = f"{which} not shown here"
+    if not gone:
+        state = "all still sent"
+    elif gone == len(hidden):
+        state = "all gone"
+    else:
+        state = f"{gone:,} gone"
     return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
 
 
@@ -121,7 +132,10 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
     """Say what became of a message, when, and why; the reason is read off the history's size at that request."""
     retention = results.shown.outcome.kept
     if is_absent:
-        word = "summarised" if results.shown.fates[slot] == "summarised" else "dropped"
+        if results.shown.fates[slot] == "summarised":
+            word = "summarised"
+        else:
+            word = "dropped"
         return f"{word} at {results.named(retention.gone[slot] + 1)}", "gone", _why(results, retention.gone[slot])
     if NEVER < retention.shrunk[slot] < results.request:
         at = retention.shrunk[slot]

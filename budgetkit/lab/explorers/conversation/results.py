@@ -124,7 +124,10 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
     name = str(settings.budget_settings.trace)
     trace = library.conversations.one(name, settings.budget_settings.conversation)
     rules, cache, note = prompt_cache(settings, bare.model)
-    budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
+    if bare.plan.budget.roles:
+        budget = bare.plan.budget
+    else:
+        budget = replace(bare.plan.budget, undeclared="pool")
     prices = _prices(settings, bare.model.name, rules)
     run = ReplayRun(
         library=library,
@@ -159,7 +162,9 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
 
 
 def _by(trace: Trace) -> By:
-    return "request" if any(message.tool_calls for message in trace.messages) else "turn"
+    if any(message.tool_calls for message in trace.messages):
+        return "request"
+    return "turn"
 
 
 def telling_window(base: BudgetSettings, library: Library) -> int | None:

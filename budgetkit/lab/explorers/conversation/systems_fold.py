@@ -97,13 +97,18 @@ class ReadsFold:
         }
         misses = []
         for row in rows(session.misses().sort_values("missed", ascending=False).head(_MOST_ROWS)):
-            cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
+            if np.isnan(row["cost"]):
+                cost = ""
+            else:
+                cost = f", {dollars(row['cost'])}"
             words = f"Request {row['request']:,}: {row['missed']:,} tokens{cost}. {row['cause'].capitalize()}"
             misses.append({"key": str(row["request"]), "text": words, "note": row["detail"]})
         sentences = [session.sentence, session.gap_sentence]
         parts = [text(sentence) for sentence in sentences if sentence]
         parts.append({"is": "figure", "name": "cache", "figure": drawn})
-        return [*parts, {"is": "rows", "rows": misses}] if misses else parts
+        if not misses:
+            return parts
+        return [*parts, {"is": "rows", "rows": misses}]
 
     def hear(self, settings: ConversationSettings, results: ConversationResults, event: Data) -> None:
         """Take nothing: there is nothing to press."""
@@ -114,7 +119,9 @@ def window_of_systems(settings: ConversationSettings, results: ConversationResul
     # A window that the explorer chose so that policies differ is no window of a system's.
     if settings.budget_settings.window is not None and settings.budget_settings.window != settings.chosen_window:
         return settings.budget_settings.window
-    return None if results.run.session else results.budget.window
+    if results.run.session:
+        return None
+    return results.budget.window
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
@@ -134,7 +141,10 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
     originals = {place: number for number, place in enumerate(compared.setup.places) if place >= 0}
     names: dict[int, str] = {}
     for place in order:
-        number = "1 call needs" if needed[place] == 1 else f"{needed[place]:,} calls need"
+        if needed[place] == 1:
+            number = "1 call needs"
+        else:
+            number = f"{needed[place]:,} calls need"
         gone = f", lost by {lost[place]:,}" if place in lost else ""
         name = f"message {originals.get(place, place):,} ({messages[place].role})"
         names[place] = f"{name}: {number} {brief(terms[place])}{gone}"
@@ -175,7 +185,10 @@ def _recorded(compared: Comparison) -> str:
     """Say what was really billed, where that is known."""
     for row in rows(compared.table):
         if row["system"] == RECORDED and not np.isnan(row["least"]):
-            number = "1 compaction" if row["compactions"] == 1 else f"{row['compactions']:,} compactions"
+            if row["compactions"] == 1:
+                number = "1 compaction"
+            else:
+                number = f"{row['compactions']:,} compactions"
             lost = f"{row['used_later']:,} messages gone that were used later"
             return f"Recorded: {dollars(row['least'])}, {number}, {lost}."
     return "Nothing was recorded of what it cost."

@@ -34,10 +34,22 @@ def python(settings: ConversationSettings, results: ConversationResults, budget:
 
 def _imports(program: str, policy: Policy) -> list[str]:
     is_written = _is_written(policy) and not isinstance(policy, System)
-    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"}) if is_written else []
-    day = ["from datetime import date", ""] if re.search(r"\bdate\(", program) else []
-    roles = ["from budgetkit.trace import DEFAULT_ROLES"] if "DEFAULT_ROLES" in program else []
-    policies = [f"from budgetkit.pruning.policies import {', '.join(names)}"] if names else []
+    if is_written:
+        names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"})
+    else:
+        names = []
+    if re.search(r"\bdate\(", program):
+        day = ["from datetime import date", ""]
+    else:
+        day = []
+    if "DEFAULT_ROLES" in program:
+        roles = ["from budgetkit.trace import DEFAULT_ROLES"]
+    else:
+        roles = []
+    if names:
+        policies = [f"from budgetkit.pruning.policies import {', '.join(names)}"]
+    else:
+        policies = []
     return [*day, "import budgetkit as bk", "from budgetkit.requests import framing_for", *policies, *roles]
 
 
@@ -56,12 +68,17 @@ def _policy(policy: Policy) -> str:
 
 def _trace(settings: ConversationSettings, results: ConversationResults) -> str:
     name = str(results.trace.source).split(", line")[0] or str(settings.budget_settings.trace)
-    number = f", conversation={settings.budget_settings.conversation}" if settings.budget_settings.conversation else ""
+    if settings.budget_settings.conversation:
+        number = f", conversation={settings.budget_settings.conversation}"
+    else:
+        number = ""
     return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
 
 
 def _source(settings: ConversationSettings, name: str) -> str:
-    return str(settings.budget_settings.trace) if not name or "/" not in name and "\\" not in name else name
+    if not name or "/" not in name and "\\" not in name:
+        return str(settings.budget_settings.trace)
+    return name
 
 
 def _replay(settings: ConversationSettings, results: ConversationResults) -> list[str]:
@@ -69,7 +86,10 @@ def _replay(settings: ConversationSettings, results: ConversationResults) -> lis
     model = results.budget_results.model
     arguments = [f"counter={counter_of(settings.budget_settings)}", f"framing=framing_for({model.name!r})"]
     if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
-        roles = "budget.roles" if results.budget.roles else "DEFAULT_ROLES"
+        if results.budget.roles:
+            roles = "budget.roles"
+        else:
+            roles = "DEFAULT_ROLES"
         arguments.append(f'roles={{role: section for role, section in {roles}.items() if role != "step"}}')
     arguments += [f"by={run.by!r}", f"cache={_cache(results)}", f"prices={_prices(settings, run.prices)}"]
     return ["outcome = bk.replay(", "    trace,", "    budget,", "    policy,", *(f"    {a}," for a in arguments), ")"]

@@ -26,8 +26,14 @@ def scene(results: ConversationResults, source: str) -> Data:
 
 def _first(results: ConversationResults) -> Kpi:
     first = results.shown.first_loss
-    value = "none" if first is None else f"turn {results.turn_of(first):,}"
-    change = f"request {first:,}" if first is not None and results.run.by == "request" else ""
+    if first is None:
+        value = "none"
+    else:
+        value = f"turn {results.turn_of(first):,}"
+    if first is not None and results.run.by == "request":
+        change = f"request {first:,}"
+    else:
+        change = ""
     tip = f"The first request from which something is missing under {brief(results.main)}"
     return Kpi("first", "first loss", value, tip, change)
 
@@ -39,7 +45,10 @@ def _totals(results: ConversationResults) -> list[Kpi]:
     cost = totals["cost"]
     is_known = cost == cost
     money = dollars(cost) if is_known else "unknown"
-    what = "All requests with their answers and summaries" if is_known else "A price that is needed is not known"
+    if is_known:
+        what = "All requests with their answers and summaries"
+    else:
+        what = "A price that is needed is not known"
     return [
         Kpi("sent", "sent in all", short(sent), f"{sent:,} tokens in {results.requests:,} requests"),
         Kpi("cached", "read from the cache", f"{totals['cached_share']:.1%}", f"{cached:,} of {sent:,} tokens sent"),

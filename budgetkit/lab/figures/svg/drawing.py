@@ -153,7 +153,10 @@ def _axes(plot: Plot, box: tuple[float, float, float, float]) -> Iterator[str]:
                 yield label(name, at, low + 15, "middle") if is_x else label(name, left - 6, at + 4, "end")
         if title:
             at_x, at_y = ((left + right) / 2, low + 32) if is_x else (12, (top + low) / 2)
-            turned = {} if is_x else {"transform": f"rotate(-90 12 {at_y:.1f})"}
+            if is_x:
+                turned = {}
+            else:
+                turned = {"transform": f"rotate(-90 12 {at_y:.1f})"}
             yield label(title, at_x, at_y, "middle", **turned)
         is_seen = axis.get("visible", True) and axis.get("zeroline", True) and not scale.log and "ticktext" not in axis
         if is_seen and not scale.names and min(scale.low, scale.high) < 0 < max(scale.low, scale.high):

@@ -87,7 +87,10 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
     for name, outcome in replays.items():
         frame = outcome.frame()
         weighed = frame["cached"] * outcome.cache.read + frame["written"] * outcome.cache.write + frame["fresh"]
-        spent = frame["cost"] if has_prices else weighed + frame["summary_input"]
+        if has_prices:
+            spent = frame["cost"]
+        else:
+            spent = weighed + frame["summary_input"]
         unit = "US dollars" if has_prices else "input tokens, weighed"
         at = {"request": frame["request"], "turn": frame["turn"]}
         rows = {"policy": name, **at, "spent": spent.cumsum(), "unit": unit}
@@ -105,7 +108,12 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
     unit = str(table["unit"].iloc[0])
     notes = _spending_labels(table, policies)
     top = 1.05 * max([float(table["spent"].max()), *(note["y"] for note in notes)])
-    form = "~s" if unit != "US dollars" else ",.2~f" if top >= 1 else ".3~r"
+    if unit != "US dollars":
+        form = "~s"
+    elif top >= 1:
+        form = ",.2~f"
+    else:
+        form = ".3~r"
     y = {"title": {"text": unit}, "range": [0, top or 1.0], "tickformat": form}
     spec_layout = layout(320, _axis(table), y, hovermode="x unified", annotations=notes)
     spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
@@ -127,7 +135,10 @@ def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
     for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
         line_style = _line(policies.index(policy))
         swatch = f'<span style="color:{line_style["color"]}">{signs[line_style["dash"]]}</span>'
-        y = max(float(end), labels[-1]["y"] + gap) if labels else float(end)
+        if labels:
+            y = max(float(end), labels[-1]["y"] + gap)
+        else:
+            y = float(end)
         labels.append(note(f"{swatch} {label(policy)}", int(at), y, xanchor="left", xshift=4, yanchor="middle"))
     return labels
 
@@ -189,8 +200,14 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
 
 def _ranked(row: dict[str, Any]) -> str:
     share = row.get("evidence", np.nan)
-    cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
-    evidence = "" if np.isnan(share) else f", {share:.0%} of what is needed"
+    if np.isnan(row["cost"]):
+        cost = ""
+    else:
+        cost = f", {dollars(row['cost'])}"
+    if np.isnan(share):
+        evidence = ""
+    else:
+        evidence = f", {share:.0%} of what is needed"
     return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
 
 
