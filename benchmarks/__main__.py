@@ -14,7 +14,18 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
-from benchmarks import arithmetic, browser, counting, cutting, exploring, figure, living, replaying, startup, traces
+from benchmarks import (
+    arithmetic,
+    browser,
+    counting,
+    cutting,
+    exploring,
+    figure,
+    living,
+    replaying,
+    startup,
+    traces,
+)
 from benchmarks.measure import Row, machine, machine_class, readable
 
 RESULTS = Path(__file__).parent / "results.md"
@@ -27,9 +38,23 @@ VERSIONS = ("budgetkit", "tiktoken", "numpy", "pandas", "plotly", "jupyterlab", 
 def main() -> None:
     """Run the groups that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--traces", type=Path, nargs="*", default=[], help="folders with conversations of your own")
-    groups_known = ("start", "count", "cut", "plan", "traces", "replay", "live", "explore", "browser")
-    parser.add_argument("--only", nargs="*", choices=groups_known, help="these groups alone, shown and not stored")
+    parser.add_argument(
+        "--traces", type=Path, nargs="*", default=[], help="folders with conversations of your own"
+    )
+    groups_known = (
+        "start",
+        "count",
+        "cut",
+        "plan",
+        "traces",
+        "replay",
+        "live",
+        "explore",
+        "browser",
+    )
+    parser.add_argument(
+        "--only", nargs="*", choices=groups_known, help="these groups alone, shown and not stored"
+    )
     asked = parser.parse_args()
     groups = {
         "start": startup.rows,
@@ -63,7 +88,9 @@ def remember(rows: Iterable[Row], path: Path) -> None:
             lines.writerow(COLUMNS)
         for row in rows:
             met = {None: "", True: "met", False: "missed"}[row.met]
-            lines.writerow([day, where, release, row.group, row.name, f"{row.median:.3g}", row.target, met])
+            lines.writerow(
+                [day, where, release, row.group, row.name, f"{row.median:.3g}", row.target, met]
+            )
 
 
 def _printed(rows: Iterable[Row]) -> Iterator[Row]:

@@ -28,14 +28,24 @@ from budgetkit.counters import counter, encodings
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 
 RESULTS = Path(__file__).parent / "accuracy.md"
-COUNTERS = ["chars/4", "chars/3.5 (ceil, minimum 0)", "bytes/4", "utf16/4", "words/0.75", "cl100k_base", "o200k_base"]
+COUNTERS = [
+    "chars/4",
+    "chars/3.5 (ceil, minimum 0)",
+    "bytes/4",
+    "utf16/4",
+    "words/0.75",
+    "cl100k_base",
+    "o200k_base",
+]
 MOST_A_SOURCE = 60  # pieces of one class, language and source
 LARGE = 1_500_000  # characters of a large document
 
 
 def main() -> None:
     """Measure on the folders that were given and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.accuracy", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--exact", default="o200k_base", choices=["o200k_base", "cl100k_base"])
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -77,7 +87,12 @@ def main() -> None:
 def gathered(folders: Sequence[Path]) -> Corpus:
     """Read the folders, or what any machine has."""
     if not folders:
-        return corpora.shipped() + corpora.odd() + corpora.standard_library() + corpora.packages(most=3)
+        return (
+            corpora.shipped()
+            + corpora.odd()
+            + corpora.standard_library()
+            + corpora.packages(most=3)
+        )
     found = Corpus(())
     for folder in folders:
         found += corpora.folder(folder)
@@ -101,7 +116,11 @@ def learned(corpus: Corpus) -> str:
     rows = json.loads(files.read_bytes("estimates/sources.json"))["sources"]
     names = {row["source"].lower() for row in rows if not row["source"].startswith("generated")}
     words = names | {word for name in names for word in re.split(r"[-\s]+", name)}
-    seen = sum(len(d.text) for d in corpus if {d.source.lower(), d.source.rpartition(" ")[0].lower()} & words)
+    seen = sum(
+        len(d.text)
+        for d in corpus
+        if {d.source.lower(), d.source.rpartition(" ")[0].lower()} & words
+    )
     share = 100 * seen / max(corpus.characters, 1)
     return f"Sources of the same names, which the estimator has learned from, make up {share:.0f} % of this text."
 
@@ -113,7 +132,14 @@ def overall(errors: pd.DataFrame) -> pd.DataFrame:
         size = group["error"].abs() * 100
         classes = size.groupby([group["class"], group["language"]])
         means = classes.mean()[classes.size() >= 8]
-        rows.append({"counter": name, "classes": len(means), "mean of class means": means.mean(), "mean": size.mean()})
+        rows.append(
+            {
+                "counter": name,
+                "classes": len(means),
+                "mean of class means": means.mean(),
+                "mean": size.mean(),
+            }
+        )
         rows[-1] |= {
             "p95": size.quantile(0.95),
             "worst": size.max(),
@@ -126,19 +152,28 @@ def overall(errors: pd.DataFrame) -> pd.DataFrame:
 def by_class(errors: pd.DataFrame) -> pd.DataFrame:
     """Give each class its mean absolute error under each counter."""
     size = errors.assign(error=errors["error"].abs() * 100)
-    shown = size.pivot_table(index=["class", "language"], columns="counter", values="error", sort=False)
-    return shown.assign(n=errors.groupby(["class", "language"]).size() // errors["counter"].nunique()).reset_index()
+    shown = size.pivot_table(
+        index=["class", "language"], columns="counter", values="error", sort=False
+    )
+    return shown.assign(
+        n=errors.groupby(["class", "language"]).size() // errors["counter"].nunique()
+    ).reset_index()
 
 
 def speeds(corpus: Corpus, names: Sequence[str], exact: str) -> pd.DataFrame:
     """Time each counter on one large text of every class and on 2,000 messages, in turn with tiktoken's own encode."""
     texts = classes(corpus)
     joined = "\n".join(text[: 2_000_000 // len(texts)] for text in texts.values())
-    messages = [joined[start : start + 60 + start % 400] for start in range(0, len(joined) - 460, len(joined) // 2_000)]
+    messages = [
+        joined[start : start + 60 + start % 400]
+        for start in range(0, len(joined) - 460, len(joined) // 2_000)
+    ]
     encode = encodings.encoding(exact).encode
     cases = {"tiktoken": lambda texts: [len(encode(text, disallowed_special=())) for text in texts]}
     cases |= {
-        name: counter(name).many for name in names if not counter(name).exact and "base" not in name.split(":")[0]
+        name: counter(name).many
+        for name in names
+        if not counter(name).exact and "base" not in name.split(":")[0]
     }
     large = fastest({name: partial(case, [joined]) for name, case in cases.items()})
     small = fastest({name: partial(case, messages) for name, case in cases.items()})
@@ -182,13 +217,25 @@ def slices(corpus: Corpus, exact: str, seeds: int = 40) -> pd.DataFrame:
         found = [sampled(text, exact, seed) for seed in range(seeds)]
         error = np.array([sample.tokens / truth - 1 for sample in found])
         covered = np.mean([sample.low <= truth <= sample.high for sample in found])
-        row = {"class": kind, "language": language, "estimate, times tiktoken": seconds["whole"] / seconds["estimate"]}
+        row = {
+            "class": kind,
+            "language": language,
+            "estimate, times tiktoken": seconds["whole"] / seconds["estimate"],
+        }
         row |= {"slices, times tiktoken": seconds["whole"] / seconds["slices"]}
         row |= {"rms error, %": 100 * float(np.sqrt((error**2).mean()))}
-        row |= {"half interval, %": 100 * np.mean([sample.error for sample in found]), "covered, %": 100 * covered}
+        row |= {
+            "half interval, %": 100 * np.mean([sample.error for sample in found]),
+            "covered, %": 100 * covered,
+        }
         rows.append(row)
     frame = pd.DataFrame(rows)
-    return pd.concat([frame, frame.mean(numeric_only=True).to_frame().T.assign(**{"class": "mean", "language": ""})])
+    return pd.concat(
+        [
+            frame,
+            frame.mean(numeric_only=True).to_frame().T.assign(**{"class": "mean", "language": ""}),
+        ]
+    )
 
 
 def classes(corpus: Corpus) -> dict[tuple[str, str], str]:

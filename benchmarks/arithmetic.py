@@ -26,12 +26,17 @@ def rows() -> Iterator[Row]:
 
 
 def _numbers() -> Iterator[Row]:
-    lines = [bk.Allocation(s, 3_000, required=s == "system", importance=i) for i, s in enumerate(SECTIONS)]
+    lines = [
+        bk.Allocation(s, 3_000, required=s == "system", importance=i)
+        for i, s in enumerate(SECTIONS)
+    ]
     budget = bk.Budget(32_000, [bk.Reserve("output", bk.Share(0.15), serves="output")], lines)
     demand = dict.fromkeys(SECTIONS, 2_900)
     cases: dict[str, Callable[[], object]] = {
         "allocate, 7 sections": lambda: [bk.allocate(budget, demand) for _ in range(100)],
-        "assign and allocate, 7 sections": lambda: [bk.allocate(budget.assign(output=n), demand) for n in range(100)],
+        "assign and allocate, 7 sections": lambda: [
+            bk.allocate(budget.assign(output=n), demand) for n in range(100)
+        ],
     }
     seconds = interleaved(cases, 50)
     for (name, found), limit in zip(seconds.items(), (20e-6, None), strict=True):
@@ -44,15 +49,23 @@ def _items(count: int) -> Iterator[Row]:
     windows = iter(range(10**9))
     own: dict[str, Callable[[], object]] = {
         FIT: lambda: bk.fit(budget, items),
-        MOVE: lambda: [bk.fit(budget.assign(window=budget.window + next(windows)), columns) for _ in range(10)],
+        MOVE: lambda: [
+            bk.fit(budget.assign(window=budget.window + next(windows)), columns) for _ in range(10)
+        ],
     }
-    peers = _anchor(items, budget.window) | _langchain(items, budget.window) | _litellm(items, budget.window)
+    peers = (
+        _anchor(items, budget.window)
+        | _langchain(items, budget.window)
+        | _litellm(items, budget.window)
+    )
     seconds = interleaved(own | peers, 30 if count < 10_000 else 15)
     seconds[MOVE] = [each / 10 for each in seconds[MOVE]]
     limits = {FIT: 4e-3} if count == 10_000 else {}
     ratios = dict(zip((FIT, MOVE), RATIOS[count], strict=True)) if peers else {}
     best = min(peers, key=lambda name: statistics.median(seconds[name]), default=FIT)
-    yield from rows_beside(f"{count:,} items", seconds, best, ratios, _notes(count, seconds), limits)
+    yield from rows_beside(
+        f"{count:,} items", seconds, best, ratios, _notes(count, seconds), limits
+    )
 
 
 def _notes(count: int, seconds: dict[str, list[float]]) -> dict[str, str]:
@@ -71,12 +84,17 @@ def counted_items(count: int) -> tuple[list[bk.Item], bk.Budget]:
     chance = random.Random(20261121)
     items = [
         bk.Item(
-            chance.choice(("conversation", "retrieval", "memory")), chance.randint(5, 400), round(chance.random(), 3)
+            chance.choice(("conversation", "retrieval", "memory")),
+            chance.randint(5, 400),
+            round(chance.random(), 3),
         )
         for _ in range(count)
     ]
     total = sum(item.tokens for item in items)
-    lines = [bk.Allocation("retrieval", total // 8, keep="best", fill="skip"), bk.Allocation("memory", total // 8)]
+    lines = [
+        bk.Allocation("retrieval", total // 8, keep="best", fill="skip"),
+        bk.Allocation("memory", total // 8),
+    ]
     return items, bk.Budget(total // 2, (), [*lines, bk.Allocation("conversation", keep="newest")])
 
 
@@ -97,9 +115,12 @@ def _anchor(items: list[bk.Item], window: int) -> dict[str, Callable[[], object]
     except ImportError:
         return {}
     theirs = [
-        ContextItem(content=".", source=SourceType(i.section), token_count=i.tokens, score=i.score) for i in items
+        ContextItem(content=".", source=SourceType(i.section), token_count=i.tokens, score=i.score)
+        for i in items
     ]
-    pipeline = ContextPipeline(max_tokens=window, tokenizer=_Characters()).with_budget(TokenBudget(total_tokens=window))
+    pipeline = ContextPipeline(max_tokens=window, tokenizer=_Characters()).with_budget(
+        TokenBudget(total_tokens=window)
+    )
     pipeline.add_step(PipelineStep(name="given", fn=lambda _, query: list(theirs)))
     query = QueryBundle(query_str="?")
     return {"astro-anchor, build": lambda: pipeline.build(query)}
@@ -111,7 +132,10 @@ def _langchain(items: list[bk.Item], window: int) -> dict[str, Callable[[], obje
     except ImportError:
         return {}
     kinds = (HumanMessage, AIMessage)
-    theirs = [kinds[i % 2](content=".", additional_kwargs={"n": item.tokens}) for i, item in enumerate(items)]
+    theirs = [
+        kinds[i % 2](content=".", additional_kwargs={"n": item.tokens})
+        for i, item in enumerate(items)
+    ]
 
     def count(messages: list[object]) -> int:
         return sum(message.additional_kwargs["n"] for message in messages)  # type: ignore[attr-defined]
@@ -131,5 +155,10 @@ def _litellm(items: list[bk.Item], window: int) -> dict[str, Callable[[], object
         return {}
     if len(items) > 100:
         return {}  # it counts text anew at every step: minutes
-    theirs = [{"role": ("user", "assistant")[i % 2], "content": "word " * item.tokens} for i, item in enumerate(items)]
-    return {"litellm, trim_messages, text counted": lambda: trim_messages(theirs, max_tokens=window)}
+    theirs = [
+        {"role": ("user", "assistant")[i % 2], "content": "word " * item.tokens}
+        for i, item in enumerate(items)
+    ]
+    return {
+        "litellm, trim_messages, text counted": lambda: trim_messages(theirs, max_tokens=window)
+    }

@@ -87,7 +87,12 @@ def rows() -> Iterator[Row]:
         yield row("browser", "slider to paint, all charts", charts, 0.150, limit_p95=0.250)
         yield row("browser", "drag of a handle to repaint", _dragged(page), 0.033)
         yield row("browser", "a dropped file of 5 MB to its key figures", [*_dropped(page)], 1.0)
-        yield row("browser", "Run All to the first explorer", [started(notebook) for _ in range(TRIES)], 1.5)
+        yield row(
+            "browser",
+            "Run All to the first explorer",
+            [started(notebook) for _ in range(TRIES)],
+            1.5,
+        )
 
 
 def _pressed(notebook: Notebook) -> tuple[list[float], list[float]]:
@@ -126,7 +131,9 @@ def started(notebook: Notebook, selector: str = ".bk-explorer", there: str = NAM
     notebook.command("notebook:clear-all-cell-outputs")
     page.wait_for_function("selector => !document.querySelector(selector)", arg=selector)
     page.wait_for_timeout(1_000)
-    milliseconds: float = page.evaluate(SINCE.replace("DEED", RUN).replace("THERE", there), "support-chat")
+    milliseconds: float = page.evaluate(
+        SINCE.replace("DEED", RUN).replace("THERE", there), "support-chat"
+    )
     return milliseconds / 1_000
 
 
@@ -139,10 +146,17 @@ def _dropped(page: Page) -> Iterator[float]:
         draw, lines, size = random.Random(seed), list[str](), 0
         while size < DROPPED:
             said = " ".join(draw.choices(words, k=120))
-            lines.append(json.dumps({"role": ("user", "assistant")[len(lines) % 2], "content": said}))
+            lines.append(
+                json.dumps({"role": ("user", "assistant")[len(lines) % 2], "content": said})
+            )
             size += len(lines[-1].encode()) + 1
         page.evaluate("text => { window.dropped = text; }", "\n".join(lines))
-        yield page.evaluate(SINCE.replace("DEED", DROP).replace("THERE", NAMED), f"dropped-{seed}.jsonl") / 1_000
+        yield (
+            page.evaluate(
+                SINCE.replace("DEED", DROP).replace("THERE", NAMED), f"dropped-{seed}.jsonl"
+            )
+            / 1_000
+        )
 
 
 def _seconds(page: Page, what: str) -> list[float]:
@@ -155,15 +169,25 @@ def opened(notebooks: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Noteboo
     """Open notebooks of these cells in one JupyterLab, each in a tab of its own, and run them."""
     from playwright.sync_api import sync_playwright
 
-    from tests.browser.conftest import BROWSER_ARGUMENTS, Notebook, lab_command, lab_environment, listening
+    from tests.browser.conftest import (
+        BROWSER_ARGUMENTS,
+        Notebook,
+        lab_command,
+        lab_environment,
+        listening,
+    )
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home, root = Path(folder), Path(folder) / "root"
         (root / "notebooks").mkdir(parents=True)
         for name, cells in notebooks.items():
             (root / "notebooks" / f"{name}.ipynb").write_text(json.dumps(_notebook(cells)))
-        process = subprocess.Popen(lab_command(root), env=lab_environment(home), stderr=subprocess.DEVNULL)
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS)
+        process = subprocess.Popen(
+            lab_command(root), env=lab_environment(home), stderr=subprocess.DEVNULL
+        )
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS
+        )
         try:
             server = listening(process, home, root)
             running = {}
@@ -180,7 +204,14 @@ def opened(notebooks: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Noteboo
 
 def _notebook(sources: Sequence[str]) -> dict[str, Any]:
     cells: list[dict[str, Any]] = [
-        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": code, "outputs": [], "execution_count": None}
+        {
+            "cell_type": "code",
+            "id": f"c{i}",
+            "metadata": {},
+            "source": code,
+            "outputs": [],
+            "execution_count": None,
+        }
         for i, code in enumerate(sources)
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

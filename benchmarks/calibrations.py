@@ -128,7 +128,15 @@ def families() -> list[tuple[str, str, str, str, str]]:
 def kind_of(request: Request) -> str:
     """Say what a request holds that costs more than text."""
     results = any(message.role in ("tool", "function") for message in request.messages)
-    return "results" if results else "tools" if request.tools else "answer schema" if request.schema else "text"
+    return (
+        "results"
+        if results
+        else "tools"
+        if request.tools
+        else "answer schema"
+        if request.schema
+        else "text"
+    )
 
 
 @cache
@@ -147,16 +155,32 @@ def row_of(call: dict[str, Any]) -> Row | None:
         return None
     request = replace(read_request(call["request"]), model=call["model"])
     name = re.sub(r"[.:_]", "-", call["model"].casefold())
-    if request.uncounted or any(message.images for message in request.messages) or re.search(NEWER.pattern, name):
+    if (
+        request.uncounted
+        or any(message.images for message in request.messages)
+        or re.search(NEWER.pattern, name)
+    ):
         return None
-    group, encoding, form, family, pattern = next(each for each in families() if re.search(each[4], name))
+    group, encoding, form, family, pattern = next(
+        each for each in families() if re.search(each[4], name)
+    )
     constants = dict.fromkeys(CONSTANTS, 0)
-    plain = Estimate(family, pattern, encoding, 1.0, constants, tool_form=form, schema_shown=group not in FREE_SCHEMA)
+    plain = Estimate(
+        family,
+        pattern,
+        encoding,
+        1.0,
+        constants,
+        tool_form=form,
+        schema_shown=group not in FREE_SCHEMA,
+    )
     charges = EstimatedRules(plain).charges(request)
     words = sum(sizes(charges, _counter(encoding)))
     marks = sum(sizes(charges, lambda text: len(re.findall(r"[^\w\s]", text))))
     times = tuple(constants_of(request).items())
-    return Row(project_of(call), family, kind_of(request), words, marks, times, call["input_tokens"])
+    return Row(
+        project_of(call), family, kind_of(request), words, marks, times, call["input_tokens"]
+    )
 
 
 def fit(found: Sequence[Row]) -> dict[str, Estimate]:
@@ -164,14 +188,29 @@ def fit(found: Sequence[Row]) -> dict[str, Estimate]:
     made: dict[str, Estimate] = {}
     for group, (encoding, form, named) in GROUPS.items():
         own = [row for row in found if row.family in named]
-        own = own if own and group != "any other" else list(found)  # a group that nobody recorded is any other
+        own = (
+            own if own and group != "any other" else list(found)
+        )  # a group that nobody recorded is any other
         (slope, mark), shared, hidden = _solve(own, list(named), SHARED[form], OWN[form])
         for family, pattern in named.items():
-            constants = {name: round(shared.get(name, hidden.get((family, name), 0))) for name in CONSTANTS}
-            constants |= {name: own for name, own in GIVEN.get(family, {}).items() if not constants[name]}
-            constants["forced"] = constants["forced"] or constants["tools"] + (FORCED if group == "claude" else 0)
+            constants = {
+                name: round(shared.get(name, hidden.get((family, name), 0))) for name in CONSTANTS
+            }
+            constants |= {
+                name: own for name, own in GIVEN.get(family, {}).items() if not constants[name]
+            }
+            constants["forced"] = constants["forced"] or constants["tools"] + (
+                FORCED if group == "claude" else 0
+            )
             made[family] = Estimate(
-                family, pattern, encoding, round(slope, 3), constants, round(mark, 3), form, group not in FREE_SCHEMA
+                family,
+                pattern,
+                encoding,
+                round(slope, 3),
+                constants,
+                round(mark, 3),
+                form,
+                group not in FREE_SCHEMA,
             )
     return made
 
@@ -194,7 +233,9 @@ def _solve(
     billed = np.array([row.billed for row in own], dtype=np.float64)
     weight = Counter(row.project for row in own)
     weights = np.array([1 / max(FEW, weight[row.project]) for row in own]) / np.maximum(billed, 30)
-    if "tool" in prompts:  # slope and mark are the text's; calls and schemas of two interfaces differ too much to help
+    if (
+        "tool" in prompts
+    ):  # slope and mark are the text's; calls and schemas of two interfaces differ too much to help
         weights *= [TEXT if row.kind == "text" else 1 for row in own]
     names = ["slope", "mark", *shared, *(name for _, name in hidden)]
     used = (columns != 0).any(axis=0)
@@ -218,7 +259,9 @@ def least_absolute(columns: Any, y: Any, weights: Any) -> Any:
     found = np.zeros(columns.shape[1])
     scale = weights
     for _ in range(100):
-        found = np.asarray(np.linalg.lstsq(columns * scale[:, None], y * scale, rcond=None)[0], dtype=np.float64)
+        found = np.asarray(
+            np.linalg.lstsq(columns * scale[:, None], y * scale, rcond=None)[0], dtype=np.float64
+        )
         scale = np.sqrt(weights / np.maximum(np.abs(y - columns @ found), 1e-2))
     return found
 
@@ -254,7 +297,10 @@ def spreads(
             own = [row for row in listed if row.family in named]
             alone = group == "any other" or len({row.project for row in own}) < 2
             own = listed if alone else own
-            off = [row.billed / max(1.0, estimated(row, without[row.project][row.family])) - 1 for row in own]
+            off = [
+                row.billed / max(1.0, estimated(row, without[row.project][row.family])) - 1
+                for row in own
+            ]
             weight = Counter(row.project for row in own)
             weights = np.array([1 / max(FEW, weight[row.project]) for row in own])
             ranges[group, kind] = _range(np.array(off), weights, 1 if alone else len(weight))
@@ -272,17 +318,34 @@ def _range(off: Any, weights: Any, projects: int) -> tuple[float, float]:
 def versions(calls: Iterable[dict[str, Any]]) -> dict[str, str]:
     """Name each project with the version its recordings were read at, as their source tells it."""
     sources = {project_of(call): str(call.get("source") or "") for call in calls}
-    commits = {project: source.partition("@")[2].partition(":")[0] for project, source in sources.items()}
-    return {project: f"{project}@{commit}" if commit else project for project, commit in commits.items()}
+    commits = {
+        project: source.partition("@")[2].partition(":")[0] for project, source in sources.items()
+    }
+    return {
+        project: f"{project}@{commit}" if commit else project for project, commit in commits.items()
+    }
 
 
 def written(found: Sequence[Row], named: dict[str, str]) -> list[list[Any]]:
     """Write the table's rows, its header first."""
     made, ranges = fit(found), spreads(found, left_out(found))
-    newer = replace(NEWER, constants={**made["claude-4.5"].constants, "tools": 338, "forced": 455, "sequential": 0})
+    newer = replace(
+        NEWER,
+        constants={**made["claude-4.5"].constants, "tools": 338, "forced": 455, "sequential": 0},
+    )
     listed = [("claude", newer), *((group, made[family]) for group, *_, family, _ in families())]
     ends = [f"{kind}_{end}" for kind in ("text", "tools") for end in ("low", "high")]
-    header = ["family", "pattern", "counter", "slope", "mark", *CONSTANTS, "tool_form", "schema_shown", "tool_times"]
+    header = [
+        "family",
+        "pattern",
+        "counter",
+        "slope",
+        "mark",
+        *CONSTANTS,
+        "tool_form",
+        "schema_shown",
+        "tool_times",
+    ]
     table: list[list[Any]] = [[*header, *ends, "calls", "projects", "source", "date"]]
     for group, each in listed:
         own = [row for row in found if row.family == each.family]
@@ -293,7 +356,12 @@ def written(found: Sequence[Row], named: dict[str, str]) -> list[list[Any]]:
             + [each.constants[name] for name in CONSTANTS]
             + [each.tool_form, shown, each.tool_times]
             + [f"{end:.3f}" for kind in ("text", "tools") for end in ranges[group, kind]]
-            + [len(own), len(projects), each.source or "; ".join(projects) or "Anthropic's documentation", READ]
+            + [
+                len(own),
+                len(projects),
+                each.source or "; ".join(projects) or "Anthropic's documentation",
+                READ,
+            ]
         )
     return table
 

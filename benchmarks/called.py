@@ -39,14 +39,23 @@ def marked(raw: Raw, first: bool = False) -> Raw | None:
     trace = bk.Trace("read", tuple(map(bk.Message, raw["messages"])))
     texts = [_text(message) for message in trace.messages]
     always = json.dumps(raw.get("tools") or "") + "".join(
-        text for text, m in zip(texts, trace.messages, strict=True) if m.role in ("system", "developer")
+        text
+        for text, m in zip(texts, trace.messages, strict=True)
+        if m.role in ("system", "developer")
     )
     expected = raw.get("meta", {}).get("expected_calls_per_turn") or []
     found: dict[int, set[int]] = {}
     for number, turn in enumerate(trace.turns):
-        asked = [(turn.start, value) for value in _quoted(expected[number] if number < len(expected) else [])]
+        asked = [
+            (turn.start, value)
+            for value in _quoted(expected[number] if number < len(expected) else [])
+        ]
         for index in range(turn.start, turn.end):
-            asked += [(index, v) for call in trace.messages[index].tool_calls for v in _values(call.arguments)]
+            asked += [
+                (index, v)
+                for call in trace.messages[index].tool_calls
+                for v in _values(call.arguments)
+            ]
         for index, value in asked:
             holds = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)").search
             own = texts[turn.start : max(index, turn.start + 1)]
@@ -58,7 +67,8 @@ def marked(raw: Raw, first: bool = False) -> Raw | None:
     if not found:
         return None
     messages = [
-        {**each, "evidence": sorted(found[i])} if i in found else each for i, each in enumerate(raw["messages"])
+        {**each, "evidence": sorted(found[i])} if i in found else each
+        for i, each in enumerate(raw["messages"])
     ]
     return {**raw, "messages": messages, "meta": {**raw.get("meta", {}), "copy": True}}
 
@@ -88,20 +98,30 @@ def _quoted(calls: list[str]) -> list[str]:
 
 def main() -> None:
     """Read a folder and write the conversations that have marks."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.called", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.called", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--first", action="store_true", help="mark the oldest message that holds a value")
+    parser.add_argument(
+        "--first", action="store_true", help="mark the oldest message that holds a value"
+    )
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     for path in sorted(asked.folder.glob("*.jsonl")):
-        raws = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        raws = [
+            json.loads(line)
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line.strip()
+        ]
         found = [mark for raw in raws if raw.get("messages") and (mark := marked(raw, asked.first))]
         if found:
             lines = "\n".join(json.dumps(each, ensure_ascii=False) for each in found)
             (asked.out / f"{path.stem}-called.jsonl").write_text(lines + "\n", encoding="utf-8")
             pairs = sum(len(m.get("evidence", ())) for each in found for m in each["messages"])
-            print(f"{path.stem}: {len(found):,} of {len(raws):,} conversations, {pairs:,} messages needed")
+            print(
+                f"{path.stem}: {len(found):,} of {len(raws):,} conversations, {pairs:,} messages needed"
+            )
 
 
 if __name__ == "__main__":

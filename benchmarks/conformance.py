@@ -46,7 +46,9 @@ def cases(number: int = 2_000, seed: int = 20261121) -> list[Case]:
 def _case(chance: random.Random, number: int) -> Case:
     window = chance.randint(50, 2_000)
     reserve = chance.choice((0, window // 10, window // 3))
-    allocated = [s for i, s in enumerate(SOURCES) if number >> i & 1]  # each set of sources comes again and again
+    allocated = [
+        s for i, s in enumerate(SOURCES) if number >> i & 1
+    ]  # each set of sources comes again and again
     left, caps = window - reserve, {}
     for source in chance.sample(allocated, len(allocated)):
         if left > 1:
@@ -66,7 +68,9 @@ def _case(chance: random.Random, number: int) -> Case:
     return Case(window, reserve, caps, overflow, items)
 
 
-def kept_by_anchor(case: Case, budget: Any = None, total: int | None = None) -> tuple[set[int], int]:
+def kept_by_anchor(
+    case: Case, budget: Any = None, total: int | None = None
+) -> tuple[set[int], int]:
     """Return which items anchor's own pipeline keeps, and the tokens that sources without an allocation took.
 
     By its budget of the case, or the one that is given; with the total of its window, or the one that is given.
@@ -138,7 +142,10 @@ def _required(case: Case, source: str) -> bool:
 
 
 def _in_anchors_order(case: Case) -> list[int]:
-    best_first = sorted(range(len(case.items)), key=lambda i: (-(case.items[i].importance or 5), -case.items[i].score))
+    best_first = sorted(
+        range(len(case.items)),
+        key=lambda i: (-(case.items[i].importance or 5), -case.items[i].score),
+    )
     if not case.caps:
         return best_first
     sources = list(dict.fromkeys(case.items[i].section for i in best_first))
@@ -168,7 +175,9 @@ class Tally:
     @property
     def line(self) -> str:
         """Say it in a sentence."""
-        named = ", ".join(f"{count:,} where {name}" for name, count in sorted(self.different.items()))
+        named = ", ".join(
+            f"{count:,} where {name}" for name, count in sorted(self.different.items())
+        )
         total = self.same + self.different.total() + len(self.unexplained)
         return (
             f"Of {total:,} random budgets and item sets, budgetkit and astro-anchor keep the same items in "

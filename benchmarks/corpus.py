@@ -50,10 +50,14 @@ class Run:
 
 def main() -> None:
     """Write the corpus, count it in each way and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.corpus", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.corpus", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size", type=float, default=1e9, help="bytes of the corpus, at least")
-    parser.add_argument("--count", choices=WAYS, help=argparse.SUPPRESS)  # for the processes that this one starts
+    parser.add_argument(
+        "--count", choices=WAYS, help=argparse.SUPPRESS
+    )  # for the processes that this one starts
     asked = parser.parse_args()
     if asked.count:
         print(json.dumps(asdict(counted(asked.folder, asked.count))))
@@ -62,8 +66,12 @@ def main() -> None:
         once, corpus = Path(home) / "once.txt", Path(home) / "corpus.txt"
         passes = written(asked.folder, once, corpus, asked.size)
         runs = [measured(corpus, way) for way in WAYS if way == "plain" or find_spec(way)]
-        expected = passes * len(encodings.encoding(ENCODING).encode(once.read_bytes().decode(), disallowed_special=()))
-        RESULTS.write_text("\n".join(page(runs, corpus.stat().st_size, passes, expected)), encoding="utf-8")
+        expected = passes * len(
+            encodings.encoding(ENCODING).encode(once.read_bytes().decode(), disallowed_special=())
+        )
+        RESULTS.write_text(
+            "\n".join(page(runs, corpus.stat().st_size, passes, expected)), encoding="utf-8"
+        )
 
 
 def written(folder: Path, once: Path, corpus: Path, size: float) -> int:
@@ -101,7 +109,11 @@ def measured(corpus: Path, way: str) -> Run:
 
 def counted(corpus: Path, way: str) -> Run:
     """Count the corpus; loading the encoding is not timed."""
-    without = nullcontext() if way == "gigatoken" else mock.patch.object(accelerated, "accelerated", lambda _: None)
+    without = (
+        nullcontext()
+        if way == "gigatoken"
+        else mock.patch.object(accelerated, "accelerated", lambda _: None)
+    )
     with without, client_of(way) as client:
         counter(ENCODING)("Hello world")
         before = memory(client)
@@ -130,7 +142,9 @@ def most_held() -> int:
     with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def page(runs: list[Run], size: int, passes: int, expected: int) -> Iterator[str]:

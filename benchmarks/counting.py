@@ -21,7 +21,11 @@ CHARACTERS = 2_000_000
 MESSAGES = 10_000
 IN_A_ROW = 3
 BASELINE = "tiktoken, len(encode)"
-OWN, FASTER, AGAIN = "budgetkit", "budgetkit, with gigatoken", "budgetkit, with gigatoken, words seen before"
+OWN, FASTER, AGAIN = (
+    "budgetkit",
+    "budgetkit, with gigatoken",
+    "budgetkit, with gigatoken, words seen before",
+)
 UNSEEN = 500_000
 #: How many times as fast as tiktoken with so many cores, and with the faster tokenizer.
 ON_CORES = {1: 0.95, 2: 1.6, 3: 1.6}
@@ -45,7 +49,9 @@ def rows(repeats: int = 11) -> Iterator[Row]:
 def document(characters: int = CHARACTERS) -> str:
     """Join code and prose that are on every machine, the same on machines with the same Python."""
     library = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
-    corpora = [files.data_path(name) for name in files.data_files("corpora") if name.endswith(".txt")]
+    corpora = [
+        files.data_path(name) for name in files.data_files("corpora") if name.endswith(".txt")
+    ]
     parts = [path.read_text(encoding="utf-8", errors="replace") for path in (*corpora, *library)]
     random.Random(20261121).shuffle(parts)
     return "".join(parts)[:characters]
@@ -88,7 +94,9 @@ def _unseen(text: str) -> Iterator[Row]:
     documents = [text[at : at + UNSEEN] for at in range(0, len(text) - UNSEEN + 1, UNSEEN)]
     cases = {name: partial(next, map(way, documents)) for name, way in ways.items()}
     found = interleaved(cases, len(documents) - 1)
-    yield from rows_beside(f"documents of {UNSEEN:,} characters, counted once", found, BASELINE, TARGETS, {})
+    yield from rows_beside(
+        f"documents of {UNSEEN:,} characters, counted once", found, BASELINE, TARGETS, {}
+    )
 
 
 def _fresh(texts: list[str], faster: bool = False) -> list[int]:
@@ -129,7 +137,9 @@ def _litellm(texts: list[str]) -> dict[str, Callable[[], list[int]]]:
         from litellm import token_counter
     except ImportError:
         return {}
-    return {"litellm, token_counter": lambda: [token_counter("gpt-4o", text=text) for text in texts]}
+    return {
+        "litellm, token_counter": lambda: [token_counter("gpt-4o", text=text) for text in texts]
+    }
 
 
 def _langchain(texts: list[str]) -> dict[str, Callable[[], list[int]]]:
@@ -156,12 +166,18 @@ def _tokenizers(texts: list[str]) -> dict[str, Callable[[], list[int]]]:
 
     vocabulary = {written(token): rank for token, rank in ranks.items()}
     by_rank = sorted((token for token in ranks if len(token) > 1), key=ranks.__getitem__)
-    merges = [tuple(map(written, parts)) for token in by_rank if len(parts := _merged(ranks, token)) == 2]
+    merges = [
+        tuple(map(written, parts)) for token in by_rank if len(parts := _merged(ranks, token)) == 2
+    ]
     model = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
     split = pre_tokenizers.Split(Regex(built._pat_str), "isolated")
-    model.pre_tokenizer = pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(False, use_regex=False)])
+    model.pre_tokenizer = pre_tokenizers.Sequence(
+        [split, pre_tokenizers.ByteLevel(False, use_regex=False)]
+    )
     model.decoder = decoders.ByteLevel()
-    return {"tokenizers, encode_batch": lambda: [len(each) for each in model.encode_batch_fast(texts)]}
+    return {
+        "tokenizers, encode_batch": lambda: [len(each) for each in model.encode_batch_fast(texts)]
+    }
 
 
 def _merged(ranks: dict[bytes, int], token: bytes) -> list[bytes]:

@@ -23,7 +23,9 @@ def rows() -> Iterator[Row]:
     yield from _one_after_the_other(text)
     yield from _ways(text[:40_000], 5_000, True)
     yield from _ways(text[:400_000], 50_000, False)
-    yield from _ways(text * (1 + 4_500_000 // len(text)), 1_000, False, limits=dict.fromkeys(OWN, 0.7e-3))
+    yield from _ways(
+        text * (1 + 4_500_000 // len(text)), 1_000, False, limits=dict.fromkeys(OWN, 0.7e-3)
+    )
 
 
 def _ways(
@@ -39,7 +41,9 @@ def _ways(
         "budgetkit, head": lambda: bk.truncate(text, limit, COUNT, marker=""),
         "budgetkit, tail": lambda: bk.truncate(text, limit, COUNT, "tail", marker=""),
         "budgetkit, middle": lambda: bk.truncate(text, limit, COUNT, "middle", marker=""),
-        "budgetkit, lines from the end": lambda: bk.truncate(text, limit, COUNT, "tail", "line", marker=""),
+        "budgetkit, lines from the end": lambda: bk.truncate(
+            text, limit, COUNT, "tail", "line", marker=""
+        ),
     }
     if slow:
         ways["document 003, halving"] = lambda: halved(text, limit)
@@ -57,7 +61,9 @@ def _one_after_the_other(text: str) -> Iterator[Row]:
     built = encodings.encoding(ENCODING)
     texts = [text[at : at + 4_000] for at in range(0, 4_000 * TEXTS, 4_000)]
     ways: dict[str, Callable[[str], str]] = {
-        BASELINE: lambda text: built.decode(built.encode(text, disallowed_special=())[:500], "ignore"),
+        BASELINE: lambda text: built.decode(
+            built.encode(text, disallowed_special=())[:500], "ignore"
+        ),
         OWN[0]: lambda text: bk.truncate(text, 500, COUNT, marker=""),
         OWN[1]: lambda text: bk.truncate(text, 500, COUNT, "tail", marker=""),
         OWN[2]: lambda text: bk.truncate(text, 500, COUNT, "middle", marker=""),

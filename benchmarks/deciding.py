@@ -37,7 +37,9 @@ def window_of(traces: list[Trace], count: bk.counter) -> int:  # type: ignore[va
     return max(400, max(int(trace.counts(count).sum()) for trace in traces) // 2)
 
 
-def scores(traces: list[Trace], budget: bk.Budget, policy: Any, name: str, prices: Any) -> tuple[np.ndarray, bool]:
+def scores(
+    traces: list[Trace], budget: bk.Budget, policy: Any, name: str, prices: Any
+) -> tuple[np.ndarray, bool]:
     """Return the objective of each conversation, and whether some request is larger than the window.
 
     Where a conversation cannot be planned, the objective is not a number.
@@ -55,14 +57,24 @@ def scores(traces: list[Trace], budget: bk.Budget, policy: Any, name: str, price
 
 def main(paths: list[str]) -> None:
     """Print a row for each file, objective and preset."""
-    files = [each for path in map(Path, paths) for each in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
+    files = [
+        each
+        for path in map(Path, paths)
+        for each in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])
+    ]
     prices, count = bk.cost.prices("gpt-4o"), bk.counter("gpt-4o")
-    print("| conversations | n | objective | tuned to | beside | smaller by | 95 % interval | won |")
+    print(
+        "| conversations | n | objective | tuned to | beside | smaller by | 95 % interval | won |"
+    )
     print("|---|--:|---|---|---|--:|---|---|")
     counted: Counter[tuple[str, str]] = Counter()
     for file in files:
         try:
-            traces = [trace for trace in bk.load_traces(file) if any(m.role == "assistant" for m in trace.messages)]
+            traces = [
+                trace
+                for trace in bk.load_traces(file)
+                if any(m.role == "assistant" for m in trace.messages)
+            ]
         except ValueError:
             continue
         traces = traces[:MOST]
@@ -86,7 +98,10 @@ def main(paths: list[str]) -> None:
                 shown, won = compared(tuned, beside)
                 won += BEYOND if beyond and won.startswith("no") else ""
                 counted[name, won] += 1
-                print(f"| {file.stem} | {len(rest)} | {name} | {best} | {preset} | {shown} | {won} |", flush=True)
+                print(
+                    f"| {file.stem} | {len(rest)} | {name} | {best} | {preset} | {shown} | {won} |",
+                    flush=True,
+                )
     summed(counted)
 
 

@@ -36,7 +36,9 @@ class WithoutLong(Weights):
         stretch = windows(units, self.classes)
         own = (stretch.found[FIRST:] * GOLDEN)[np.newaxis]
         found, missing = looked_up(self.hashed[:1], own)
-        return self._completed(stretch, (found[0] + np.uint32(LEAST)).astype(np.int16), missing[0], raw=True)
+        return self._completed(
+            stretch, (found[0] + np.uint32(LEAST)).astype(np.int16), missing[0], raw=True
+        )
 
     def _completed(self, stretch: Any, total: Any, missing: Any, raw: bool) -> Any:
         """Add what the levels after the hashed ones say."""
@@ -111,7 +113,9 @@ def training() -> Any:
     return import_module("train_estimator")
 
 
-def trained(exact: str, lessons: Sequence[Any], parts: Mapping[str, Part]) -> Iterator[tuple[str, Weights]]:
+def trained(
+    exact: str, lessons: Sequence[Any], parts: Mapping[str, Part]
+) -> Iterator[tuple[str, Weights]]:
     """Train a table without each part."""
     train = training()
     runs = train.runs(exact)
@@ -130,11 +134,16 @@ def some(lessons: Iterable[Any]) -> Iterator[Any]:
             yield document
 
 
-def one_table(train: Any, exact: str, lessons: Sequence[Any], part: Part, runs: tuple[Any, Any]) -> Weights:
+def one_table(
+    train: Any, exact: str, lessons: Sequence[Any], part: Part, runs: tuple[Any, Any]
+) -> Weights:
     """Train one table; levels that are left out are empty in it."""
     sizes = {level: part.sizes.get(level, size) for level, size in LEVELS.items()}
     kept = {level: size for level, size in sizes.items() if level not in part.without}
-    with mock.patch.dict(LEVELS, kept, clear=True), mock.patch.multiple(train, **{"SEEN": train.SEEN, **part.knobs}):
+    with (
+        mock.patch.dict(LEVELS, kept, clear=True),
+        mock.patch.multiple(train, **{"SEEN": train.SEEN, **part.knobs}),
+    ):
         lesson = train.lay_out(exact, lessons)
         classes, rates = train.classified(exact, lesson)
         found = train.learned(lesson, classes, rates)

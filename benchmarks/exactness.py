@@ -133,7 +133,9 @@ def written(rows: Sequence[Evidence]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("combination", "calls", "projects", "exact", "low", "high"))
     for row in rows:
-        writer.writerow((row.combination, row.calls, row.projects, row.exact, f"{row.low:g}", f"{row.high:g}"))
+        writer.writerow(
+            (row.combination, row.calls, row.projects, row.exact, f"{row.low:g}", f"{row.high:g}")
+        )
     return f"{HEAD}\n{text.getvalue()}"
 
 
@@ -146,7 +148,9 @@ def main() -> None:
     rows = table(call for call in judged if call is not None)
     TABLE.write_text(written(rows), encoding="utf-8")
     earned = [row for row in rows if row.earns_exact and ": any" not in row.combination]
-    print(f"{len(judged)} calls, {len(rows)} combinations, {len(earned)} of them exact (from {CALLS} calls on):")
+    print(
+        f"{len(judged)} calls, {len(rows)} combinations, {len(earned)} of them exact (from {CALLS} calls on):"
+    )
     for row in earned:
         print(f"  {row.combination}: {row}")
 

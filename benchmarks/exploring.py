@@ -27,8 +27,12 @@ def rows() -> Iterator[Row]:
     if STATM.exists():
         yield _memory(slider)
     long = conversation(MESSAGES)
-    opened = interleaved({"open": lambda: bk.BudgetExplorer("chat", long, window=64_000)}, 5)["open"]
-    yield row("explore", f"open a conversation of {MESSAGES:,} messages, opened before", opened, OPENING)
+    opened = interleaved({"open": lambda: bk.BudgetExplorer("chat", long, window=64_000)}, 5)[
+        "open"
+    ]
+    yield row(
+        "explore", f"open a conversation of {MESSAGES:,} messages, opened before", opened, OPENING
+    )
 
 
 def _moved(slider: object, moves: int) -> list[float]:
@@ -48,7 +52,16 @@ def _memory(slider: object) -> Row:
     more = _megabytes() - before
     note = f"{more:+.1f} MB from move {MANY // 10:,} to {MANY:,}"
     median, p95 = seconds[len(seconds) // 2], seconds[int(0.95 * len(seconds))]
-    return Row("explore", f"{MANY:,} moves in one session", median, p95, MANY, "< 1 MB more", more < 1, note)
+    return Row(
+        "explore",
+        f"{MANY:,} moves in one session",
+        median,
+        p95,
+        MANY,
+        "< 1 MB more",
+        more < 1,
+        note,
+    )
 
 
 def _megabytes() -> float:

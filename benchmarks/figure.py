@@ -64,7 +64,13 @@ def draw(page: str, path: Path) -> None:
         for title, ways in panels(found):
             compared(next(places), title, ways)
         said = "Medians of one run on logarithmic scales; blue is budgetkit; percents say how far a count is off."
-        figure.supxlabel("\n".join(wrap(f"{said} {measured_on}", 165)), x=0.01, ha="left", fontsize=9, color="#555555")
+        figure.supxlabel(
+            "\n".join(wrap(f"{said} {measured_on}", 165)),
+            x=0.01,
+            ha="left",
+            fontsize=9,
+            color="#555555",
+        )
         figure.savefig(path, metadata={"Date": None})
 
 
@@ -76,15 +82,22 @@ def times(page: str) -> Times:
         size = re.fullmatch(r"([\d.e+]+) (s|ms|µs|ns)", cells[2]) if len(cells) > 2 else None
         if size:
             off = re.match(r"[+-][\d.]+ % of tokens", cells[-1])
-            found.setdefault(cells[0], {})[cells[1]] = float(size[1]) * UNITS[size[2]], off[0] if off else ""
+            found.setdefault(cells[0], {})[cells[1]] = (
+                float(size[1]) * UNITS[size[2]],
+                off[0] if off else "",
+            )
     return found
 
 
 def panels(found: Times) -> Iterator[tuple[str, Ways]]:
     """Choose what is compared way by way, with the question that it answers."""
     document = next(name for name in found if name.startswith("a document"))
-    messages = next(name for name in found if re.fullmatch(r"[\d,]+ messages", name) and len(found[name]) > 3)
-    longest = max((name for name in found if name.startswith("cut ")), key=lambda name: numbers(name)[-1])
+    messages = next(
+        name for name in found if re.fullmatch(r"[\d,]+ messages", name) and len(found[name]) > 3
+    )
+    longest = max(
+        (name for name in found if name.startswith("cut ")), key=lambda name: numbers(name)[-1]
+    )
     yield f"How long does it take to count\n{document}?", found[document]
     yield f"How long does it take to count\n{messages}?", found[messages]
     yield f"How long does it take to\n{longest}?", found[longest]
@@ -97,18 +110,33 @@ def numbers(text: str) -> list[int]:
 
 def assembly(axes: Any, found: Times) -> None:
     """Draw the time of one window by number of items, a line for each way."""
-    groups = {numbers(name)[0]: ways for name, ways in found.items() if re.fullmatch(r"[\d,]+ items", name)}
+    groups = {
+        numbers(name)[0]: ways
+        for name, ways in found.items()
+        if re.fullmatch(r"[\d,]+ items", name)
+    }
     names = dict.fromkeys(way for ways in groups.values() for way in ways)
-    lines = {way: [(size, ways[way][0]) for size, ways in sorted(groups.items()) if way in ways] for way in names}
+    lines = {
+        way: [(size, ways[way][0]) for size, ways in sorted(groups.items()) if way in ways]
+        for way in names
+    }
     for way, points in lines.items():
         colour = PEERS.get(way.partition(",")[0], SKY if "again" in way else BLUE)
         axes.plot(*zip(*points, strict=True), "o-", color=colour, lw=2.6 if own(way) else 1.6, ms=6)
     for way, height in apart(lines).items():
         size, seconds = lines[way][-1]
-        name = way if size == max(groups) else way.replace(", ", ",\n")  # beside a line that ends early are others
+        name = (
+            way if size == max(groups) else way.replace(", ", ",\n")
+        )  # beside a line that ends early are others
         weight = "bold" if own(way) else "normal"
-        axes.text(size * 1.2, height, f"{name}\n{readable(seconds)}", weight=weight, bbox=OPAQUE, **BESIDE)
-    axes.set(xscale="log", yscale="log", title="How long does it take to\nassemble a window of so many items?")
+        axes.text(
+            size * 1.2, height, f"{name}\n{readable(seconds)}", weight=weight, bbox=OPAQUE, **BESIDE
+        )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        title="How long does it take to\nassemble a window of so many items?",
+    )
     axes.set_xticks(sorted(groups), [f"{size:,}" for size in sorted(groups)])
     axes.set_xlim(min(groups) * 0.75, max(groups) * 40)
     axes.spines["bottom"].set_bounds(min(groups) * 0.75, max(groups))

@@ -36,7 +36,10 @@ from benchmarks.replaying import conversation
 PAGE = Path(__file__).parent / "growth.md"
 STEEPEST = 1.15  # n log n from a hundred to a million
 REPEATS = 5
-STREAMED, GIGABYTE = 10_000_000_000, 1_000_000_000  # bytes of the corpus that is extrapolated to, and that costs are of
+STREAMED, GIGABYTE = (
+    10_000_000_000,
+    1_000_000_000,
+)  # bytes of the corpus that is extrapolated to, and that costs are of
 WORDS = "the parcel left on Monday, thanks; naïve 包裹 посылка return f(x) == 42 [7]".split()  # noqa: SIM905
 
 Sized = Callable[[int], Callable[[], object]]  # from a size, what is to be timed
@@ -55,7 +58,9 @@ class Growth:
     def slope(self) -> float:
         """The exponent with which the time grows; what the smallest size costs is mostly the call itself."""
         sizes = sorted(self.seconds)[1:]
-        return float(np.polyfit(np.log(sizes), np.log([self.seconds[size] for size in sizes]), 1)[0])
+        return float(
+            np.polyfit(np.log(sizes), np.log([self.seconds[size] for size in sizes]), 1)[0]
+        )
 
     @property
     def cost(self) -> float:
@@ -111,7 +116,9 @@ def documents(size: int) -> Callable[[], bk.corpora.Corpus]:
     """Make up documents of a thousand characters, other ones at each call."""
     fresh = iter(range(10**9))
     about = ("made up", "mixed", "made up", "1")
-    return lambda: bk.corpora.Corpus(tuple(bk.corpora.Document(text(1_000, next(fresh)), *about) for _ in range(size)))
+    return lambda: bk.corpora.Corpus(
+        tuple(bk.corpora.Document(text(1_000, next(fresh)), *about) for _ in range(size))
+    )
 
 
 def comparing(size: int) -> Callable[[], object]:
@@ -126,7 +133,8 @@ def loading(folder: Path) -> Sized:
     def sized(size: int) -> Callable[[], object]:
         path, draw = folder / f"{size}.jsonl", random.Random(size)
         said = (
-            {"role": ("user", "assistant")[at % 2], "content": text(draw.randint(20, 600), at)} for at in range(size)
+            {"role": ("user", "assistant")[at % 2], "content": text(draw.randint(20, 600), at)}
+            for at in range(size)
         )
         path.write_text("".join(f"{json.dumps(each)}\n" for each in said), encoding="utf-8")
         return lambda: bk.load_trace(path)
@@ -148,16 +156,23 @@ def streaming(most: float) -> Iterator[Growth]:
             for way in ways:
                 runs[way][size] = corpus.measured(path, way)
     for way, each in runs.items():
-        seconds, peaks = {s: run.seconds for s, run in each.items()}, {s: run.peak for s, run in each.items()}
+        seconds, peaks = (
+            {s: run.seconds for s, run in each.items()},
+            {s: run.peak for s, run in each.items()},
+        )
         yield Growth(f"stream, {corpus.WAYS[way]}", "bytes", seconds, peaks)
 
 
-def measured(name: str, unit: str, sizes: tuple[int, ...], sized: Sized, less: Sized | None = None) -> Growth:
+def measured(
+    name: str, unit: str, sizes: tuple[int, ...], sized: Sized, less: Sized | None = None
+) -> Growth:
     """Measure one thing at each size; what `less` takes is taken off."""
     seconds, peaks = dict[int, float](), dict[int, int]()
     for size in sizes:
         cases = {"it": sized(size)} | ({"less": less(size)} if less else {})
-        found = {case: statistics.median(times) for case, times in interleaved(cases, REPEATS).items()}
+        found = {
+            case: statistics.median(times) for case, times in interleaved(cases, REPEATS).items()
+        }
         seconds[size] = found["it"] - found.get("less", 0.0)
         peaks[size] = peak(cases["it"])
     return Growth(name, unit, seconds, peaks)
@@ -176,7 +191,9 @@ def peak(call: Callable[[], object]) -> int:
 def all_growth(most: int, streamed: float) -> Iterator[Growth]:
     """Measure everything; `most` is the largest number of items to plan, `streamed` that of bytes to count."""
     decades = tuple(size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= most)
-    yield measured("exact count", "characters", (10_000, 100_000, 1_000_000, 10_000_000), counting, made)
+    yield measured(
+        "exact count", "characters", (10_000, 100_000, 1_000_000, 10_000_000), counting, made
+    )
     yield measured("estimate", "characters", (10_000, 100_000, 1_000_000, 10_000_000), estimating)
     yield measured("fit", "items", decades, planning)
     yield measured("replay", "messages", (100, 1_000, 10_000, 100_000), replaying)
@@ -201,8 +218,17 @@ def page(found: list[Growth]) -> str:
             )
     head = f"| what | size | median | peak, MiB | slope | at most {STEEPEST} |\n| --- | --: | --: | --: | --: | --- |"
     told = "Written by `python -m benchmarks.growth`; what is measured and how is said at the head of its code."
-    parts = ("# How time and memory grow", "", told, "", machine("budgetkit", "tiktoken", "numpy", "pandas"), "")
-    return "\n".join([*parts, "![Time against size](growth.svg)", "", head, *rows, "", *_streamed(found)])
+    parts = (
+        "# How time and memory grow",
+        "",
+        told,
+        "",
+        machine("budgetkit", "tiktoken", "numpy", "pandas"),
+        "",
+    )
+    return "\n".join(
+        [*parts, "![Time against size](growth.svg)", "", head, *rows, "", *_streamed(found)]
+    )
 
 
 def _streamed(found: list[Growth]) -> Iterator[str]:
@@ -230,7 +256,12 @@ def draw(found: list[Growth], path: Path) -> None:
         figure = Figure(figsize=(2.7 * len(found), 6), layout="constrained", facecolor="white")
         for place, growth in zip(figure.subplots(2, len(found)).T, found, strict=True):
             _curve(place[0], growth.name, "seconds", growth.seconds)
-            _curve(place[1], f"slope {growth.slope:.2f}", "MiB", {s: b / 2**20 for s, b in growth.peaks.items()})
+            _curve(
+                place[1],
+                f"slope {growth.slope:.2f}",
+                "MiB",
+                {s: b / 2**20 for s, b in growth.peaks.items()},
+            )
             place[1].set_xlabel(growth.unit)
         figure.savefig(path, metadata={"Date": None})
 
@@ -246,7 +277,9 @@ def main() -> None:
     """Measure, write the page and draw it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("--most", type=int, default=1_000_000, help="items to plan, at most")
-    parser.add_argument("--bytes", type=float, default=1e9, help="of the largest corpus to stream; 0 for none")
+    parser.add_argument(
+        "--bytes", type=float, default=1e9, help="of the largest corpus to stream; 0 for none"
+    )
     asked, found = parser.parse_args(), []
     for growth in all_growth(asked.most, asked.bytes):
         print(f"{growth.name}: slope {growth.slope:.2f}", flush=True)

@@ -13,7 +13,10 @@ from benchmarks.measure import Row, interleaved, row, rows_beside
 from budgetkit import policies
 
 _NUMBERS = itertools.count()
-OURS, THEIRS = "budgetkit, trim, of dictionaries", "langchain-core, of its own messages, counted by budgetkit"
+OURS, THEIRS = (
+    "budgetkit, trim, of dictionaries",
+    "langchain-core, of its own messages, counted by budgetkit",
+)
 REQUEST, CHAT = 1e-3, 0.1  # seconds: a request after the first, 200 turns in all
 
 
@@ -29,9 +32,16 @@ def rows() -> Iterator[Row]:
     count("the encoding is loaded once a process")
     for messages in (100, 1_000, 4_000):
         limit = REQUEST if messages == 1_000 else None
-        yield row("next request, two new messages", f"of {messages:,} messages", _requests(count, messages), limit)
+        yield row(
+            "next request, two new messages",
+            f"of {messages:,} messages",
+            _requests(count, messages),
+            limit,
+        )
     chats = interleaved({"a chat of 200 turns, a request each": lambda: _chat(count)}, 7)
-    yield from (row("a running conversation", name, seconds, CHAT) for name, seconds in chats.items())
+    yield from (
+        row("a running conversation", name, seconds, CHAT) for name, seconds in chats.items()
+    )
     yield from _trimmed(count)
 
 
@@ -61,21 +71,31 @@ def _trimmed(count: Any) -> Iterator[Row]:
     for messages in (100, 1_000):
         listed = [said(place) for place in range(messages + 1)]
         most = sum(count(each["content"]) for each in listed) // 4
-        cases: dict[str, Callable[[], object]] = {OURS: lambda given=listed, to=most: bk.trim(given, to, count)}
+        cases: dict[str, Callable[[], object]] = {
+            OURS: lambda given=listed, to=most: bk.trim(given, to, count)
+        }
         cases |= _langchain(listed, most, count) | (_litellm(listed) if messages == 100 else {})
         found = interleaved(cases, 15, in_a_row=3)
         baseline, ratios = (THEIRS, {OURS: 1.5}) if THEIRS in cases else (OURS, {})
         yield from rows_beside(
-            f"{messages:,} messages and a question trimmed to a quarter", found, baseline, ratios, {}
+            f"{messages:,} messages and a question trimmed to a quarter",
+            found,
+            baseline,
+            ratios,
+            {},
         )
 
 
-def _langchain(messages: list[dict[str, Any]], most: int, count: Any) -> dict[str, Callable[[], object]]:
+def _langchain(
+    messages: list[dict[str, Any]], most: int, count: Any
+) -> dict[str, Callable[[], object]]:
     try:
         from langchain_core.messages import AIMessage, HumanMessage, trim_messages
     except ImportError:
         return {}
-    theirs = [(HumanMessage, AIMessage)[i % 2](content=each["content"]) for i, each in enumerate(messages)]
+    theirs = [
+        (HumanMessage, AIMessage)[i % 2](content=each["content"]) for i, each in enumerate(messages)
+    ]
 
     def counted(listed: list[Any]) -> int:
         return sum(count(each.content) for each in listed)

@@ -22,7 +22,9 @@ def conversation(number: int, random: Random) -> dict[str, object]:
     told = sorted(random.sample(range(2 * TALK // 3), FACTS))
     asked = sorted(random.sample(range(2 * TALK // 3, TALK), FACTS))
     order = random.sample(range(FACTS), FACTS)
-    messages: list[dict[str, object]] = [{"role": "system", "content": "You keep the lost property of a railway."}]
+    messages: list[dict[str, object]] = [
+        {"role": "system", "content": "You keep the lost property of a railway."}
+    ]
     where: dict[int, int] = {}
     for place in range(TALK):
         if place in told:
@@ -30,30 +32,44 @@ def conversation(number: int, random: Random) -> dict[str, object]:
             where[fact] = len(messages) + random.randrange(2)
             said = [random.choice(ADVICE), random.choice(ADVICE)]
             thing, town, code = things[fact], random.choice(PLACES), random.randint(10_000, 99_999)
-            said[where[fact] - len(messages)] = f"{people[fact]} left a {thing} on the train to {town}, number {code}."
+            said[where[fact] - len(messages)] = (
+                f"{people[fact]} left a {thing} on the train to {town}, number {code}."
+            )
             messages += _pair(said[0], said[1])
         elif place in asked:
             fact = order[asked.index(place)]
-            question = random.choice(["Where did {} lose the {}?", "What number has what {} left behind, the {}?"])
+            question = random.choice(
+                ["Where did {} lose the {}?", "What number has what {} left behind, the {}?"]
+            )
             question = question.format(people[fact], things[fact])
             messages += _pair(question, "Let me look.", [where[fact]])
         else:
             thing, day = random.choice(THINGS), random.choice(WEEKDAYS)
-            messages += _pair(f"On {day} a {thing} {random.choice(TROUBLES)}.", random.choice(ADVICE))
+            messages += _pair(
+                f"On {day} a {thing} {random.choice(TROUBLES)}.", random.choice(ADVICE)
+            )
     return {"id": f"made-up-marked-{number:02}", "messages": messages, "meta": {"made_up": True}}
 
 
 def _pair(asked: str, answered: str, evidence: list[int] | None = None) -> list[dict[str, object]]:
     user: dict[str, object] = {"role": "user", "content": asked}
-    return [user | ({"evidence": evidence} if evidence else {}), {"role": "assistant", "content": answered}]
+    return [
+        user | ({"evidence": evidence} if evidence else {}),
+        {"role": "assistant", "content": answered},
+    ]
 
 
 def main() -> None:
     """Write the file."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.marked", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.marked", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("folder", type=Path)
     folder, random = parser.parse_args().folder, Random(2_026)
-    lines = [json.dumps(conversation(number, random), ensure_ascii=False) for number in range(1, CONVERSATIONS + 1)]
+    lines = [
+        json.dumps(conversation(number, random), ensure_ascii=False)
+        for number in range(1, CONVERSATIONS + 1)
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "made-up-marked.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -26,7 +26,9 @@ class Row:
     note: str = ""
 
 
-def interleaved(cases: Mapping[str, Callable[[], object]], repeats: int, in_a_row: int = 1) -> dict[str, list[float]]:
+def interleaved(
+    cases: Mapping[str, Callable[[], object]], repeats: int, in_a_row: int = 1
+) -> dict[str, list[float]]:
     """Run the cases in turn, so that a slow moment of the machine strikes them all; seconds by case.
 
     Each time a case runs so often in a row, and the time is that of one.
@@ -59,7 +61,11 @@ def row(
     each = sorted(s / times for s in seconds)
     median, p95 = statistics.median(each), each[min(len(each) - 1, int(0.95 * len(each)))]
     bounds = [("", median, limit), ("p95 ", p95, limit_p95)]
-    asked = [(f"{what}< {readable(most)}", found < most) for what, found, most in bounds if most is not None]
+    asked = [
+        (f"{what}< {readable(most)}", found < most)
+        for what, found, most in bounds
+        if most is not None
+    ]
     met = all(kept for _, kept in asked) if asked else None
     return Row(group, name, median, p95, len(each), ", ".join(said for said, _ in asked), met)
 
@@ -79,7 +85,9 @@ def rows_beside(
         times = slowest / found.median
         said = [notes.get(name, ""), "" if name == baseline else f"{times:.3g} times as fast"]
         if name in ratios:
-            found = replace(found, target=f"{ratios[name]:g} times as fast", met=times >= ratios[name])
+            found = replace(
+                found, target=f"{ratios[name]:g} times as fast", met=times >= ratios[name]
+            )
         yield replace(found, note=", ".join(filter(None, said)))
 
 

@@ -40,11 +40,17 @@ def show(output):
         figure.layout.title.text = f"{plan.remainder:,} tokens for the conversation, {plan.free:,} free"
 
 widgets.VBox([slider, figure, widgets.interactive_output(show, {"output": slider})])"""
-NOTEBOOKS = {name: (f"import budgetkit as bk\n{code}",) for name, code in (("explorer", EXPLORER), ("plain", PLAIN))}
+NOTEBOOKS = {
+    name: (f"import budgetkit as bk\n{code}",)
+    for name, code in (("explorer", EXPLORER), ("plain", PLAIN))
+}
 #: What is waited for after Run All, and what is painted anew after a press.
 SEEN = {
     "explorer": (".bk-explorer", NAMED),
-    "plain": (".js-plotly-plot", '[...document.querySelectorAll(".js-plotly-plot .bars .point")].length > 0'),
+    "plain": (
+        ".js-plotly-plot",
+        '[...document.querySelectorAll(".js-plotly-plot .bars .point")].length > 0',
+    ),
 }
 # The first change after a key is that of the key figures, in the task in which the bar is drawn too; a figure of
 # plotly's says by an event that it is drawn.
@@ -97,7 +103,9 @@ def _pressed(notebooks: dict[str, Notebook]) -> dict[str, list[float]]:
             page.wait_for_timeout(PAUSE)
             page.keyboard.press("ArrowRight" if i < PRESSES // 2 else "ArrowLeft")
             page.wait_for_function(f"bench.paints.length > {i}")
-    milliseconds = {name: notebook.page.evaluate("bench.paints") for name, notebook in notebooks.items()}
+    milliseconds = {
+        name: notebook.page.evaluate("bench.paints") for name, notebook in notebooks.items()
+    }
     return {name: [time / 1_000 for time in times] for name, times in milliseconds.items()}
 
 
@@ -111,7 +119,9 @@ def _beside(name: str, seconds: dict[str, list[float]], share: float) -> Iterato
 def main() -> None:
     """Print median, 95th percentile and the ratio of the medians; end with 1 where a target is missed."""
     print(machine("budgetkit", "jupyterlab", "ipywidgets", "plotly"))
-    print("| what | median | p95 | repeats | beside plain | target | |\n| --- | --: | --: | --: | --: | --: | --- |")
+    print(
+        "| what | median | p95 | repeats | beside plain | target | |\n| --- | --: | --: | --: | --: | --: | --- |"
+    )
     plain = None
     is_missed = False
     for figure in rows():

@@ -31,11 +31,15 @@ WAYS = ("tiktoken", "budgetkit", "with gigatoken")
 
 def main() -> None:
     """Run every way on every number of cores and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.processes", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.processes", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)  # for the processes that this one starts
+    parser.add_argument(
+        "--way", choices=WAYS, help=argparse.SUPPRESS
+    )  # for the processes that this one starts
     asked = parser.parse_args()
     if asked.way:
         print(json.dumps({case: seconds for case, seconds in timed(asked.folder, asked.way)}))
@@ -50,10 +54,15 @@ def main() -> None:
 def table(folder: Path, allowed: list[int], repeats: int) -> Iterator[str]:
     """Give the lines of the page: a row for each number of cores and kind of call, as times of tiktoken's speed."""
     yield from ("# Exact counting in processes of their own", "")
-    yield from (f"Written by `python -m benchmarks.processes`: medians of {repeats} processes, loading not timed;",)
+    yield from (
+        f"Written by `python -m benchmarks.processes`: medians of {repeats} processes, loading not timed;",
+    )
     yield from ("tiktoken's time of a call, and how many times as fast the others are.", "")
     yield from (machine("budgetkit", "tiktoken", "gigatoken"), "")
-    yield from ("| cores | calls | tiktoken | budgetkit | with gigatoken |", "| --: | --- | --: | --: | --: |")
+    yield from (
+        "| cores | calls | tiktoken | budgetkit | with gigatoken |",
+        "| --: | --- | --: | --: | --: |",
+    )
     for cores in allowed:
         rounds = [{way: run(folder, way, cores) for way in WAYS} for _ in range(repeats)]  # in turn
         runs = {way: [each[way] for each in rounds] for way in WAYS}
@@ -68,7 +77,11 @@ def run(folder: Path, way: str, cores: int) -> dict[str, float]:
     allowed = sorted(os.sched_getaffinity(0))[-cores:]
     command = [sys.executable, "-m", "benchmarks.processes", str(folder), "--way", way]
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=lambda: os.sched_setaffinity(0, allowed)
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, allowed),
     )
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -80,7 +93,9 @@ def timed(folder: Path, way: str) -> Iterator[tuple[str, float]]:
     if way == "with gigatoken":
         accelerated.accelerated(ENCODING)
     alone = way == "tiktoken"
-    one: Callable[[str], int] = (lambda text: len(built.encode(text, disallowed_special=()))) if alone else count
+    one: Callable[[str], int] = (
+        (lambda text: len(built.encode(text, disallowed_special=()))) if alone else count
+    )
     many = (lambda texts: [*map(one, texts)]) if alone else count.many  # type: ignore[attr-defined]
     text = unseen(folder)
     for size in (200, 2_000, 20_000, 100_000, 300_000):
@@ -90,7 +105,10 @@ def timed(folder: Path, way: str) -> Iterator[tuple[str, float]]:
     documents = [next(text) for _ in range(10)]
     yield "a document of 1.5 million, first", seconds(lambda: one(documents[0]))
     yield "a document of 1.5 million, second", seconds(lambda: one(documents[1]))
-    yield "a document of 1.5 million, third to tenth", seconds(lambda: [*map(one, documents[2:])]) / 8
+    yield (
+        "a document of 1.5 million, third to tenth",
+        seconds(lambda: [*map(one, documents[2:])]) / 8,
+    )
     yield "a document of 1.5 million, again", seconds(lambda: one(documents[9]))
     for number in ("first", "second"):
         messages = [*cut_up(next(text) + next(text))]
@@ -99,7 +117,11 @@ def timed(folder: Path, way: str) -> Iterator[tuple[str, float]]:
 
 def unseen(folder: Path) -> Iterator[str]:
     """Give documents made of a folder's text, in another order each time that it is used up."""
-    read = (path.read_bytes().decode("utf-8", "replace") for path in sorted(folder.rglob("*")) if path.is_file())
+    read = (
+        path.read_bytes().decode("utf-8", "replace")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    )
     pieces = [text[at : at + 5_000] for text in read for at in range(0, len(text), 5_000)]
     chance = random.Random(20261122)
     while True:

@@ -33,7 +33,20 @@ RESULTS = Path(__file__).parent / "promised-and-observed.md"
 COUNTERS = ("chars/4", "words/0.75", "estimate:o200k_base")
 SIZES = (4_096, 8_192, 16_000, 32_000)
 RISKS = (0.05, 0.01)
-WIDTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0)  # times the pace's shipped spread
+WIDTHS = (
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    1.0,
+    1.1,
+    1.2,
+    1.3,
+    1.5,
+    1.75,
+    2.0,
+)  # times the pace's shipped spread
 PARTS = (0.1, 0.25, 0.5)  # of a conversation, as the budget of its history
 IMPORTANCE: Mapping[str, bk.policies.Policy] = {
     "long ones": bk.policies.Importance(lambda message: len(message.text)),
@@ -60,14 +73,20 @@ KNOWN_SPLITS = 3
 FILLED = 40  # windows of each kind
 ALLOWED = 1.5
 LEAST_FORETOLD = 0.88
-MOST_BESIDE, MOST_ALONE, LONG = 2.9, 2.0, 30  # factors of a band: at the end beside others; alone after so many turns
+MOST_BESIDE, MOST_ALONE, LONG = (
+    2.9,
+    2.0,
+    30,
+)  # factors of a band: at the end beside others; alone after so many turns
 KNOWN_WINDOWS = (4_096, 128_000)
 MOST_KNOWN = 0.07  # of windows of a kind that is known, where 5 % is promised
 
 
 def main() -> int:
     """Measure on the folders, write the page, and return 1 where a promise was missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.promised", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.promised", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--runs", type=int, default=2_000, help="runs of tuning on noise")
@@ -86,7 +105,12 @@ def main() -> int:
     forecast_promises, forecast_page = forecasts(found)
     promises += [*buffer_promises, *forecast_promises]
 
-    page = ["# Promised and observed", "", "Written by `python -m benchmarks.promised`, split by source.", ""]
+    page = [
+        "# Promised and observed",
+        "",
+        "Written by `python -m benchmarks.promised`, split by source.",
+        "",
+    ]
     page += [machine("budgetkit", "numpy"), ""]
     page += table(pd.DataFrame([promise.row() for promise in promises]))
     page += ["", *buffer_page, *forecast_page, *evidence(found)]
@@ -98,12 +122,19 @@ def main() -> int:
 
 def _lists_texts(manifest: Path) -> bool:
     """Say whether a folder's manifest gives its texts a class, without which there are no kinds."""
-    return manifest.is_file() and "class" in manifest.read_text(encoding="utf-8").partition("\n")[0].split(",")
+    return manifest.is_file() and "class" in manifest.read_text(encoding="utf-8").partition("\n")[
+        0
+    ].split(",")
 
 
 def buffers(errors: pd.DataFrame) -> tuple[list[Promised], list[str]]:
     """Ask half of the sources for the buffer, and fill windows with the other half."""
-    found = pd.DataFrame(overflows(errors)).groupby(["counter", "window", "promised"], sort=False).mean().reset_index()
+    found = (
+        pd.DataFrame(overflows(errors))
+        .groupby(["counter", "window", "promised"], sort=False)
+        .mean()
+        .reset_index()
+    )
     promises = [
         Promised(
             promise=f"buffer_for, {row.counter}, a window of {row.window:,}: it overflows",
@@ -116,7 +147,9 @@ def buffers(errors: pd.DataFrame) -> tuple[list[Promised], list[str]]:
         )
         for row in found.itertuples()
     ]
-    shown = found.assign(kept=np.where(found["observed"] <= ALLOWED * found["promised"], "yes", "no"))
+    shown = found.assign(
+        kept=np.where(found["observed"] <= ALLOWED * found["promised"], "yes", "no")
+    )
     for name in ("promised", "share", "needed", "observed", "others"):
         shown[name] = (100 * shown[name]).map("{:.1f} %".format)
     columns = {
@@ -153,10 +186,16 @@ def overflows(errors: pd.DataFrame) -> Iterator[dict[str, object]]:
                 for risk in RISKS:
                     buffer = accuracy.read_off(filled, mine, window, risk)
                     share = buffer.share
-                    row: dict[str, object] = {"counter": name, "window": window, "promised": risk, "share": share}
+                    row: dict[str, object] = {
+                        "counter": name,
+                        "window": window,
+                        "promised": risk,
+                        "share": share,
+                    }
                     row["needed"] = buffer.needed
                     seen, unseen = (
-                        filled_over(part, window, share, random) for part in (others[alike], others[~alike])
+                        filled_over(part, window, share, random)
+                        for part in (others[alike], others[~alike])
                     )
                     yield row | {"observed": seen, "others": unseen}
 
@@ -172,15 +211,23 @@ def known_kinds(errors: pd.DataFrame) -> Iterator[Promised]:
                 taken = set(random.permutation(sources)[: len(sources) // 2])
                 is_mine = rows["source"].isin(taken)
                 asked: dict[tuple[str, str], accuracy.Buffer] = {}
-                known = set(zip(rows.loc[is_mine, "class"], rows.loc[is_mine, "language"], strict=True))
-                for key, texts in rows[~is_mine].groupby(["class", "language", "source"], sort=False):
+                known = set(
+                    zip(rows.loc[is_mine, "class"], rows.loc[is_mine, "language"], strict=True)
+                )
+                for key, texts in rows[~is_mine].groupby(
+                    ["class", "language", "source"], sort=False
+                ):
                     kind = (str(key[0]), str(key[1]))
                     if kind not in known:
                         continue
                     if kind not in asked:
-                        asked[kind] = accuracy.buffer_for(rows[is_mine], window, RISKS[0], seed=split, kinds=kind)
+                        asked[kind] = accuracy.buffer_for(
+                            rows[is_mine], window, RISKS[0], seed=split, kinds=kind
+                        )
                     share = asked[kind].share
-                    over.append(np.mean([_overflows(texts, window, share, random) for _ in range(FILLED)]))
+                    over.append(
+                        np.mean([_overflows(texts, window, share, random) for _ in range(FILLED)])
+                    )
                     shares.append(share)
                     needs.append(asked[kind].needed)
             if not over:
@@ -195,7 +242,9 @@ def known_kinds(errors: pd.DataFrame) -> Iterator[Promised]:
             )
 
 
-def filled_over(errors: pd.DataFrame, window: int, share: float, random: np.random.Generator) -> float:
+def filled_over(
+    errors: pd.DataFrame, window: int, share: float, random: np.random.Generator
+) -> float:
     """Fill windows piece by piece until the estimate says that they are full; return the share that overflows."""
     over = []
     for column in ("class", "language"):
@@ -226,10 +275,17 @@ def conversations(folders: Sequence[Path]) -> dict[str, list[bk.Trace]]:
 
 def evidence(sources: dict[str, list[bk.Trace]]) -> list[str]:
     """Ask what policies keep of marked evidence, and whether the proxy ranks them as the marks do."""
-    marked = {name: [trace for trace in traces if _is_marked(trace)] for name, traces in sources.items()}
+    marked = {
+        name: [trace for trace in traces if _is_marked(trace)] for name, traces in sources.items()
+    }
     marked = {name: traces for name, traces in marked.items() if traces}
     if not marked:
-        return ["## Evidence", "", "No conversation of these folders marks what its messages need.", ""]
+        return [
+            "## Evidence",
+            "",
+            "No conversation of these folders marks what its messages need.",
+            "",
+        ]
     page = [
         "## Evidence",
         "",
@@ -249,18 +305,34 @@ def _evidence_of(name: str, traces: Sequence[bk.Trace]) -> list[str]:
     true, proxied = (_within(traces, by) for by in ("marks", "names"))
     used = true.groupby("part")["trace"].nunique()
     size = int(np.median([len(trace.messages) for trace in traces]))
-    page = [f"### {name}", "", f"{len(traces)} conversations with marks, {size} messages in the middle one; "]
+    page = [
+        f"### {name}",
+        "",
+        f"{len(traces)} conversations with marks, {size} messages in the middle one; ",
+    ]
     page[-1] += "used: " + (", ".join(f"{n} at {at:.0%}" for at, n in used.items()) or "none") + "."
     if not len(used):
         return [*page, ""]
     shares = [_shares(rows) for rows in (true, proxied)]
-    shown = (100 * shares[0]).map("{:.0f} %".format).rename(columns="at {:.0%}".format).reset_index()
+    shown = (
+        (100 * shares[0]).map("{:.0f} %".format).rename(columns="at {:.0%}".format).reset_index()
+    )
     parts = [at for at in used.index if at in shares[1]]
     taus = [
         f"{np.mean([kendall(*(frame[at].loc[names] for frame in shares)) for at in parts]):.2f} {among}"
-        for names, among in ((list(POLICIES), "over all"), (list(IMPORTANCE), "among those by importance"))
+        for names, among in (
+            (list(POLICIES), "over all"),
+            (list(IMPORTANCE), "among those by importance"),
+        )
     ]
-    return [*page, "", *table(shown), "", f"Rank agreement of the proxy with the marks: {', '.join(taus)}.", ""]
+    return [
+        *page,
+        "",
+        *table(shown),
+        "",
+        f"Rank agreement of the proxy with the marks: {', '.join(taus)}.",
+        "",
+    ]
 
 
 def _within(traces: Sequence[bk.Trace], by: str) -> pd.DataFrame:
@@ -281,23 +353,43 @@ def kept(trace: bk.Trace, by: Any) -> pd.DataFrame:
     budget = bk.Budget(10 * whole, [], allocations, remainder="history", undeclared="pool")
     roles = {role: "history" for role in ("user", "assistant", "tool", "system")}
     by_request = any(message.tool_calls for message in trace.messages)
-    options = {"by": "request" if by_request else "turn", "roles": roles | {"step": "current", "current": "current"}}
+    options = {
+        "by": "request" if by_request else "turn",
+        "roles": roles | {"step": "current", "current": "current"},
+    }
     rows = []
     for part in PARTS:
         limit = round(part * whole)
         for name, policy in {**POLICIES, **IMPORTANCE, **RETURNING}.items():
             outcome = bk.replay(trace, budget.assign(history=limit), policy, **options)
             lost = bk.losses(outcome, found)
-            needed, present, possible = (int(lost[column].sum()) for column in ("needed", "present", "possible"))
+            needed, present, possible = (
+                int(lost[column].sum()) for column in ("needed", "present", "possible")
+            )
             over = policy.unit != "turn" and bool((outcome.frame()["history"] > limit).any())
-            rows.append({"policy": name, "part": part, "needed": needed, "present": present, "over": over})
-        rows.append({"policy": "hindsight", "part": part, "needed": needed, "present": possible, "over": False})
+            rows.append(
+                {"policy": name, "part": part, "needed": needed, "present": present, "over": over}
+            )
+        rows.append(
+            {
+                "policy": "hindsight",
+                "part": part,
+                "needed": needed,
+                "present": possible,
+                "over": False,
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def _shares(rows: pd.DataFrame) -> pd.DataFrame:
     sums = rows.groupby(["policy", "part"], sort=False)[["needed", "present"]].sum()
-    return (sums["present"] / sums["needed"]).unstack("part").rename_axis(columns=None).sort_index(axis=1)
+    return (
+        (sums["present"] / sums["needed"])
+        .unstack("part")
+        .rename_axis(columns=None)
+        .sort_index(axis=1)
+    )
 
 
 def kendall(one: pd.Series[float], other: pd.Series[float]) -> float:
@@ -309,7 +401,9 @@ def kendall(one: pd.Series[float], other: pd.Series[float]) -> float:
     0.33
     """
     above = np.triu_indices(len(one), 1)
-    signs = [np.sign(np.subtract.outer(each.to_numpy(), each.to_numpy())[above]) for each in (one, other)]
+    signs = [
+        np.sign(np.subtract.outer(each.to_numpy(), each.to_numpy())[above]) for each in (one, other)
+    ]
     untied = float(np.sqrt(np.prod([(each != 0).sum() for each in signs], dtype=float)))
     return float((signs[0] * signs[1]).sum() / untied) if untied else 0.0
 
@@ -319,11 +413,15 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[
     rows: list[dict[str, Any]] = []
     for name, traces in sources.items():
         count = bk.counter("o200k_base")
-        real = [trace for trace in traces if not (trace.meta.get("made_up") or trace.meta.get("copy"))]
+        real = [
+            trace for trace in traces if not (trace.meta.get("made_up") or trace.meta.get("copy"))
+        ]
         known = [turn_sizes(trace, count) for trace in real]
         for i, trace in enumerate(real):
             others = (known[:i] + known[i + 1 :])[:MOST_OTHERS]
-            rows += _forecast(name, int(trace.counts(count)[: trace.turns[0].start].sum()), known[i], others)
+            rows += _forecast(
+                name, int(trace.counts(count)[: trace.turns[0].start].sum()), known[i], others
+            )
     if not rows:
         return [], []
     frame = pd.DataFrame(rows)
@@ -331,10 +429,14 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[
     shown = []
     for (at, told), group in frame.groupby(["at", "told by"], sort=False):
         others = frame[(frame["told by"] == told) & (frame["at"] == at)]
-        learned = [_held_by_others(others, group, name, WIDTHS) for name in group["source"].unique()]
+        learned = [
+            _held_by_others(others, group, name, WIDTHS) for name in group["source"].unique()
+        ]
         row = {"at": at, "told by": told, "conversations": len(group), "promised": "90 %"}
         row["held"] = f"{100 * group['inside 1.0'].mean():.0f} %"
-        row["held, width learned on the other sources"] = f"{100 * float(np.concatenate(learned).mean()):.0f} %"
+        row["held, width learned on the other sources"] = (
+            f"{100 * float(np.concatenate(learned).mean()):.0f} %"
+        )
         row |= _errors(group)
         shown.append(row)
         if not len(foretold := group[group["notice"] == ""]):
@@ -349,7 +451,10 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[
                 observed=float(by_source.mean()),
                 width=f"a factor of {width:.1f}",
                 n=len(foretold),
-                is_kept=bool(by_source.mean() >= LEAST_FORETOLD and width <= _MOST_WIDE.get((at, told), np.inf)),
+                is_kept=bool(
+                    by_source.mean() >= LEAST_FORETOLD
+                    and width <= _MOST_WIDE.get((at, told), np.inf)
+                ),
             )
         )
     each = [
@@ -393,14 +498,20 @@ def _errors(group: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _held_by_others(others: pd.DataFrame, group: pd.DataFrame, source: str, widths: Sequence[float]) -> np.ndarray:
+def _held_by_others(
+    others: pd.DataFrame, group: pd.DataFrame, source: str, widths: Sequence[float]
+) -> np.ndarray:
     """Take the least width that holds nine in ten of the other sources' conversations, and say which of its own."""
     learned = others[others["source"] != source]
     enough = [width for width in widths if learned[f"inside {width}"].mean() >= 0.9]
-    return group.loc[group["source"] == source, f"inside {enough[0] if enough else widths[-1]}"].to_numpy(float)
+    return group.loc[
+        group["source"] == source, f"inside {enough[0] if enough else widths[-1]}"
+    ].to_numpy(float)
 
 
-def _forecast(source: str, opening: int, sizes: np.ndarray, others: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+def _forecast(
+    source: str, opening: int, sizes: np.ndarray, others: Sequence[np.ndarray]
+) -> Iterator[dict[str, Any]]:
     if len(sizes) < 6:
         return
     places = [(max(2, len(sizes) // 3), "a quarter", 0.25), (max(2, len(sizes) // 3), "half", 0.5)]
@@ -414,7 +525,10 @@ def _forecast(source: str, opening: int, sizes: np.ndarray, others: Sequence[np.
         truth = start + int(sizes[seen : seen + turns].sum())
         line = abs(float(straight_line(known, turns, start)[-1]) / truth - 1)
         for told, pace in (("its own turns", None), *([("others too", beside)] if beside else [])):
-            drawn = {width: paths(known, turns, start, 400, widen=width, pace=pace)[:, -1] for width in WIDTHS}
+            drawn = {
+                width: paths(known, turns, start, 400, widen=width, pace=pace)[:, -1]
+                for width in WIDTHS
+            }
             row: dict[str, Any] = {"source": source, "at": at, "told by": told, "line": line}
             row["notice"] = bursts(known, others)
             for width, ends in drawn.items():

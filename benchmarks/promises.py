@@ -92,7 +92,9 @@ def gains(runs: int) -> Iterator[Promised]:
         seen = float(np.mean([gain.holds for gain in true]))
         wide = float(np.median([gain.high - gain.low for gain in noise]))
         where = f"{held_out} conversations held out"
-        promised = partial(Promised, width=f"{100 * wide:.0f} points", n=runs, judged_from=JUDGED_RUNS)
+        promised = partial(
+            Promised, width=f"{100 * wide:.0f} points", n=runs, judged_from=JUDGED_RUNS
+        )
         yield promised(
             promise=f"tune, noise only, {where}: a gain is claimed",
             promised=f"at most {100 * MOST_CLAIMS:g} %",
@@ -127,7 +129,9 @@ def noisy(random: np.random.Generator, held_out: int) -> tuple[Floats, Floats]:
 def windows(sources: Mapping[str, Sequence[bk.Trace]]) -> Iterator[Promised]:
     """Ask a part of the conversations for a window that cuts one in twenty of the next, and count the others."""
     count = bk.counter("o200k_base")
-    sizes = np.array([int(trace.counts(count).sum()) for traces in sources.values() for trace in traces])
+    sizes = np.array(
+        [int(trace.counts(count).sum()) for traces in sources.values() for trace in traces]
+    )
     for seen in (19, 20, 40):
         if len(sizes) < seen + 20:
             continue
@@ -173,7 +177,9 @@ def reserves(sources: Mapping[str, Sequence[bk.Trace]]) -> Iterator[Promised]:
             found = answer_reserve([answering[place] for place in order[:half]], count, RISK)
             others = recorded_lengths([answering[place] for place in order[half:]], count)
             longer.append(float(np.mean([(answers > found.tokens).mean() for answers in others])))
-            wide.append(found.tokens / max(1.0, float(np.quantile(np.concatenate(others), 1 - RISK))))
+            wide.append(
+                found.tokens / max(1.0, float(np.quantile(np.concatenate(others), 1 - RISK)))
+            )
     if longer:
         yield Promised(
             promise=f"answer_reserve in {files} files: others' answers are longer",

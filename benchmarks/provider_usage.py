@@ -78,14 +78,20 @@ class Target:
 
 def _of(maker: str, *kinds: str, rules: str = "") -> Callable[[Call], bool]:
     """Choose the calls of a maker's interface (or maker), of some kinds, counted by rules of that name."""
-    return lambda call: call.api.startswith(maker) and call.kind in kinds and re.match(rules, call.rules) is not None
+    return lambda call: (
+        call.api.startswith(maker)
+        and call.kind in kinds
+        and re.match(rules, call.rules) is not None
+    )
 
 
 _PLAIN: Final = ("text", "tools", "results", "answer schema", "image")
 _ANTHROPIC: Final = "claude, anthropic"
 TARGETS: Final = (
     Target("OpenAI, chat", _of("openai, openai.chat", *_PLAIN), exact=0.90, near=(3, 0.97)),
-    Target("OpenAI, Responses", _of("openai, openai.responses", *_PLAIN), exact=0.88, near=(3, 0.95)),
+    Target(
+        "OpenAI, Responses", _of("openai, openai.responses", *_PLAIN), exact=0.88, near=(3, 0.95)
+    ),
     Target("Claude, text", _of(_ANTHROPIC, "text"), near=(1, 0.95)),
     Target(
         "Claude, tools without results, the constant from other projects",
@@ -128,20 +134,30 @@ def counted(paths: Sequence[Path]) -> Iterator[Call]:
     judged = [exactness.judge(call) for call in listed]
     known = [row for row in judged if row is not None]
     tables = {
-        project: {row.combination: row for row in exactness.table(row for row in known if row.project != project)}
+        project: {
+            row.combination: row
+            for row in exactness.table(row for row in known if row.project != project)
+        }
         for project in sorted({row.project for row in known})
     }
     for call, row in zip(listed, judged, strict=True):
         project = project_of(call)
         try:
             request = read_request(call["request"])
-            own = bk.count_request(call["request"], model=call["model"], host=exactness.host_of_call(call))
+            own = bk.count_request(
+                call["request"], model=call["model"], host=exactness.host_of_call(call)
+            )
         except ValueError:
             continue
         tokens = float(own.tokens)
         low, high = own.interval
         called_exact = False
-        if row is not None and own.basis != "estimate" or family_of(call["model"]) or frame_for(call["model"]):
+        if (
+            row is not None
+            and own.basis != "estimate"
+            or family_of(call["model"])
+            or frame_for(call["model"])
+        ):
             evidence = looked_up(row.names, tables[project]) if row is not None else None
             if evidence is not None:
                 low = min(own.tokens - 1, round(tokens * (1 + evidence.low)))
@@ -168,7 +184,9 @@ def counted(paths: Sequence[Path]) -> Iterator[Call]:
         )
 
 
-def _estimates(listed: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], tuple[float, int, int] | None]:
+def _estimates(
+    listed: Sequence[dict[str, Any]],
+) -> Callable[[dict[str, Any]], tuple[float, int, int] | None]:
     """Return what estimates a call by slopes and constants that were fitted without its project."""
     found = rows(listed)
     fits = left_out(found)
@@ -183,8 +201,14 @@ def _estimates(listed: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], t
         if row is None:
             return None
         tokens = calibrations.estimated(row, fits[row.project][row.family])
-        below, above = ranges[row.project][groups[row.family], "text" if row.kind == "text" else "tools"]
-        return tokens, round(tokens * (1 + below) - NEITHER_SIDE), round(tokens * (1 + above) + NEITHER_SIDE)
+        below, above = ranges[row.project][
+            groups[row.family], "text" if row.kind == "text" else "tools"
+        ]
+        return (
+            tokens,
+            round(tokens * (1 + below) - NEITHER_SIDE),
+            round(tokens * (1 + above) + NEITHER_SIDE),
+        )
 
     return estimate
 
@@ -194,7 +218,17 @@ def maker_of(model: str) -> str:
     name = model.casefold()
     if re.search("deepseek-?v4", name):
         return "deepseek-v4"
-    for maker in ("claude", "gemini", "deepseek", "qwen", "mistral", "llama", "gpt-oss", "grok", "nova"):
+    for maker in (
+        "claude",
+        "gemini",
+        "deepseek",
+        "qwen",
+        "mistral",
+        "llama",
+        "gpt-oss",
+        "grok",
+        "nova",
+    ):
         if maker in name:
             return maker
     return "openai" if family_of(model) else "others"
@@ -205,7 +239,8 @@ def _kind(request: Request, own: bk.RequestCount) -> str:
     if own.uncounted:
         first = own.uncounted[0]
         return "apart: " + next(
-            (name for name in ("built-in tool", "server state", "reasoning") if name in first), "media"
+            (name for name in ("built-in tool", "server state", "reasoning") if name in first),
+            "media",
         )
     return "image" if any(message.images for message in request.messages) else kind_of(request)
 
@@ -229,10 +264,15 @@ def _litellm(call: dict[str, Any], request: Request) -> int | None:
     except ImportError:
         return None
     litellm.disable_hf_tokenizer_download = True
-    tools = [tool if "function" in tool else {"type": "function", "function": dict(tool)} for tool in request.tools]
+    tools = [
+        tool if "function" in tool else {"type": "function", "function": dict(tool)}
+        for tool in request.tools
+    ]
     messages = [dict(message.raw) for message in request.messages]
     try:
-        return int(litellm.token_counter(model=call["model"], messages=messages, tools=tools or None))
+        return int(
+            litellm.token_counter(model=call["model"], messages=messages, tools=tools or None)
+        )
     except Exception:  # it raises whatever it comes upon; such rows count as missed
         return None
 
@@ -241,7 +281,10 @@ def table(found: Sequence[Call]) -> pd.DataFrame:
     """Sum up by interface and kind, each project weighing the same in the shares."""
     frame = pd.DataFrame([{name: getattr(call, name) for name in Call.__slots__} for call in found])
     summed = pd.DataFrame(
-        [{"api": api, "kind": kind, **_summed(own)} for (api, kind), own in frame.groupby(["api", "kind"], sort=True)]
+        [
+            {"api": api, "kind": kind, **_summed(own)}
+            for (api, kind), own in frame.groupby(["api", "kind"], sort=True)
+        ]
     )
     if frame["litellm"].isna().all():  # it was not installed: nothing is said of it
         return summed.drop(columns=["litellm exact", "litellm within 3"])
@@ -290,13 +333,17 @@ def targets(calls: Sequence[Call]) -> pd.DataFrame:
 def _by_others(calls: Sequence[Call]) -> Iterator[Call]:
     """Count calls with the constant that other projects give; those that no other project has the like of stay out."""
     for call in calls:
-        alike = [other for other in calls if (other.rules, other.choice) == (call.rules, call.choice)]
+        alike = [
+            other for other in calls if (other.rules, other.choice) == (call.rules, call.choice)
+        ]
         medians = {
             project: float(np.median([other.off for other in alike if other.project == project]))
             for project in {other.project for other in alike} - {call.project}
         }
         if medians:
-            yield replace(call, counted=call.counted - round(float(np.median(list(medians.values())))))
+            yield replace(
+                call, counted=call.counted - round(float(np.median(list(medians.values()))))
+            )
 
 
 def _judged(target: Target, calls: Sequence[Call]) -> dict[str, str]:
@@ -306,7 +353,9 @@ def _judged(target: Target, calls: Sequence[Call]) -> dict[str, str]:
         parts.append(("exact", target.exact, _share(calls, lambda call: call.off == 0), True))
     if target.near is not None:
         tokens, wanted = target.near
-        parts.append((f"within {tokens}", wanted, _share(calls, lambda call: abs(call.off) <= tokens), True))
+        parts.append(
+            (f"within {tokens}", wanted, _share(calls, lambda call: abs(call.off) <= tokens), True)
+        )
     if target.in_interval is not None:
         held = _share(calls, lambda call: call.low <= call.billed <= call.high)
         parts.append(("in the interval", target.in_interval, held, True))
@@ -321,7 +370,9 @@ def _judged(target: Target, calls: Sequence[Call]) -> dict[str, str]:
         "projects": str(len({call.project for call in calls})),
         "wanted": ", ".join(f"{name} {wanted:.0%}" for name, wanted, *_ in parts),
         "reached": ", ".join(f"{name} {reached:.1%}" for name, _, reached, _ in parts),
-        "": ", ".join("met" if (reached >= wanted) == more else "missed" for _, wanted, reached, more in parts),
+        "": ", ".join(
+            "met" if (reached >= wanted) == more else "missed" for _, wanted, reached, more in parts
+        ),
         f"litellm {LITELLM}": ", ".join(
             [
                 f"exact {_share(calls, lambda call: call.litellm == call.billed):.0%}",
@@ -379,7 +430,9 @@ def sessions(paths: Sequence[Path]) -> pd.DataFrame:
 
 def _markdown(frame: pd.DataFrame) -> str:
     head = f"| {' | '.join(frame.columns)} |\n|{' --- |' * len(frame.columns)}"
-    return "\n".join([head, *(f"| {' | '.join(map(str, row))} |" for row in frame.itertuples(index=False))])
+    return "\n".join(
+        [head, *(f"| {' | '.join(map(str, row))} |" for row in frame.itertuples(index=False))]
+    )
 
 
 def page(found: Sequence[Call], told: pd.DataFrame | None = None) -> str:

@@ -68,8 +68,12 @@ def sampled(text: str, encoding: str = "o200k_base", seed: int = 0) -> Sample:
     slices = max(_LEAST, int(len(text) * _SHARE / _SLICE))
     spans = _spans(text, slices, Random(seed))
     exact = np.array([count(text[start:end]) for start, end in spans], float)
-    rough = EstimateCounter(encoding).between(text, [0, *(place for span in spans for place in span), len(text)])
-    return _ratio(float(rough.sum()), exact, rough[1::2], sum(end - start for start, end in spans) / len(text))
+    rough = EstimateCounter(encoding).between(
+        text, [0, *(place for span in spans for place in span), len(text)]
+    )
+    return _ratio(
+        float(rough.sum()), exact, rough[1::2], sum(end - start for start, end in spans) / len(text)
+    )
 
 
 def _spans(text: str, slices: int, random: Random) -> list[tuple[int, int]]:
@@ -87,14 +91,18 @@ def _cut(text: str, place: int) -> int:
     return min(place, len(text)) if blank < 1 or text[blank - 1].isspace() else blank
 
 
-def _ratio(whole: float, exact: npt.NDArray[np.float64], rough: npt.NDArray[np.float64], part: float) -> Sample:
+def _ratio(
+    whole: float, exact: npt.NDArray[np.float64], rough: npt.NDArray[np.float64], part: float
+) -> Sample:
     ratio = exact.sum() / max(rough.sum(), 1.0)
     n = len(exact)
     off = exact - ratio * rough
     # How far slices are off is too much where kinds follow one another, how it changes too little where few are odd.
     spread = float((off**2).sum() + (np.diff(off) ** 2).sum() / 2) / 2
     deviation = math.sqrt(spread * n / (n - 1) * (1 - part)) / max(float(rough.sum()), 1.0)
-    half = _student((n - 1) / 2) * deviation * whole  # half as many degrees of freedom, for what is off is skew
+    half = (
+        _student((n - 1) / 2) * deviation * whole
+    )  # half as many degrees of freedom, for what is off is skew
     tokens = ratio * whole
     return Sample(round(tokens), max(0, math.floor(tokens - half)), math.ceil(tokens + half), n)
 

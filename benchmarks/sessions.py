@@ -29,7 +29,12 @@ from budgetkit.lab.sessions.turning import by_price_of_reading
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
 _ENDINGS: Final = (".jsonl", ".json", ".jsonl.xz", ".json.xz")
-_HELD: Final = {"requests": "requests", "fresh": "fresh", "cache_read": "read", "cache_write": "written"}
+_HELD: Final = {
+    "requests": "requests",
+    "fresh": "fresh",
+    "cache_read": "read",
+    "cache_write": "written",
+}
 
 
 def loaded(folder: Path) -> Iterator[tuple[str, bk.Session]]:
@@ -60,8 +65,17 @@ def table(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
         plain = abs(expected(session.usage) - frame["read"]).iloc[1:] <= LEAST_MISS
         close = abs(frame["foretold"] - frame["read"]).iloc[1:] <= LEAST_MISS
         unexplained = missed.loc[missed["cause"] == "unexplained", "missed"].sum()
-        row = {"program": program_of(name), "sessions": 1, "pairs": len(close), "plainly": int(plain.sum())}
-        row |= {"foretold": int(close.sum()), "misses": len(missed), "missed": int(missed["missed"].sum())}
+        row = {
+            "program": program_of(name),
+            "sessions": 1,
+            "pairs": len(close),
+            "plainly": int(plain.sum()),
+        }
+        row |= {
+            "foretold": int(close.sum()),
+            "misses": len(missed),
+            "missed": int(missed["missed"].sum()),
+        }
         rows.append(row | {"unexplained": int(unexplained)})
     return pd.DataFrame(rows).groupby("program").sum()
 
@@ -80,7 +94,9 @@ def differing(sessions: list[tuple[str, bk.Session]], manifest: Path) -> list[st
     names = []
     for name, session in sessions:
         totals = session.totals()
-        if name in held and any(int(held[name][column]) != totals[ours] for column, ours in _HELD.items()):
+        if name in held and any(
+            int(held[name][column]) != totals[ours] for column, ours in _HELD.items()
+        ):
             names.append(name)
     return names
 
@@ -99,7 +115,10 @@ def constants(module: ModuleType, **values: Any) -> Iterator[None]:
 
 
 #: The constants of foretelling that were chosen on recorded sessions, and what else they might be.
-CHOICES: Final = {"_LAST_TURNS": (1, 3, 5), "UNTOLD_LIFE": (300.0, 600.0, 1_800.0, 3_600.0, 7_200.0)}
+CHOICES: Final = {
+    "_LAST_TURNS": (1, 3, 5),
+    "UNTOLD_LIFE": (300.0, 600.0, 1_800.0, 3_600.0, 7_200.0),
+}
 
 
 def close_reads(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
@@ -110,9 +129,17 @@ def close_reads(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
         with constants(foretelling, **values):
             for name, session in sessions:
                 happened = foretelling.events(session.trace, session.usage)
-                difference = foretelling.foretold(session.usage, happened) - session.usage["cache_read_tokens"]
+                difference = (
+                    foretelling.foretold(session.usage, happened)
+                    - session.usage["cache_read_tokens"]
+                )
                 close = int((abs(difference.iloc[1:]) <= LEAST_MISS).sum())
-                row = {"file": name, "program": program_of(name), "pairs": len(difference) - 1, "close": close}
+                row = {
+                    "file": name,
+                    "program": program_of(name),
+                    "pairs": len(difference) - 1,
+                    "close": close,
+                }
                 rows.append(row | values)
     return pd.DataFrame(rows)
 
@@ -129,10 +156,15 @@ def left_out(reads: pd.DataFrame, by: str) -> pd.DataFrame:
         chosen = others.idxmax()
         own = reads[reads[by] == group].set_index(names).loc[[chosen]]
         words = ", ".join(f"{value:g}" for value in chosen)
-        rows += [{**row, "chosen": words} for row in own[["program", "pairs", "close"]].to_dict("records")]
+        rows += [
+            {**row, "chosen": words}
+            for row in own[["program", "pairs", "close"]].to_dict("records")
+        ]
     frame = pd.DataFrame(rows)
     sums = frame.groupby("program")[["pairs", "close"]].sum()
-    sums["chosen"] = frame.groupby("program")["chosen"].agg(lambda chosen: "; ".join(sorted(set(chosen))))
+    sums["chosen"] = frame.groupby("program")["chosen"].agg(
+        lambda chosen: "; ".join(sorted(set(chosen)))
+    )
     return sums
 
 
@@ -163,11 +195,14 @@ def followed(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
             times, misses = counts[name]
             counts[name] = (times + int(here.sum()), misses + int((here & missed).sum()))
     return pd.DataFrame(
-        {"what": names[name], "times": times, "missed": misses} for name, (times, misses) in counts.items()
+        {"what": names[name], "times": times, "missed": misses}
+        for name, (times, misses) in counts.items()
     )
 
 
-def by_chance(sessions: list[tuple[str, bk.Session]], draws: int = 200, seed: int = 25) -> pd.DataFrame:
+def by_chance(
+    sessions: list[tuple[str, bk.Session]], draws: int = 200, seed: int = 25
+) -> pd.DataFrame:
     """Say how often a miss's read stops short of where an earlier prompt ended: as recorded, and stopping anywhere.
 
     One row a program: misses (that read something), recorded and anywhere (shares).
@@ -176,8 +211,12 @@ def by_chance(sessions: list[tuple[str, bk.Session]], draws: int = 200, seed: in
     rows = []
     for name, session in sessions:
         usage = session.usage
-        read, written = (usage[f"cache_{kind}_tokens"].to_numpy(dtype=np.int64) for kind in ("read", "write"))
-        ends = np.where(written.any(), read + written, usage["context_tokens"].to_numpy(dtype=np.int64))
+        read, written = (
+            usage[f"cache_{kind}_tokens"].to_numpy(dtype=np.int64) for kind in ("read", "write")
+        )
+        ends = np.where(
+            written.any(), read + written, usage["context_tokens"].to_numpy(dtype=np.int64)
+        )
         whole = expected(usage)
         for now in (session.misses()["request"] - 1).tolist():
             if not read[now] or now < 2:
@@ -185,7 +224,11 @@ def by_chance(sessions: list[tuple[str, bk.Session]], draws: int = 200, seed: in
             anywhere = generator.integers(1, whole[now], draws)
             short = ends[None, : now - 1] - np.array([read[now], *anywhere])[:, None]
             is_near = ((short >= 0) & (short <= cause_rules._NEAR)).any(axis=1)
-            row = {"program": program_of(name), "recorded": float(is_near[0]), "anywhere": float(is_near[1:].mean())}
+            row = {
+                "program": program_of(name),
+                "recorded": float(is_near[0]),
+                "anywhere": float(is_near[1:].mean()),
+            }
             rows.append(row)
     frame = pd.DataFrame(rows)
     means = frame.groupby("program")[["recorded", "anywhere"]].mean()
@@ -197,7 +240,9 @@ def unexplained_share(sessions: list[tuple[str, bk.Session]], near: int, habit: 
     """Return the share of the missed tokens without a cause, where the two shapes are named more or less readily."""
     with constants(cause_rules, _NEAR=near, _HABIT=habit):
         misses = pd.concat([cause_rules.misses(s.trace, s.usage, s.happened) for _, s in sessions])
-    return float(misses.loc[misses["cause"] == "unexplained", "missed"].sum() / misses["missed"].sum())
+    return float(
+        misses.loc[misses["cause"] == "unexplained", "missed"].sum() / misses["missed"].sum()
+    )
 
 
 def validation(sessions: list[tuple[str, bk.Session]]) -> list[str]:
@@ -240,7 +285,9 @@ def validation(sessions: list[tuple[str, bk.Session]]) -> list[str]:
     for near, habit in ((512, 3), (256, 3), (128, 3), (512, 6), (0, 1_000)):
         share = unexplained_share(sessions, near, habit)
         words = (
-            "exact ends, no habit" if not near else f"an end within {near} tokens below, a habit from {habit} misses on"
+            "exact ends, no habit"
+            if not near
+            else f"an end within {near} tokens below, a habit from {habit} misses on"
         )
         lines.append(f"| {words} | {share:.0%} |")
     return lines
@@ -251,14 +298,22 @@ def page(folder: Path, conversation: Path | None) -> str:
     sessions = list(loaded(folder))
     sums = table(sessions)
     lines = ["# Recorded sessions", ""]
-    lines += [f"{len(sessions):,} sessions of coding agents with usage; `python -m benchmarks.sessions`.", ""]
+    lines += [
+        f"{len(sessions):,} sessions of coding agents with usage; `python -m benchmarks.sessions`.",
+        "",
+    ]
     if (manifest := folder / "MANIFEST.csv").is_file():
         names = differing(sessions, manifest)
         told = ", ".join(names) if names else "none"
-        lines += [f"Sessions whose requests, fresh, read or written tokens differ from an own reading: {told}.", ""]
+        lines += [
+            f"Sessions whose requests, fresh, read or written tokens differ from an own reading: {told}.",
+            "",
+        ]
     lines += ["## How many reads of the cache are foretold within 1,024 tokens", ""]
     lines += ["Plainly: what the request before read and wrote is read next.", ""]
-    lines += ["| | sessions | pairs of requests | plainly | foretold | misses | tokens missed | unexplained |"]
+    lines += [
+        "| | sessions | pairs of requests | plainly | foretold | misses | tokens missed | unexplained |"
+    ]
     lines += ["|---|--:|--:|--:|--:|--:|--:|--:|"]
     for name, row in sums.iterrows():
         shares = [row[column] / row["pairs"] for column in ("plainly", "foretold")]
@@ -267,7 +322,13 @@ def page(folder: Path, conversation: Path | None) -> str:
         cells += [f"{row['misses']:,}", f"{row['missed']:,}", f"{rest:.0%}"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     by_cause = causes(sessions)
-    lines += ["", "## Why they missed", "", "| cause | misses | tokens | share |", "|---|--:|--:|--:|"]
+    lines += [
+        "",
+        "## Why they missed",
+        "",
+        "| cause | misses | tokens | share |",
+        "|---|--:|--:|--:|",
+    ]
     for cause, row in by_cause.iterrows():
         lines.append(
             f"| {cause} | {row['misses']:,} | {row['missed']:,} | {row['missed'] / by_cause['missed'].sum():.0%} |"
@@ -281,7 +342,10 @@ def page(folder: Path, conversation: Path | None) -> str:
         " provider does not confirm it: *head changed with a user's message* and *older copy read* are shapes that"
     )
     lines[-2] += " repeat, not reasons that somebody named. *Unexplained* is what no shape fits."
-    named = by_cause.loc[by_cause.index.isin(["unexplained"]), "missed"].sum() / by_cause["missed"].sum()
+    named = (
+        by_cause.loc[by_cause.index.isin(["unexplained"]), "missed"].sum()
+        / by_cause["missed"].sum()
+    )
     bare = unexplained_share(sessions, near=0, habit=1_000)
     lines += [
         f"**Said plainly: {named:.0%} of the missed tokens are unexplained, and {bare:.0%} would be without these two"
@@ -294,7 +358,9 @@ def page(folder: Path, conversation: Path | None) -> str:
         trace = bk.load_trace(conversation)
         prices = by_price_of_reading(bk.Session(trace), {"masking": rule}, counter="o200k_base")
         lines += ["## What masking old tool results saves, by the price of a cached token", ""]
-        lines += ["All but the newest ten results become placeholders, at every request; published without a cache: "]
+        lines += [
+            "All but the newest ten results become placeholders, at every request; published without a cache: "
+        ]
         lines[-1] += "−52 % (arXiv 2508.21433)."
         lines += ["", "| a read costs, of the input price | change | |", "|--:|--:|---|"]
         for cell in prices.to_dict("records"):

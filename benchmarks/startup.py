@@ -27,28 +27,45 @@ def rows(repeats: int = 15) -> Iterator[Row]:
         _warm(Path(cache))
         scripts = {"bare": "pass", "import": "import budgetkit"}
         for encoding in CACHE_NAMES:
-            scripts[f"tiktoken {encoding}"] = f"import tiktoken; tiktoken.get_encoding('{encoding}').encode({TEXT})"
-            scripts[f"budgetkit {encoding}"] = f"import budgetkit; budgetkit.counter('{encoding}')({TEXT})"
+            scripts[f"tiktoken {encoding}"] = (
+                f"import tiktoken; tiktoken.get_encoding('{encoding}').encode({TEXT})"
+            )
+            scripts[f"budgetkit {encoding}"] = (
+                f"import budgetkit; budgetkit.counter('{encoding}')({TEXT})"
+            )
         seconds = _processes(scripts, cache, repeats)
     bare = sorted(seconds["bare"])[repeats // 2]
-    yield row("start", "import budgetkit, over bare Python", [s - bare for s in seconds["import"]], 15e-3)
+    yield row(
+        "start", "import budgetkit, over bare Python", [s - bare for s in seconds["import"]], 15e-3
+    )
     for encoding in CACHE_NAMES:
-        theirs = row("start", f"first count, tiktoken, cache warm, {encoding}", seconds[f"tiktoken {encoding}"])
+        theirs = row(
+            "start",
+            f"first count, tiktoken, cache warm, {encoding}",
+            seconds[f"tiktoken {encoding}"],
+        )
         yield theirs
         limit = 1.15 * theirs.median
-        yield row("start", f"first count, budgetkit, {encoding}", seconds[f"budgetkit {encoding}"], limit)
+        yield row(
+            "start", f"first count, budgetkit, {encoding}", seconds[f"budgetkit {encoding}"], limit
+        )
 
 
 def _warm(cache: Path) -> None:
     """Put the shipped vocabularies where tiktoken looks for what it would download."""
     for encoding, address in CACHE_NAMES.items():
         name = hashlib.sha1(address.encode()).hexdigest()
-        (cache / name).write_bytes(gzip.decompress(files.read_bytes(f"encodings/{encoding}.tiktoken.gz")))
+        (cache / name).write_bytes(
+            gzip.decompress(files.read_bytes(f"encodings/{encoding}.tiktoken.gz"))
+        )
 
 
 def _processes(scripts: dict[str, str], cache: str, repeats: int) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in scripts}
-    environment = {"TIKTOKEN_CACHE_DIR": cache, "PYTHONPATH": str(Path(files.__file__).parent.parent)}
+    environment = {
+        "TIKTOKEN_CACHE_DIR": cache,
+        "PYTHONPATH": str(Path(files.__file__).parent.parent),
+    }
     for _ in range(repeats + 1):
         for name, script in scripts.items():
             start = time.perf_counter()

@@ -14,7 +14,11 @@ from budgetkit import files
 def rows(folders: list[Path]) -> Iterator[Row]:
     """Give figures of the longest shipped conversation and of the longest in every folder that was named."""
     paths = [files.data_path("traces/coding-agent.jsonl")]
-    paths += [max(folder.glob("*.jsonl"), key=_messages) for folder in folders if any(folder.glob("*.jsonl"))]
+    paths += [
+        max(folder.glob("*.jsonl"), key=_messages)
+        for folder in folders
+        if any(folder.glob("*.jsonl"))
+    ]
     for path in paths:
         yield from _one(path)
 

@@ -73,7 +73,9 @@ class Way:
 
 def main() -> None:
     """Measure, write the page and draw it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tradeoff", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.tradeoff", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--exact", default=ENCODINGS[0], choices=ENCODINGS)
     parser.add_argument("--out", type=Path, default=PAGE)
@@ -93,7 +95,9 @@ def measured(
     # Dealt out apart, so that a text that is shipped with the kit moves none of the folders' to the other half.
     of_folders = texts["set"] == FOLDERS
     half = halves(texts["source"][~of_folders]) | halves(texts["source"][of_folders])
-    texts = texts.assign(half=texts["source"].map(half), exact=ExactCounter(exact).many(texts["text"].tolist()))
+    texts = texts.assign(
+        half=texts["source"].map(half), exact=ExactCounter(exact).many(texts["text"].tolist())
+    )
     tables = {exact: table_of(exact)}
     with mock.patch.object(estimate, "table", tables.__getitem__):
         ways = [*known_ways(texts, exact)]
@@ -103,20 +107,35 @@ def measured(
         rows = [row(way, texts, seconds[way.name], large, exact) for way in ways]
     sizes = texts.groupby("set", sort=False).size()
     told = ", ".join(f"{number:,} of {name}" for name, number in sizes.items())
-    return pd.DataFrame(rows), f"Texts: {told}. Large text: {len(large.encode()) / 1e6:.1f} MB of all classes."
+    return pd.DataFrame(
+        rows
+    ), f"Texts: {told}. Large text: {len(large.encode()) / 1e6:.1f} MB of all classes."
 
 
 def gathered(lessons: Sequence[Any]) -> pd.DataFrame:
     """Cut pieces of the mini-corpus and the folders; short messages of the shipped conversations, each once."""
     kinds = [lesson.kind.partition("/") for lesson in lessons]
     read = zip(lessons, kinds, strict=True)
-    given = Corpus(tuple(Document(d.text, kind, of, d.source, str(at)) for at, (d, (kind, _, of)) in enumerate(read)))
+    given = Corpus(
+        tuple(
+            Document(d.text, kind, of, d.source, str(at))
+            for at, (d, (kind, _, of)) in enumerate(read)
+        )
+    )
     sets = {MINI: corpora.shipped().pieces(most=6), FOLDERS: chosen(given.pieces(most=6))}
-    rows = [(name, d.kind, d.language, d.source, d.text) for name, pieces in sets.items() for d in pieces]
+    rows = [
+        (name, d.kind, d.language, d.source, d.text)
+        for name, pieces in sets.items()
+        for d in pieces
+    ]
     for path in files.data_files("traces"):
-        said = dict.fromkeys(m.text for trace in bk.load_traces(files.data_path(path)) for m in trace.messages)
+        said = dict.fromkeys(
+            m.text for trace in bk.load_traces(files.data_path(path)) for m in trace.messages
+        )
         short = [text for text in said if SHORTEST <= len(text) <= LONGEST]
-        rows += [(MESSAGES, "chat", Path(path).stem, f"trace {Path(path).stem}", text) for text in short]
+        rows += [
+            (MESSAGES, "chat", Path(path).stem, f"trace {Path(path).stem}", text) for text in short
+        ]
     return pd.DataFrame(rows, columns=["set", "class", "language", "source", "text"])
 
 
@@ -137,13 +156,27 @@ def known_ways(texts: pd.DataFrame, exact: str) -> Iterator[Way]:
         yield Way(name, "ratio", (counter(name),) * 2)
     other = next(name for name in ENCODINGS if name != exact)
     for name in ("chars/4", other):
-        yield Way(f"calibrated {name}", "calibrated", fitted(name, texts), memory(name).forget, learned_here=True)
+        yield Way(
+            f"calibrated {name}",
+            "calibrated",
+            fitted(name, texts),
+            memory(name).forget,
+            learned_here=True,
+        )
     yield Way("estimate, as shipped", "estimate", (EstimateCounter(exact),) * 2)
-    yield Way("sampled (a large text)", "sampled", (counter(lambda text: sampled(text, exact).tokens),) * 2)
+    yield Way(
+        "sampled (a large text)",
+        "sampled",
+        (counter(lambda text: sampled(text, exact).tokens),) * 2,
+    )
     yield Way("exact, tiktoken", "exact", (ExactCounter(exact),) * 2, memory(exact).forget)
     if (faster := accelerated.accelerated(exact)) is not None:
         yield Way(
-            "exact, extra fast", "exact", (ExactCounter(exact),) * 2, partial(forgotten, faster, exact), faster=True
+            "exact, extra fast",
+            "exact",
+            (ExactCounter(exact),) * 2,
+            partial(forgotten, faster, exact),
+            faster=True,
         )
 
 
@@ -151,7 +184,9 @@ def fitted(name: str, texts: pd.DataFrame) -> tuple[Counter, Counter]:
     """Fit a slope to each half of the sources' texts, for the other half."""
     rough = counter(name)
     first, second = (texts[texts["half"] != half] for half in (0, 1))
-    one, other = (calibrate(rough, part["text"].tolist(), part["exact"].tolist()) for part in (first, second))
+    one, other = (
+        calibrate(rough, part["text"].tolist(), part["exact"].tolist()) for part in (first, second)
+    )
     return one, other
 
 
@@ -162,7 +197,11 @@ def forgotten(faster: Any, exact: str) -> None:
 
 
 def trained_ways(
-    lessons: Sequence[Any], half: Mapping[str, int], exact: str, tables: dict[str, Weights], parts: Mapping[str, Part]
+    lessons: Sequence[Any],
+    half: Mapping[str, int],
+    exact: str,
+    tables: dict[str, Weights],
+    parts: Mapping[str, Part],
 ) -> Iterator[Way]:
     """Give an estimator without each part, its tables learned without one and without the other half of the sources."""
     for left_out in (0, 1):
@@ -190,10 +229,17 @@ def times(ways: Sequence[Way], messages: list[str], large: str, repeats: int) ->
     for _ in range(repeats):
         for way in ways:
             count = way.counters[0]
-            calls = (lambda c=count: [*map(c, messages)], partial(count.many, messages), partial(count.many, [large]))
+            calls = (
+                lambda c=count: [*map(c, messages)],
+                partial(count.many, messages),
+                partial(count.many, [large]),
+            )
             found = [timed(way, call) for call in calls]
             least[way.name] = np.minimum(least[way.name], found)
-    return {name: (a / len(messages), b / len(messages), c / megabytes) for name, (a, b, c) in least.items()}
+    return {
+        name: (a / len(messages), b / len(messages), c / megabytes)
+        for name, (a, b, c) in least.items()
+    }
 
 
 def timed(way: Way, call: Callable[[], object]) -> float:
@@ -215,20 +261,32 @@ def row(
         mine = (texts["half"] == half).to_numpy()
         counted[mine] = count.many(texts["text"][mine].tolist())
     error = texts.assign(error=100 * (counted / texts["exact"] - 1))
-    found: dict[str, object] = {"way": way.name, "group": way.group, "learned here": way.learned_here}
+    found: dict[str, object] = {
+        "way": way.name,
+        "group": way.group,
+        "learned here": way.learned_here,
+    }
     found |= dict(zip(("message", "message of a batch", "megabyte"), seconds, strict=True))
     for name in () if way.group == "sampled" else texts["set"].unique():
         by_class = error[error["set"] == name].groupby(["class", "language"])["error"]
         found[f"{name}, error"] = by_class.apply(lambda some: some.abs().mean()).mean()
         found[f"{name}, bias"] = by_class.mean().mean()
-    return found | {"large text, error": float("nan") if way.learned_here else large_error(way, large, exact)}
+    return found | {
+        "large text, error": float("nan") if way.learned_here else large_error(way, large, exact)
+    }
 
 
 def large_error(way: Way, large: str, exact: str) -> float:
     """Return how far off the large text is, in percent; where slices are drawn, the mean over several draws."""
     truth = ExactCounter(exact)(large)
-    draws = [sampled(large, exact, seed).tokens for seed in range(SEEDS)] if way.group == "sampled" else None
-    return 100 * float(np.mean([abs(count / truth - 1) for count in draws or way.counters[0].many([large])]))
+    draws = (
+        [sampled(large, exact, seed).tokens for seed in range(SEEDS)]
+        if way.group == "sampled"
+        else None
+    )
+    return 100 * float(
+        np.mean([abs(count / truth - 1) for count in draws or way.counters[0].many([large])])
+    )
 
 
 def page(found: pd.DataFrame, about: str, exact: str) -> str:
@@ -272,7 +330,9 @@ def draw(found: pd.DataFrame, path: Path) -> None:
     shown = [*panels(found)]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(6.4 * len(shown), 6.4), layout="constrained", facecolor="white")
-        for axes, (title, unit, points) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        for axes, (title, unit, points) in zip(
+            figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True
+        ):
             scattered(axes, title, unit, points)
         said = "Better is lower and further left. The error of what is sampled is that of a large text."
         figure.supxlabel(said, x=0.01, ha="left", fontsize=9, color="#555555")
@@ -284,7 +344,11 @@ def panels(found: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     known, parts = found[found["group"] != "part"], found[found["group"] == "part"]
     pieces = known[f"{MINI}, error"].where(known["group"] != "sampled", known["large text, error"])
     small = known[known["group"] != "sampled"]  # it would be counted
-    yield "How long does a short message take,\nand how wrong is it?", "message", points(small, f"{MESSAGES}, error")
+    yield (
+        "How long does a short message take,\nand how wrong is it?",
+        "message",
+        points(small, f"{MESSAGES}, error"),
+    )
     yield (
         "How long does a megabyte take, and\nhow wrong are pieces of the mini-corpus?",
         "megabyte",
@@ -304,17 +368,31 @@ def points(rows: pd.DataFrame, error: str, unit: str = "message") -> pd.DataFram
 def scattered(axes: Any, title: str, unit: str, points: pd.DataFrame) -> None:
     """Draw a point for each way, and the names in a column on the right, from the lowest error up."""
     least, most = (
-        (0.0, points["error"].max()) if len(set(points["group"])) > 1 else tuple(points["error"].agg(["min", "max"]))
+        (0.0, points["error"].max())
+        if len(set(points["group"])) > 1
+        else tuple(points["error"].agg(["min", "max"]))
     )
     margin = 0.05 * (most - least)
     heights = apart(points["error"], margin)
-    for name, group, seconds, error, height in zip(*(points[column] for column in points), heights, strict=True):
+    for name, group, seconds, error, height in zip(
+        *(points[column] for column in points), heights, strict=True
+    ):
         axes.plot(seconds, error, "o", color=COLOURS[group], ms=8, zorder=3)
         text, at = f"{name.removeprefix('trained here, ')}, {error:.1f} %", (1.04, height)
         line = LEADER | {"color": COLOURS[group]}
-        beside = {"xycoords": "data", "textcoords": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
+        beside = {
+            "xycoords": "data",
+            "textcoords": axes.get_yaxis_transform(),
+            "va": "center",
+            "fontsize": 9,
+        }
         axes.annotate(text, (seconds, error), at, arrowprops=line, **beside)
-    axes.set(xscale="log", title=title, xlabel=f"processor time of a {unit}", ylabel="mean absolute error, %")
+    axes.set(
+        xscale="log",
+        title=title,
+        xlabel=f"processor time of a {unit}",
+        ylabel="mean absolute error, %",
+    )
     axes.set_xlim(points["seconds"].min() / 1.5, points["seconds"].max() * 1.5)
     axes.set_ylim(least - margin, max(most, heights[-1]) + margin)
     scaled(axes.xaxis)

@@ -54,9 +54,13 @@ def data_path(name: str) -> Path:
     relative = PurePosixPath(name)
     path = data_folder() / relative
     if relative.is_absolute() or ".." in relative.parts or not path.is_file():
-        siblings = [names for names in data_files() if PurePosixPath(names).parent == relative.parent]
+        siblings = [
+            names for names in data_files() if PurePosixPath(names).parent == relative.parent
+        ]
         names = ", ".join(siblings or data_files())
-        raise FileNotFoundError(f"no data file {ascii(name)[:80]}; there are {names}; use one of these names")
+        raise FileNotFoundError(
+            f"no data file {ascii(name)[:80]}; there are {names}; use one of these names"
+        )
     return path
 
 
@@ -155,7 +159,9 @@ def extra(name: str, purpose: str) -> Iterator[None]:
 
 def missing(library: str, name: str, purpose: str) -> str:
     """Say that a library is not installed, and which extra brings it."""
-    return f"{purpose} needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"
+    return (
+        f"{purpose} needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"
+    )
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -172,6 +178,8 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException as error:
         with suppress(OSError):
             beside.unlink()
-        if isinstance(error, OSError) and error.errno:  # said with the name given, not with that of the file beside
+        if (
+            isinstance(error, OSError) and error.errno
+        ):  # said with the name given, not with that of the file beside
             raise OSError(error.errno, error.strerror, str(named)) from None
         raise

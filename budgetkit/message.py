@@ -66,7 +66,9 @@ class Passage:
         for name in ("text", "content", "page_content"):
             if isinstance(fields.get(name), str):
                 return cls({**fields, "text": fields[name]})
-        raise ValueError(f"a context passage without text; it has {_listed(fields)}; put its text under 'text'")
+        raise ValueError(
+            f"a context passage without text; it has {_listed(fields)}; put its text under 'text'"
+        )
 
     @property
     def text(self) -> str:
@@ -81,7 +83,11 @@ class Passage:
     def score(self) -> float | None:
         """How relevant the retriever found it, or None where it did not say."""
         score = self.raw.get("score")
-        if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) <= sys.float_info.max:
+        if (
+            not isinstance(score, int | float)
+            or isinstance(score, bool)
+            or not abs(score) <= sys.float_info.max
+        ):
             return None
         return float(score)
 
@@ -117,7 +123,9 @@ class Message:
     def __post_init__(self) -> None:
         role = self.raw.get("role") if isinstance(self.raw, Mapping) else None
         if role is None:
-            raise ValueError(f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}")
+            raise ValueError(
+                f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}"
+            )
         if not isinstance(role, str) or not role:
             hint = f"a role is a text; give it one of {', '.join(ROLES)}"
             raise ValueError(f"a message whose role is {brief(role)}; {hint}")
@@ -156,7 +164,10 @@ class Message:
             if content is None:
                 return ()
             return ({"type": "text", "text": content},)
-        return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": part} for part in content)
+        return tuple(
+            part if isinstance(part, Mapping) else {"type": "text", "text": part}
+            for part in content
+        )
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -187,10 +198,15 @@ class Message:
         """The tools called, also in the older ``function_call`` form."""
         if not self.raw.get("tool_calls") and not self.raw.get("function_call"):
             return ()
-        calls = [(call.get("id"), call.get("function", call)) for call in self.raw.get("tool_calls") or ()]
+        calls = [
+            (call.get("id"), call.get("function", call))
+            for call in self.raw.get("tool_calls") or ()
+        ]
         calls.append(("", self.raw.get("function_call")))
         return tuple(
-            ToolCall(str(id or ""), str(called.get("name") or ""), _as_json(called.get("arguments")))
+            ToolCall(
+                str(id or ""), str(called.get("name") or ""), _as_json(called.get("arguments"))
+            )
             for id, called in calls
             if isinstance(called, Mapping)
         )
@@ -206,7 +222,9 @@ class Message:
         """The passages retrieved for this message."""
         passages = self.raw.get("contexts") or ()
         if not isinstance(passages, list | tuple):
-            hint = "they are a list of passages, each a text or an object with 'text'; write them so"
+            hint = (
+                "they are a list of passages, each a text or an object with 'text'; write them so"
+            )
             raise ValueError(f"contexts of type {type(passages).__name__}; {hint}")
         return tuple(Passage.of(passage) for passage in passages)
 
@@ -222,7 +240,8 @@ class Message:
         return tuple(
             str(part.get("type"))
             for part in self.parts
-            if part.get("type") not in countable and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
+            if part.get("type") not in countable
+            and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
         )
 
     def with_text(self, text: str) -> Message:
@@ -244,7 +263,11 @@ class Message:
         >>> Message({"role": "user", "content": "Hello world", "name": "bob"}).with_text("Hello").raw
         {'role': 'user', 'content': 'Hello', 'name': 'bob'}
         """
-        raw = {key: value for key, value in self.raw.items() if not (key == "refusal" and isinstance(value, str))}
+        raw = {
+            key: value
+            for key, value in self.raw.items()
+            if not (key == "refusal" and isinstance(value, str))
+        }
         if isinstance(raw.get(ORIGIN), Mapping):
             raw[ORIGIN] = {**raw[ORIGIN], "rewritten": True}
         if not isinstance(raw.get("content"), list | tuple):

@@ -56,5 +56,7 @@ def load_plugin(group: Group, name: str) -> Callable[..., Any]:
         ) from error
     if not callable(plugin):
         problem = f"{one_line(entry.value)} is a {type(plugin).__name__}, and a function is wanted"
-        raise ValueError(f"{brief(name)} of the entry points budgetkit.{group}: {problem}; mend or remove it")
+        raise ValueError(
+            f"{brief(name)} of the entry points budgetkit.{group}: {problem}; mend or remove it"
+        )
     return plugin  # type: ignore[no-any-return]

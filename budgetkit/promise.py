@@ -255,7 +255,9 @@ def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] 
 def _checked(risk: float) -> Fraction:
     exact = exact_number(risk)
     if exact is None or not 0 < exact < 1:
-        raise ValueError(f"a risk of {brief(risk)}; a risk is a chance between 0 and 1; give 0.05 for one in twenty")
+        raise ValueError(
+            f"a risk of {brief(risk)}; a risk is a chance between 0 and 1; give 0.05 for one in twenty"
+        )
     return exact
 
 

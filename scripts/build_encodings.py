@@ -65,13 +65,17 @@ def main(paths: list[str]) -> None:
             continue
         data = copies.get(definitions[name]["sha256"])
         if data is None:
-            sys.exit(f"no copy has the SHA-256 of {name}, {definitions[name]['sha256']}; add a file that has it")
+            sys.exit(
+                f"no copy has the SHA-256 of {name}, {definitions[name]['sha256']}; add a file that has it"
+            )
         (ENCODINGS / definitions[name]["file"]).write_bytes(compressed(data))
     document = {
         "provenance": f"pattern, special tokens and SHA-256 as published by tiktoken {version('tiktoken')}",
         "encodings": definitions,
     }
-    (ENCODINGS / "encodings.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
+    (ENCODINGS / "encodings.json").write_text(
+        json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8"
+    )
 
 
 def compressed(data: bytes) -> bytes:

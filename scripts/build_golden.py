@@ -53,9 +53,16 @@ def main() -> None:
         words = chance.choices([*WORDS, *SHORT, *MIXED], k=chance.randint(2, 12))
         texts.append(chance.choice(("", " ", "  ", "\n")).join(words))
     counts = {name: [len(tokens(name, text)) for text in texts] for name in ENCODINGS}
-    document: dict[str, Any] = {"texts": texts, "counts": counts, "characters": assigned(), "contexts": CONTEXTS}
+    document: dict[str, Any] = {
+        "texts": texts,
+        "counts": counts,
+        "characters": assigned(),
+        "contexts": CONTEXTS,
+    }
     document["digests"] = {
-        name: {context: tokens_digest(tokens(name, text)) for context, text in in_contexts(document)}
+        name: {
+            context: tokens_digest(tokens(name, text)) for context, text in in_contexts(document)
+        }
         for name in ENCODINGS
     }
     GOLDEN.write_text(json.dumps(document) + "\n", encoding="ascii")

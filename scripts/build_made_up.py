@@ -9,7 +9,20 @@ from pathlib import Path
 from random import Random
 
 TARGET = Path(__file__).parents[1] / "data" / "traces" / "made-up-chats.jsonl"
-NAMES = ["Amara", "Benedek", "Chidi", "Dorota", "Emre", "Farida", "Goran", "Hoa", "Ines", "Jomo", "Katya", "Liang"]
+NAMES = [
+    "Amara",
+    "Benedek",
+    "Chidi",
+    "Dorota",
+    "Emre",
+    "Farida",
+    "Goran",
+    "Hoa",
+    "Ines",
+    "Jomo",
+    "Katya",
+    "Liang",
+]
 PLACES = [
     "Brno",
     "Cusco",
@@ -24,7 +37,18 @@ PLACES = [
     "Lviv",
     "Malmo",
 ]
-THINGS = ["kettle", "rucksack", "lamp", "bicycle pump", "raincoat", "keyboard", "tent", "blender", "desk", "headset"]
+THINGS = [
+    "kettle",
+    "rucksack",
+    "lamp",
+    "bicycle pump",
+    "raincoat",
+    "keyboard",
+    "tent",
+    "blender",
+    "desk",
+    "headset",
+]
 WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
 TROUBLES = [
     "arrived with a dent near the handle, and the box was open on one side",
@@ -57,10 +81,15 @@ def facts(random: Random) -> dict[str, str]:
 
 def opening(told: dict[str, str]) -> list[tuple[str, str]]:
     """Return the first exchange, in which all facts are told."""
-    said = "Hello, this is {name} from {place}. My order {order}, a {thing}, {trouble}.".format(**told)
+    said = "Hello, this is {name} from {place}. My order {order}, a {thing}, {trouble}.".format(
+        **told
+    )
     return [
         ("user", said),
-        ("assistant", "I am sorry to hear that, {name}. I have opened order {order}.".format(**told)),
+        (
+            "assistant",
+            "I am sorry to hear that, {name}. I have opened order {order}.".format(**told),
+        ),
     ]
 
 
@@ -83,14 +112,19 @@ def conversation(number: int, random: Random) -> dict[str, object]:
     said = opening(told)
     for _ in range(random.randint(2, 12)):
         said += later(told, random)
-    messages = [{"role": "system", "content": SYSTEM}, *({"role": role, "content": text} for role, text in said)]
+    messages = [
+        {"role": "system", "content": SYSTEM},
+        *({"role": role, "content": text} for role, text in said),
+    ]
     return {"id": f"made-up-{number:02}", "messages": messages, "meta": {"made_up": True}}
 
 
 def main() -> None:
     """Write the file."""
     random = Random(2_026)
-    lines = [json.dumps(conversation(number, random), ensure_ascii=False) for number in range(1, 49)]
+    lines = [
+        json.dumps(conversation(number, random), ensure_ascii=False) for number in range(1, 49)
+    ]
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

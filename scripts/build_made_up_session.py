@@ -18,7 +18,18 @@ UNLOGGED = 74_000
 HEAD = 16_500  # what many sessions share, and a cache nearly always has
 LIFE = 300
 COMPACTS_AT = 155_000  # as recorded sessions do on a window of 200,000
-NOUNS = ["refund", "order", "parcel", "invoice", "customer", "address", "coupon", "stock", "label", "return"]
+NOUNS = [
+    "refund",
+    "order",
+    "parcel",
+    "invoice",
+    "customer",
+    "address",
+    "coupon",
+    "stock",
+    "label",
+    "return",
+]
 VERBS = ["load", "save", "check", "merge", "split", "round", "print", "parse", "send", "close"]
 TASKS = [
     "The tests of refunds fail since Friday. Find out why, and do not touch the public names.",
@@ -46,10 +57,17 @@ class Story:
         self.asked_at = self.clock
         self.requests = 0
 
-    def add(self, kind: str, content: Any, message: dict[str, Any] | None = None, **more: Any) -> None:
+    def add(
+        self, kind: str, content: Any, message: dict[str, Any] | None = None, **more: Any
+    ) -> None:
         """Write one record behind the others."""
         parent = self.records[-1]["uuid"] if self.records else None
-        about = {"parentUuid": parent, "isSidechain": False, "sessionId": "made-up-session", "version": "made up"}
+        about = {
+            "parentUuid": parent,
+            "isSidechain": False,
+            "sessionId": "made-up-session",
+            "version": "made up",
+        }
         self.records.append(
             {
                 **about,
@@ -75,7 +93,10 @@ class Story:
             "input_tokens": fresh,
             "cache_read_input_tokens": read,
             "cache_creation_input_tokens": written,
-            "cache_creation": {"ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0},
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": written,
+                "ephemeral_1h_input_tokens": 0,
+            },
             "output_tokens": tokens(blocks) + 8,
         }
         self.clock += timedelta(seconds=self.random.randrange(4, 25))
@@ -149,13 +170,19 @@ def build(seed: int = 25) -> list[dict[str, Any]]:
             call = {"type": "tool_use", "id": id, "name": name, "input": arguments}
             story.answer([{"type": "text", "text": sentence(random)}, call])
             story.clock += timedelta(seconds=random.randrange(1, 20))
-            result = source(random, random.randrange(40, 95)) if name == "Read" else source(random, 18)
+            result = (
+                source(random, random.randrange(40, 95)) if name == "Read" else source(random, 18)
+            )
             story.add("user", [{"type": "tool_result", "tool_use_id": id, "content": result}])
         story.answer([{"type": "text", "text": " ".join(sentence(random) for _ in range(6))}])
     return story.records
 
 
 if __name__ == "__main__":
-    title = {"type": "custom-title", "customTitle": "a made-up session", "sessionId": "made-up-session"}
+    title = {
+        "type": "custom-title",
+        "customTitle": "a made-up session",
+        "sessionId": "made-up-session",
+    }
     lines = [json.dumps(record) for record in [title, *build()]]
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -64,7 +64,12 @@ LISTED: dict[tuple[str, str, str, str], str] = {
         mistral-small-latest mistral-small-2603 ministral-3b-2512 ministral-8b-2512 ministral-14b-2512
         magistral-medium-latest magistral-small-latest codestral-2508 codestral-latest devstral-latest
         open-mistral-nemo""",
-    ("Meta", "shared", "o200k_base", "meta/"): "muse-spark-1.1 muse-spark-1.2 muse-spark-1.3 muse-wonder-1.0",
+    (
+        "Meta",
+        "shared",
+        "o200k_base",
+        "meta/",
+    ): "muse-spark-1.1 muse-spark-1.2 muse-spark-1.3 muse-wonder-1.0",
     ("Meta", "shared", "o200k_base", "meta_llama/"): """
         Llama-3.3-70B-Instruct Llama-3.3-8B-Instruct Llama-4-Maverick-17B-128E-Instruct-FP8
         Llama-4-Scout-17B-16E-Instruct-FP8""",
@@ -77,9 +82,24 @@ LISTED: dict[tuple[str, str, str, str], str] = {
     ("xAI", "shared", "o200k_base", "xai/"): """
         grok-4.20 grok-4.3 grok-4.5 grok-4.6 grok-4.7 grok-build-0.1 grok-code-fast-1""",
     ("Moonshot", "shared", "o200k_base", "moonshot/"): "kimi-k2.5 kimi-k2.6 kimi-k2.7-code kimi-k3",
-    ("Z.ai", "shared", "o200k_base", "zai/"): "glm-4.5 glm-4.6 glm-4.7 glm-5 glm-5.1 glm-5.2 glm-5.3",
-    ("MiniMax", "shared", "o200k_base", "minimax/"): "MiniMax-M2 MiniMax-M2.1 MiniMax-M2.5 MiniMax-M3",
-    ("Xiaomi", "shared", "o200k_base", "novita/xiaomimimo/"): "mimo-v2-flash mimo-v2.5 mimo-v2.5-pro",
+    (
+        "Z.ai",
+        "shared",
+        "o200k_base",
+        "zai/",
+    ): "glm-4.5 glm-4.6 glm-4.7 glm-5 glm-5.1 glm-5.2 glm-5.3",
+    (
+        "MiniMax",
+        "shared",
+        "o200k_base",
+        "minimax/",
+    ): "MiniMax-M2 MiniMax-M2.1 MiniMax-M2.5 MiniMax-M3",
+    (
+        "Xiaomi",
+        "shared",
+        "o200k_base",
+        "novita/xiaomimimo/",
+    ): "mimo-v2-flash mimo-v2.5 mimo-v2.5-pro",
     ("Xiaomi", "shared", "o200k_base", "xiaomi_mimo/"): "mimo-v2.6-pro mimo-v2.6-flash",
     ("Amazon", "shared", "o200k_base", ""): """
         amazon.nova-micro-v1:0 amazon.nova-lite-v1:0 amazon.nova-pro-v1:0 amazon.nova-premier-v1:0
@@ -94,12 +114,20 @@ LISTED: dict[tuple[str, str, str, str], str] = {
 #: (provider, provider in genai-prices) -> models that only genai-prices knows, and that a shorter name would
 #: otherwise pass a wrong window on to. It says nothing of answers.
 PRICED: dict[tuple[str, str], str] = {
-    ("OpenAI", "openai"): "gpt-4-vision-preview gpt-4o-realtime-preview gpt-4o-mini-realtime-preview",
-    ("Google", "google"): "gemini-2.5-flash-tts gemini-2.5-pro-tts gemini-2.5-flash-lite-preview-tts",
+    (
+        "OpenAI",
+        "openai",
+    ): "gpt-4-vision-preview gpt-4o-realtime-preview gpt-4o-mini-realtime-preview",
+    (
+        "Google",
+        "google",
+    ): "gemini-2.5-flash-tts gemini-2.5-pro-tts gemini-2.5-flash-lite-preview-tts",
 }
 
 
-def rows(registry: dict[str, dict[str, Any]], release: str, date: str) -> Iterator[dict[str, object]]:
+def rows(
+    registry: dict[str, dict[str, Any]], release: str, date: str
+) -> Iterator[dict[str, object]]:
     """Yield one row a listed model, in the order of the list."""
     for (provider, kind, stand_in, prefix), names in LISTED.items():
         for name in names.split():

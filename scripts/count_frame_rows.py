@@ -15,7 +15,9 @@ from budgetkit.files import read_table
 FRAMES = Path(__file__).parent.parent / "data" / "frames.toml"
 #: What the table calls a kind of call, and what a frame's row calls it.
 KINDS = {"any text": "text", "any tools": "tools", "any calls": "results"}
-_ROWS = re.compile(r'^name = "(?P<name>[^"]+)"$(?P<between>.*?)^rows = "[^"]*"$', re.MULTILINE | re.DOTALL)
+_ROWS = re.compile(
+    r'^name = "(?P<name>[^"]+)"$(?P<between>.*?)^rows = "[^"]*"$', re.MULTILINE | re.DOTALL
+)
 
 
 def rows_of(frame: str, table: Iterable[Mapping[str, str]]) -> str:
@@ -28,12 +30,18 @@ def rows_of(frame: str, table: Iterable[Mapping[str, str]]) -> str:
     listed = list(table)
     parts = []
     for name, kind in KINDS.items():
-        of_kind = [row for row in listed if re.fullmatch(rf"{re.escape(frame)} \w+: {name}", row["combination"])]
+        of_kind = [
+            row
+            for row in listed
+            if re.fullmatch(rf"{re.escape(frame)} \w+: {name}", row["combination"])
+        ]
         calls = sum(int(row["calls"]) for row in of_kind)
         exact = sum(int(row["exact"]) for row in of_kind)
         projects = max((int(row["projects"]) for row in of_kind), default=0)
         if calls:
-            parts.append(f"{kind} {exact} of {calls} calls of {projects} project{'s' if projects > 1 else ''}")
+            parts.append(
+                f"{kind} {exact} of {calls} calls of {projects} project{'s' if projects > 1 else ''}"
+            )
     return ", ".join(parts) or "none"
 
 

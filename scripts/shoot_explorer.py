@@ -80,12 +80,14 @@ STATES = {
     "card without a remainder": 'explorer = bk.DesignCard("agent_prompt", "support-chat", window=8_192)',
     "budget": CHAT,
     "budget that claims too much": OVER,
-    "budget pinned": CHAT + '\nexplorer.pin()\nexplorer.controls.lines["conversation"].slider.value = 40',
+    "budget pinned": CHAT
+    + '\nexplorer.pin()\nexplorer.controls.lines["conversation"].slider.value = 40',
     "budget without a conversation": 'explorer = bk.BudgetExplorer("memory_engine")',
     "budget whose cuts run through the words": CUT,
     "budget with names that are too long": LONG,
     "budget of two turns": TWO + 'explorer = bk.BudgetExplorer("chat", messages)',
-    "budget of 10,000 messages": MANY + 'explorer = bk.BudgetExplorer("chat", messages, window=128_000)',
+    "budget of 10,000 messages": MANY
+    + 'explorer = bk.BudgetExplorer("chat", messages, window=128_000)',
     "budget with an error": CHAT + '\nexplorer.open("nowhere.jsonl")',
     "budget whose kernel is gone": CHAT,
     "accuracy": "explorer = bk.AccuracyExplorer()",
@@ -96,7 +98,11 @@ STATES = {
     "pruning of two turns": TWO + "explorer = bk.ConversationExplorer(messages)",
     "app": 'explorer = bk.App("mixed-language", window=8_192)',
 }
-WIDTHS = {1440: 2600, 1024: 3800, 640: 5400}  # pixels: how wide, and how high a page of that width may be
+WIDTHS = {
+    1440: 2600,
+    1024: 3800,
+    640: 5400,
+}  # pixels: how wide, and how high a page of that width may be
 ROOM = 8  # pixels
 RUN_IN_KERNEL = """code => jupyterapp.shell.currentWidget.context.sessionContext.session.kernel
     .requestExecute({ code }).done.then(() => {})"""
@@ -121,8 +127,12 @@ def jupyterlab() -> Iterator[tuple[Server, Browser]]:
         settings = home / "settings" / "@jupyterlab" / "apputils-extension"
         settings.mkdir(parents=True)
         (settings / "notification.jupyterlab-settings").write_text(json.dumps(NO_NEWS))
-        process = subprocess.Popen(lab_command(root), env=lab_environment(home), stderr=subprocess.DEVNULL)
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS)
+        process = subprocess.Popen(
+            lab_command(root), env=lab_environment(home), stderr=subprocess.DEVNULL
+        )
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS
+        )
         try:
             yield listening(process, home, root), browser
         finally:
@@ -132,7 +142,9 @@ def jupyterlab() -> Iterator[tuple[Server, Browser]]:
 
 
 @contextmanager
-def opened(server: Server, browser: Browser, name: str, code: str, theme: str, size: tuple[int, int]) -> Iterator[Page]:
+def opened(
+    server: Server, browser: Browser, name: str, code: str, theme: str, size: tuple[int, int]
+) -> Iterator[Page]:
     """Open a notebook of one cell and run it, with nothing of JupyterLab around what it shows."""
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
     _write(server, f"{name}.ipynb", code)
@@ -159,7 +171,9 @@ def shoot(folder: Path, names: list[str]) -> None:
         for name in names:
             code, theme, width, height = SHOTS[name]
             with opened(server, browser, name, code, theme, (width, height)) as page:
-                take(page, folder / f"{name}.png", DOWN_TO.get(name.partition("-")[0], ".bk-charts"))
+                take(
+                    page, folder / f"{name}.png", DOWN_TO.get(name.partition("-")[0], ".bk-charts")
+                )
 
 
 def shoot_page(folder: Path, names: list[str]) -> None:
@@ -176,7 +190,9 @@ def shoot_page(folder: Path, names: list[str]) -> None:
     with jupyterlab() as (server, browser):
         for name in names:
             shown.append(f"<h2>{name}</h2>")
-            with opened(server, browser, "state", STATES[name], "light", (1440, WIDTHS[1440])) as page:
+            with opened(
+                server, browser, "state", STATES[name], "light", (1440, WIDTHS[1440])
+            ) as page:
                 if name.endswith("kernel is gone"):
                     page.wait_for_function(DRAWN)
                     page.evaluate(GONE)
@@ -189,7 +205,10 @@ def shoot_page(folder: Path, names: list[str]) -> None:
                         page.set_viewport_size({"width": width, "height": height})
                         picture = f"{name.replace(' ', '-')}-{width}-{theme}.png"
                         take(page, folder / picture, ".bk-explorer")
-                        faults += [f"{name}, {width}, {theme}: {fault}" for fault in page.evaluate(FAULTS_AT_REST)]
+                        faults += [
+                            f"{name}, {width}, {theme}: {fault}"
+                            for fault in page.evaluate(FAULTS_AT_REST)
+                        ]
                         shown.append(f'<img src="{picture}" alt="{name}, {width} pixels, {theme}">')
             (folder / "index.html").write_text(PAGE.format("\n".join(shown)), encoding="utf-8")
         if names == list(STATES):
@@ -231,7 +250,12 @@ def _write(server: Server, name: str, code: str) -> None:
     cell: dict[str, object] = {"cell_type": "code", "id": "explorer", "metadata": {}, "outputs": []}
     cell["execution_count"] = None
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    document = {"cells": [cell | {"source": CELL.format(code)}], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    document = {
+        "cells": [cell | {"source": CELL.format(code)}],
+        "metadata": kernel,
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     (server.root / "notebooks" / name).write_text(json.dumps(document))
 
 

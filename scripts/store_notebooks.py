@@ -25,12 +25,16 @@ KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name
 def store(path: Path) -> None:
     """Run one notebook where it stands and write it back."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(
+        notebook, timeout=SECONDS, resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
     notebook.metadata = nbformat.from_dict(KERNEL)
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
-        if cell.cell_type == "code" and ("unstored" in tags or not all(map(is_comparable, cell.outputs))):
+        if cell.cell_type == "code" and (
+            "unstored" in tags or not all(map(is_comparable, cell.outputs))
+        ):
             cell.outputs = []
         if cell.cell_type == "code" and not cell.outputs:
             cell.execution_count = None

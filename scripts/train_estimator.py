@@ -30,7 +30,9 @@ ENCODINGS = ("o200k_base", "cl100k_base")
 EVEN = 90_000  # characters of a class up to which its weight grows in proportion, then as their square root
 # How much more a class counts: Latin letters are mostly English where nothing else shows; odd text has words by chance.
 FAVOUR = {"prose/en": 4, "chat/en": 5, "words/en": 4, "words/hi": 0.6}
-FAVOUR |= dict.fromkeys(("odd/base64", "odd/base64-pem", "odd/data-uri", "odd/hex", "odd/uuid", "odd/numbers"), 1.5)
+FAVOUR |= dict.fromkeys(
+    ("odd/base64", "odd/base64-pem", "odd/data-uri", "odd/hex", "odd/uuid", "odd/numbers"), 1.5
+)
 # What an average is drawn to (prior, or 0) counts for so many windows.
 DOUBT = {"pair": 1, "own": 2, "raw": 2, "long": 3, "shape": 2}
 PLAIN = ("pair", "shape")  # levels of windows whose own key is not held
@@ -59,17 +61,27 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=Path("data/estimates"))
-    parser.add_argument("--leave-out", type=Path, help="a file that names sources not to learn from, one a line")
+    parser.add_argument(
+        "--leave-out", type=Path, help="a file that names sources not to learn from, one a line"
+    )
     parser.add_argument("--encodings", nargs="+", default=ENCODINGS, choices=ENCODINGS)
     options = parser.parse_args(arguments)
-    left_out = set(options.leave_out.read_text(encoding="utf-8").split("\n")) if options.leave_out else set()
+    left_out = (
+        set(options.leave_out.read_text(encoding="utf-8").split("\n"))
+        if options.leave_out
+        else set()
+    )
     documents = [d for folder in options.folders for d in read(folder) if d.source not in left_out]
     documents += list(odd())
     options.out.mkdir(parents=True, exist_ok=True)
     for encoding in options.encodings:
-        print(f"{encoding}: {len(documents):,} documents, {sum(len(d.text) for d in documents):,} characters")
+        print(
+            f"{encoding}: {len(documents):,} documents, {sum(len(d.text) for d in documents):,} characters"
+        )
         np.savez_compressed(options.out / f"{encoding}.npz", **train(encoding, documents))
-    (options.out / "sources.json").write_text(json.dumps(sources(documents), indent=1) + "\n", encoding="utf-8")
+    (options.out / "sources.json").write_text(
+        json.dumps(sources(documents), indent=1) + "\n", encoding="utf-8"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +95,9 @@ class Lesson:
 
 def train(encoding: str, documents: list[Document]) -> dict[str, np.ndarray]:
     """Give the arrays of one encoding's table."""
-    told = [spoken(each, encoding) if each.kind.startswith("words/") else [each] for each in documents]
+    told = [
+        spoken(each, encoding) if each.kind.startswith("words/") else [each] for each in documents
+    ]
     lesson = lay_out(encoding, [each for some in told for each in some])
     classes, rates = classified(encoding, lesson)
     pairs, units = runs(encoding)
@@ -139,7 +153,11 @@ def classified(encoding: str, lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
     each unit, and the tokens that start in a unit of each class.
     """
     count = encodings.counting(encoding)
-    alone = np.array([2 if 0xD800 <= unit < 0xE000 else count(chr(unit)) for unit in range(2**16)]) * 2 / 3
+    alone = (
+        np.array([2 if 0xD800 <= unit < 0xE000 else count(chr(unit)) for unit in range(2**16)])
+        * 2
+        / 3
+    )
     seen = np.bincount(lesson.units, minlength=2**16)
     begun = (np.bincount(lesson.units, lesson.starts, 2**16) + 3 * alone) / (seen + 3)
     after = (np.bincount(lesson.units[:-1], lesson.starts[1:], 2**16) + 2) / (seen + 3)
@@ -148,10 +166,14 @@ def classified(encoding: str, lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
     for start, end, number in BLOCKS:
         order = start + np.argsort((begun + after / 2)[start:end], kind="stable")
         share = np.cumsum(np.sqrt(seen[order] + 0.5))
-        classes[order] = SPARE[first + np.minimum((share / share[-1] * number).astype(int), number - 1)]
+        classes[order] = SPARE[
+            first + np.minimum((share / share[-1] * number).astype(int), number - 1)
+        ]
         first += number
     weight = np.sqrt(seen + 0.5)
-    return classes, np.bincount(classes, weight * begun, 256) / np.maximum(np.bincount(classes, weight, 256), 1e-9)
+    return classes, np.bincount(classes, weight * begun, 256) / np.maximum(
+        np.bincount(classes, weight, 256), 1e-9
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +195,10 @@ def examples_of(lesson: Lesson, classes: np.ndarray) -> Iterator[Example]:
         weights = lesson.weights[offset:end].reshape(-1, 2)[BEFORE // 2 :].max(axis=1)
         known = np.ones(len(weights) // 2, np.float32)
         known[found.runs()] = 0
-        by_level = {True: by_window(weights, np.maximum) * known, False: weights * np.repeat(known, 2)}
+        by_level = {
+            True: by_window(weights, np.maximum) * known,
+            False: weights * np.repeat(known, 2),
+        }
         yield Example(keys_of(found), starts, by_level)
 
 
@@ -181,7 +206,9 @@ def keys_of(found: Windows) -> dict[str, np.ndarray]:
     """Give the keys by level, those of a window's pairs in turn."""
     raw = found.raw().T.reshape(-1)
     pairs, shape = found.plain(slice(None))
-    return {"pair": pairs, "raw": raw, "shape": shape} | dict(zip(HASHED, found.keys(), strict=True))
+    return {"pair": pairs, "raw": raw, "shape": shape} | dict(
+        zip(HASHED, found.keys(), strict=True)
+    )
 
 
 def by_window(pairs: np.ndarray, joined: np.ufunc = np.add) -> np.ndarray:
@@ -244,9 +271,13 @@ def averaged(
             if level == "shape":
                 weights = weights * ~known("own", found["own"], example)
             weight += np.bincount(key, weights, buckets)
-            excess += np.bincount(key, weights * (by_window(rest) if level in ONCE else rest), buckets)
+            excess += np.bincount(
+                key, weights * (by_window(rest) if level in ONCE else rest), buckets
+            )
             if level == "own":
-                paired += np.bincount(key, weights * by_window(explained("pair", found["pair"], example)), buckets)
+                paired += np.bincount(
+                    key, weights * by_window(explained("pair", found["pair"], example)), buckets
+                )
             if level in HASHED and not before:
                 seen += np.bincount(key, minlength=buckets).astype(np.int32)
         values = (excess + (prior * doubt if level == "pair" else 0)) / (weight + doubt)
@@ -255,11 +286,15 @@ def averaged(
             worth[seen < SEEN] = 0
         if level == "own":  # it stands for its pairs too
             values += paired / np.maximum(weight, 1e-9) - MIDDLE / SCALE
-        found[level] = whole(values) if level in PLAIN else packed(values, worth, before and before[level])
+        found[level] = (
+            whole(values) if level in PLAIN else packed(values, worth, before and before[level])
+        )
         for example, rest in zip(examples, left, strict=True):
             rest -= explained(level, found[level], example)
             if level == "own":
-                rest += explained("pair", found["pair"], example) * np.repeat(known("own", found["own"], example), 2)
+                rest += explained("pair", found["pair"], example) * np.repeat(
+                    known("own", found["own"], example), 2
+                )
     return found
 
 

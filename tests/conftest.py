@@ -48,5 +48,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say once for each reason how many tests were skipped; pytest would say it for every test."""
     reasons = (report.longrepr for report in terminalreporter.getreports("skipped"))
-    for reason, count in Counter(reason[2] for reason in reasons if isinstance(reason, tuple)).items():
+    for reason, count in Counter(
+        reason[2] for reason in reasons if isinstance(reason, tuple)
+    ).items():
         terminalreporter.write_line(f"{count} skipped: {reason.removeprefix('Skipped: ')}")

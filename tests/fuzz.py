@@ -34,13 +34,46 @@ with atheris.instrument_imports(include=["budgetkit"]):
 COUNT = bk.counter("chars/4")
 FOUND = Path(".fuzz")
 BODIES: tuple[Any, ...] = (
-    {"messages": [{"role": "user", "content": "hello"}], "tools": [{"type": "function", "function": {"name": "f"}}]},
-    {"system": "be kind", "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]},
-    {"contents": [{"role": "user", "parts": [{"text": "hello"}, {"functionCall": {"name": "f", "args": {}}}]}]},
-    {"input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}]},
-    {"trajectory": [{"role": "user", "content": "x"}], "traj": [{"role": "ai", "text": "y"}], "info": {}},
-    {"request": {"model": "m", "messages": []}, "response": {"usage": {"prompt_tokens": 3, "input_tokens": 4}}},
-    {"type": "user", "message": {"role": "user", "content": "hello"}, "uuid": "a", "parentUuid": None},
+    {
+        "messages": [{"role": "user", "content": "hello"}],
+        "tools": [{"type": "function", "function": {"name": "f"}}],
+    },
+    {
+        "system": "be kind",
+        "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}],
+    },
+    {
+        "contents": [
+            {
+                "role": "user",
+                "parts": [{"text": "hello"}, {"functionCall": {"name": "f", "args": {}}}],
+            }
+        ]
+    },
+    {
+        "input": [
+            {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "hello"}],
+            }
+        ]
+    },
+    {
+        "trajectory": [{"role": "user", "content": "x"}],
+        "traj": [{"role": "ai", "text": "y"}],
+        "info": {},
+    },
+    {
+        "request": {"model": "m", "messages": []},
+        "response": {"usage": {"prompt_tokens": 3, "input_tokens": 4}},
+    },
+    {
+        "type": "user",
+        "message": {"role": "user", "content": "hello"},
+        "uuid": "a",
+        "parentUuid": None,
+    },
 )
 
 
@@ -64,7 +97,11 @@ def read_conversations(written: bytes) -> None:
     try:
         for trace in load_traces(io.BytesIO(written)):
             trace.demand(COUNT)
-    except (ValueError, LookupError, ImportError) as refusal:  # the last for a table whose extra is not installed
+    except (
+        ValueError,
+        LookupError,
+        ImportError,
+    ) as refusal:  # the last for a table whose extra is not installed
         assert str(refusal)
 
 
@@ -76,7 +113,9 @@ def read_state(text: str, load: Callable[[str], Budget | Plan]) -> None:
         assert str(refusal)
         return
     if isinstance(state, Plan):
-        assert repr(state) and len(state.frame()) == len(state.grants) and state.warnings is not None
+        assert (
+            repr(state) and len(state.frame()) == len(state.grants) and state.warnings is not None
+        )
         assert len(state.decisions.frame()) == len([*state.decisions])
     saved = to_json(state)
     assert to_json(from_json(saved)) == saved == to_json(from_yaml(to_yaml(state)))
@@ -89,33 +128,53 @@ def read_running(text: str) -> None:
     except ValueError as refusal:
         assert str(refusal)
         return
-    assert bk.Conversation.from_json(talk.to_json(), counter=len, overrun="tell").to_json() == talk.to_json()
+    assert (
+        bk.Conversation.from_json(talk.to_json(), counter=len, overrun="tell").to_json()
+        == talk.to_json()
+    )
 
 
 def read_answer(body: bytes) -> None:
     """Find the count in an answer, with each provider's shape."""
     for endpoint in ENDPOINTS.values():
-        found = tokens_in(Answer(200, "OK", "", body), endpoint, Key("KEY", lambda key: {"key": key}, "sk-0123456789"))
+        found = tokens_in(
+            Answer(200, "OK", "", body),
+            endpoint,
+            Key("KEY", lambda key: {"key": key}, "sk-0123456789"),
+        )
         assert (0 <= found <= 10**9) if isinstance(found, int) else found.strip()
 
 
 def start(folder: Path) -> None:
     """Write the inputs to start from."""
     budgets = [bk.presets.PRESETS[name](8_192) for name in bk.presets.PRESETS]
-    plan = bk.fit(Budget(100, (), [bk.Allocation("a", 50, keep="best")]), [bk.Item("a", 30, 0.5), bk.Item("a", 40)])
+    plan = bk.fit(
+        Budget(100, (), [bk.Allocation("a", 50, keep="best")]),
+        [bk.Item("a", 30, 0.5), bk.Item("a", 40)],
+    )
     conversations = [json.dumps(body) for body in BODIES]
     conversations += ["\n".join(json.dumps(body) for body in BODIES[::-1])]
-    conversations += [path.read_text("utf-8") for path in sorted((Path(__file__).parent / "formats").iterdir())]
+    conversations += [
+        path.read_text("utf-8") for path in sorted((Path(__file__).parent / "formats").iterdir())
+    ]
     inputs = [b"\x00" + each.encode() for each in conversations]
     states: list[Budget | Plan] = [*budgets, plan]
     inputs += [b"\x01" + to_json(each).encode() for each in states]
     inputs += [b"\x02" + to_yaml(each).encode() for each in states]
-    talk = bk.Conversation(bk.presets.working_memory(400, output=50), bk.policies.SlidingWindow(2), len, overrun="tell")
+    talk = bk.Conversation(
+        bk.presets.working_memory(400, output=50), bk.policies.SlidingWindow(2), len, overrun="tell"
+    )
     for turn in range(4):
-        talk.add({"role": "user", "content": "why " * turn}, {"role": "assistant", "content": "so " * 9})
+        talk.add(
+            {"role": "user", "content": "why " * turn}, {"role": "assistant", "content": "so " * 9}
+        )
         talk.request()
     inputs += [b"\x03" + talk.to_json().encode()]
-    answers = ({"input_tokens": 12}, {"totalTokens": 12}, {"error": {"message": "slow down", "code": 429}})
+    answers = (
+        {"input_tokens": 12},
+        {"totalTokens": 12},
+        {"error": {"message": "slow down", "code": 429}},
+    )
     inputs += [b"\x04" + json.dumps(each).encode() for each in answers]
     for number, content in enumerate(inputs):
         (folder / f"{number}").write_bytes(content)

@@ -18,16 +18,77 @@ RUNS = (
 )
 MILLION = 1_000_000
 
-SPECIAL = ("<|endoftext|>", "<|endofprompt|>", "<|fim_prefix|>", "<|im_start|>", "<|end|>", "<|endoftext", "|>")
-CONTRACTIONS = ("'s", "'S", "'\u017f", "'ll", "'LL", "'re", "\u2019s", "''t", "don't", "DON'T", "l'été")
+SPECIAL = (
+    "<|endoftext|>",
+    "<|endofprompt|>",
+    "<|fim_prefix|>",
+    "<|im_start|>",
+    "<|end|>",
+    "<|endoftext",
+    "|>",
+)
+CONTRACTIONS = (
+    "'s",
+    "'S",
+    "'\u017f",
+    "'ll",
+    "'LL",
+    "'re",
+    "\u2019s",
+    "''t",
+    "don't",
+    "DON'T",
+    "l'été",
+)
 CLUSTERS = (
-    *("e\u0301", "e" + "\u0301" * 40, "👩‍👩‍👧‍👦", "👩🏽‍🚀", "🏳️‍🌈", "🇩🇰", "🇩🇰🇩", "क्ष", "กำ", "각", "\r\n", "ﷺ"),
+    *(
+        "e\u0301",
+        "e" + "\u0301" * 40,
+        "👩‍👩‍👧‍👦",
+        "👩🏽‍🚀",
+        "🏳️‍🌈",
+        "🇩🇰",
+        "🇩🇰🇩",
+        "क्ष",
+        "กำ",
+        "각",
+        "\r\n",
+        "ﷺ",
+    ),
     *("\u1112\u1161\u11ab", "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘!͖̬̰̙̗̿̋ͥͥ̂ͣ̐́́͜͞"),
 )
-BIDI = ("\u202ehidden\u202c", "\u2066isolated\u2069", "abc\u202e\u2066", "שלום \u200fעולם", "مرحبا\u061c!")
+BIDI = (
+    "\u202ehidden\u202c",
+    "\u2066isolated\u2069",
+    "abc\u202e\u2066",
+    "שלום \u200fעולם",
+    "مرحبا\u061c!",
+)
 ODD = (
-    *("\x00", "\x00" * 9, "\ufeff", "a\ufeffb", "\ufffe", "\uffff", "\U0010ffff", "\x1c", "\x85", "\u2028", "\u180e"),
-    *("\ud800", "\udc00", "\ud83d", "\ude00", "\ude00\ud83d", "a\ud83d b", "\ud83d\ud83d\ude00", "\x7f", "\x1b[31m"),
+    *(
+        "\x00",
+        "\x00" * 9,
+        "\ufeff",
+        "a\ufeffb",
+        "\ufffe",
+        "\uffff",
+        "\U0010ffff",
+        "\x1c",
+        "\x85",
+        "\u2028",
+        "\u180e",
+    ),
+    *(
+        "\ud800",
+        "\udc00",
+        "\ud83d",
+        "\ude00",
+        "\ude00\ud83d",
+        "a\ud83d b",
+        "\ud83d\ud83d\ude00",
+        "\x7f",
+        "\x1b[31m",
+    ),
 )
 MARKUP = (
     "<script>alert(1)</script>",
@@ -55,7 +116,9 @@ SHORT = ("", *SPECIAL, *CONTRACTIONS, *CLUSTERS, *BIDI, *ODD, *MARKUP, *MIXED)
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
 #: Hostile cases, blanks, letters and any characters, mixed in any order.
 hostile_text = st.lists(
-    st.sampled_from([*SHORT, " ", "  ", "\n", "word", "Word", "7", "1234", "的", "。", ",", "'", "_"])
+    st.sampled_from(
+        [*SHORT, " ", "  ", "\n", "word", "Word", "7", "1234", "的", "。", ",", "'", "_"]
+    )
     | any_text.map(lambda text: text[:4]),
     max_size=40,
 ).map("".join)
@@ -64,7 +127,23 @@ hostile_text = st.lists(
 def long_text(size: int, seed: int = 20261121) -> str:
     """Mix every short case and ordinary words to at least `size` characters, the same for the same seed."""
     chance = random.Random(seed)
-    words = ["the", "of", "return", "self", "naïve", "слово", "語", "。", "\n", "\n\n", "42", "{", "}", "    ", "x=1"]
+    words = [
+        "the",
+        "of",
+        "return",
+        "self",
+        "naïve",
+        "слово",
+        "語",
+        "。",
+        "\n",
+        "\n\n",
+        "42",
+        "{",
+        "}",
+        "    ",
+        "x=1",
+    ]
     made, length = [], 0
     while length < size:
         made.append(chance.choice(SHORT) if chance.random() < 0.05 else chance.choice(words))
@@ -92,7 +171,13 @@ class Padding(RawIOBase):
     """A file of blanks, a gigabyte or more, without the memory or the disk: `read_so_far` says how far one went."""
 
     def __init__(self, size: int, start: bytes = b"", fill: bytes = b" ") -> None:
-        self.size, self.start, self.fill, self.read_so_far, self.name = size, start, fill, 0, "padding.jsonl"
+        self.size, self.start, self.fill, self.read_so_far, self.name = (
+            size,
+            start,
+            fill,
+            0,
+            "padding.jsonl",
+        )
 
     def readable(self) -> bool:
         return True

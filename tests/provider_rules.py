@@ -60,7 +60,12 @@ def responses(items: Sequence[Raw]) -> Iterator[str]:
     for place, item in enumerate(items):
         kind = item.get("type", "message")
         following = items[place + 1] if place + 1 < len(items) else {}
-        if kind == "message" and item.get("role") not in ("user", "assistant", "system", "developer"):
+        if kind == "message" and item.get("role") not in (
+            "user",
+            "assistant",
+            "system",
+            "developer",
+        ):
             yield f"item {place} has the role {item.get('role')}"
         if "origin" in item or "native" in item:
             yield f"item {place} has a field of this package"
@@ -70,7 +75,10 @@ def responses(items: Sequence[Raw]) -> Iterator[str]:
             if item["call_id"] not in called:
                 yield f"item {place} answers no call"
             answered.add(item["call_id"])
-        is_answer = following.get("type") in ("function_call", "reasoning") or following.get("role") == "assistant"
+        is_answer = (
+            following.get("type") in ("function_call", "reasoning")
+            or following.get("role") == "assistant"
+        )
         if kind == "reasoning" and not is_answer:
             yield f"item {place} is reasoning without what it led to"
     if called - answered:
@@ -121,14 +129,25 @@ def gemini(contents: Sequence[Raw]) -> Iterator[str]:
     calls: list[str] = []
     before = ""
     for place, content in enumerate(contents):
-        if content.keys() - {"role", "parts"} or content.get("role", "user") not in ("user", "model"):
+        if content.keys() - {"role", "parts"} or content.get("role", "user") not in (
+            "user",
+            "model",
+        ):
             yield f"content {place} has the fields {sorted(content)}"
-        if not content["parts"] or any(not part or part.get("text") == "" for part in content["parts"]):
+        if not content["parts"] or any(
+            not part or part.get("text") == "" for part in content["parts"]
+        ):
             yield f"content {place} has no parts, or an empty one"
-        results = [part["functionResponse"]["name"] for part in content["parts"] if "functionResponse" in part]
+        results = [
+            part["functionResponse"]["name"]
+            for part in content["parts"]
+            if "functionResponse" in part
+        ]
         if sorted(results) != sorted(calls):
             yield f"content {place} has results of {results}, and calls were {calls}"
-        calls = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
+        calls = [
+            part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part
+        ]
         if calls and before != "user":
             yield f"the calls of content {place} come after {before or 'nothing'}"
         before = content.get("role", "user")
@@ -145,10 +164,16 @@ def converse(messages: Sequence[Raw]) -> Iterator[str]:
             yield f"message {place} is empty, or has the fields {sorted(message)}"
         if any("text" in block and not block["text"].strip() for block in message["content"]):
             yield f"message {place} has a blank text"
-        results = [block["toolResult"]["toolUseId"] for block in message["content"] if "toolResult" in block]
+        results = [
+            block["toolResult"]["toolUseId"]
+            for block in message["content"]
+            if "toolResult" in block
+        ]
         if sorted(results) != sorted(waiting):
             yield f"message {place} answers {results}, and calls were {sorted(waiting)}"
-        waiting = {block["toolUse"]["toolUseId"] for block in message["content"] if "toolUse" in block}
+        waiting = {
+            block["toolUse"]["toolUseId"] for block in message["content"] if "toolUse" in block
+        }
     if waiting:
         yield f"no results of {sorted(waiting)}"
 

@@ -123,7 +123,10 @@ class Columns:
         self.items = tuple(items)
         self.tokens: Ints = np.array([item.tokens for item in self.items], np.int64)
         self.scores: Floats = np.array([item.score for item in self.items], np.float64)
-        codes = {name: code for code, name in enumerate(dict.fromkeys(item.section for item in self.items))}
+        codes = {
+            name: code
+            for code, name in enumerate(dict.fromkeys(item.section for item in self.items))
+        }
         self.section: Ints = np.array([codes[item.section] for item in self.items], np.int64)
         self.sections = tuple(codes)
         self.group = _group_codes([item.group for item in self.items])
@@ -154,7 +157,9 @@ class Columns:
             tokens, scores = np.zeros(count, np.int64), np.zeros(count)
             np.add.at(tokens, unit, self.tokens[rows])
             np.add.at(scores, unit, self.scores[rows])
-        weight, score = self._weights(rows, unit, count, dict(zip(sections, importance, strict=True)))
+        weight, score = self._weights(
+            rows, unit, count, dict(zip(sections, importance, strict=True))
+        )
         if keep == "best":
             order = np.lexsort((-score, -weight))
         else:
@@ -164,7 +169,9 @@ class Columns:
         place[order] = np.arange(count)
         return Units(tokens[order], scores[order], place[unit])
 
-    def _weights(self, rows: Ints, unit: Ints, count: int, importance: dict[str, int]) -> tuple[Floats, Floats]:
+    def _weights(
+        self, rows: Ints, unit: Ints, count: int, importance: dict[str, int]
+    ) -> tuple[Floats, Floats]:
         of_section = np.array([importance.get(name, 0) for name in self.sections], dtype=np.float64)
         weight = of_section[self.section[rows]]
         if self._importance is not None:
@@ -190,7 +197,9 @@ def _unit_numbers(group: Ints) -> tuple[Ints, int]:
     if not (group >= 0).any():
         return np.arange(len(group)), len(group)
     alone = -1 - np.arange(len(group))
-    _, first, inverse = np.unique(np.where(group >= 0, group, alone), return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(
+        np.where(group >= 0, group, alone), return_index=True, return_inverse=True
+    )
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first))
     return rank[inverse], len(first)

@@ -15,7 +15,15 @@ from budgetkit import Allocation, Budget, Item
 from budgetkit.budget.allocation import Fill, Overflow
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.allocating import raise_if_overrun, with_undeclared
-from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.decisions import (
+    BEYOND_BEST,
+    FITS,
+    OVER_CAP,
+    PAIR,
+    UNCUT,
+    WINDOW_FULL,
+    Decisions,
+)
 from budgetkit.plan.fitting import Cut
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Items
@@ -33,13 +41,20 @@ def slow_fit(budget: Budget, items: Iterable[Item], cut: Cut | None = None) -> P
     choice = _Choice(budget, columns, cut)
     asked = {s: demand.get(s, 0) for s in budget.sections}
     limits = {}
-    for allocation, limit, _ in allocate_in_order(budget, asked, choice.take, choice.required_cap, choice.floor_of):
+    for allocation, limit, _ in allocate_in_order(
+        budget, asked, choice.take, choice.required_cap, choice.floor_of
+    ):
         limits[allocation.section] = limit
     choice.part_no_pair()
-    grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
+    grants = [
+        Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum()))
+        for s in budget.sections
+    ]
     decisions = Decisions(Items(columns.items), lambda: (choice.kept, choice.reasons), choice.cuts)
     plan = Plan(budget, tuple(grants), decisions, partial(slow_fit, cut=cut))
-    for allocation in budget.allocations:  # only now is it known whether the window was full, or the pool alone
+    for (
+        allocation
+    ) in budget.allocations:  # only now is it known whether the window was full, or the pool alone
         rows = columns.rows(allocation.section)
         rows = rows[choice.reasons[rows] == WINDOW_FULL]
         choice.reasons[rows] = full(budget, allocation, plan.free)
@@ -72,11 +87,17 @@ class _Choice:
             return cap
         units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
         filled = np.flatnonzero(units.tokens[: allocation.limit_items])
-        if not len(filled) or units.tokens[filled[0]] <= cap or self._can_cut(allocation, rows, units, filled[0], cap):
+        if (
+            not len(filled)
+            or units.tokens[filled[0]] <= cap
+            or self._can_cut(allocation, rows, units, filled[0], cap)
+        ):
             return cap
         return int(units.tokens[filled[0]])
 
-    def _can_cut(self, allocation: Allocation, rows: Ints, units: Units, unit: int, room: int) -> bool:
+    def _can_cut(
+        self, allocation: Allocation, rows: Ints, units: Units, unit: int, room: int
+    ) -> bool:
         return self._shorter(allocation, rows[units.unit == unit], room) is not None
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
@@ -104,7 +125,9 @@ class _Choice:
             if room > 0 and not _drops_whole(first, total, limit, cap):
                 self._cut_first(first, rows, units, reasons, room)
 
-    def _cut_first(self, allocation: Allocation, rows: Ints, units: Units, reasons: Ints, room: int) -> None:
+    def _cut_first(
+        self, allocation: Allocation, rows: Ints, units: Units, reasons: Ints, room: int
+    ) -> None:
         dropped = np.flatnonzero((reasons != FITS) & (reasons != BEYOND_BEST))
         if not len(dropped):
             return
@@ -118,11 +141,17 @@ class _Choice:
 
     def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
         # A group stays or goes together, uncut, also where its other members stand in another section.
-        if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
+        if (
+            self.cut is None
+            or allocation.granularity == "item"
+            or self.columns.group[members[0]] >= 0
+        ):
             return None
         shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
         if shorter is not None and not isinstance(shorter, Item):
-            raise TypeError(f"cut returned {brief(shorter)}; known are an Item and None; give one of them back")
+            raise TypeError(
+                f"cut returned {brief(shorter)}; known are an Item and None; give one of them back"
+            )
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:
@@ -163,20 +192,28 @@ def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) 
     return reasons
 
 
-def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> None:
+def _let_go(
+    reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill
+) -> None:
     if units.total <= limit:
         return  # all of them fit, so any of them do
     standing = reasons == FITS
     if not standing.all():
         units = Units(units.tokens[standing], units.scores[standing], units.unit)
-    stays = select(units, limit, how) if overflow == "truncate" else np.full(len(units.tokens), units.total <= limit)
+    stays = (
+        select(units, limit, how)
+        if overflow == "truncate"
+        else np.full(len(units.tokens), units.total <= limit)
+    )
     reasons[np.flatnonzero(standing)[~stays]] = reason
 
 
 def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:
     over_cap = cap is not None and total > cap
     wanted = total if cap is None else min(total, cap)
-    return (over_cap and allocation.overflow == "drop") or (wanted > limit and allocation.when_full == "drop")
+    return (over_cap and allocation.overflow == "drop") or (
+        wanted > limit and allocation.when_full == "drop"
+    )
 
 
 def allocate_in_order(
@@ -195,9 +232,14 @@ def allocate_in_order(
     """
     room: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    wanted = {s: demand[s] if cap is None else least(demand[s], cap) for s, cap in budget.caps.items()}
+    wanted = {
+        s: demand[s] if cap is None else least(demand[s], cap) for s, cap in budget.caps.items()
+    }
     floors = [(a, budget.floors[a.section]) for a in budget.allocations]
-    promised = {a.section: least(floor_of(a, floor), wanted[a.section]) if floor else 0 for a, floor in floors}
+    promised = {
+        a.section: least(floor_of(a, floor), wanted[a.section]) if floor else 0
+        for a, floor in floors
+    }
     weighted = [a for a in budget.asked if a.weight]
     waiting: Any = sum(promised.values())
     waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
@@ -212,14 +254,20 @@ def allocate_in_order(
             limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
         if allocation.weight:
             weighted.remove(allocation)
-            others = [(a.weight, most(wanted[a.section] - promised[a.section], 0)) for a in weighted]
+            others = [
+                (a.weight, most(wanted[a.section] - promised[a.section], 0)) for a in weighted
+            ]
             own = promised[section] + held
             limit = own + least(limit - own, by_weight(limit - own, allocation.weight, others))
         limit = most(limit, promised[section])
         if allocation.required:
             limit = most(limit, demand[section])
             if cap is not None and not allocation.is_off:
-                cap = most(cap, demand[section]) if allocation.stands_whole else required_cap(allocation, cap)
+                cap = (
+                    most(cap, demand[section])
+                    if allocation.stands_whole
+                    else required_cap(allocation, cap)
+                )
         limit = most(limit if cap is None else least(limit, cap), 0)
         granted = take(allocation, limit, cap, demand[section])
         room = room - most(granted - held, 0)

@@ -44,7 +44,9 @@ def slow_replay(trace: bk.Trace, budget: bk.Budget, policy: Policy, section: str
     found, history, before = Twin(), _History(trace, policy), list[tuple[Any, int]]()
     for request in requests_of(trace, by):
         items = _request(trace, request, budget.roles, section)
-        demand = {s: sum(i[3] for i in items if i[2] == s) for s in {i[2] for i in items} | {section}}
+        demand = {
+            s: sum(i[3] for i in items if i[2] == s) for s in {i[2] for i in items} | {section}
+        }
         prunable = [
             i
             for i in items
@@ -59,7 +61,9 @@ def slow_replay(trace: bk.Trace, budget: bk.Budget, policy: Policy, section: str
         room = PruningContext(0, limit, others, budget.usable, budget.window, request.number)
         calls = history.visit([i[1] for i in prunable], room)
         kept = {slot: e for e in history.entries for slot in [e.place]}
-        gone = {i[1] for i in prunable} - {s for e in history.entries if e.kind != "summary" for s in e.slots}
+        gone = {i[1] for i in prunable} - {
+            s for e in history.entries if e.kind != "summary" for s in e.slots
+        }
         tokens = [
             (
                 (kind, key, kept[key].label if kind == "message" and key in kept else "whole"),
@@ -70,7 +74,9 @@ def slow_replay(trace: bk.Trace, budget: bk.Budget, policy: Policy, section: str
         ]
         total = sum(e.tokens for e in history.entries)
         granted = bk.allocate(replace(budget, deficit="signed"), demand | {section: total + pinned})
-        found.sent.append(sum(g.granted for g in granted.grants if g.section != section) + total + pinned)
+        found.sent.append(
+            sum(g.granted for g in granted.grants if g.section != section) + total + pinned
+        )
         found.history.append(total + pinned)
         found.over.append(max(0, total - max(0, room.limit)))
         found.summaries.append(calls)
@@ -96,24 +102,39 @@ def _equal(before: list[tuple[Any, int]], now: list[tuple[Any, int]]) -> int:
 def _section(trace: bk.Trace, slot: int, roles: Any, section: Any, pruned: str, start: int) -> str:
     """Return the section of a message; a result is pruned where its call is, which may be one of an earlier turn."""
     said = trace.messages[slot]
-    callers = [i for i in range(slot) if said.tool_call_id in {call.id for call in trace.messages[i].tool_calls}]
+    callers = [
+        i
+        for i in range(slot)
+        if said.tool_call_id in {call.id for call in trace.messages[i].tool_calls}
+    ]
     called = None
     if callers:
-        called = (past_section if callers[-1] < start else section)(trace.messages[callers[-1]], roles)
+        called = (past_section if callers[-1] < start else section)(
+            trace.messages[callers[-1]], roles
+        )
     return pruned if called == pruned else str(section(said, roles))
 
 
-def _request(trace: bk.Trace, request: Any, roles: Any, pruned: str) -> list[tuple[str, Any, str, int]]:
+def _request(
+    trace: bk.Trace, request: Any, roles: Any, pruned: str
+) -> list[tuple[str, Any, str, int]]:
     """List (kind, key, section, tokens) in the order in which they stand in the prompt."""
 
     def listed(slots: range, section: Any) -> list[tuple[str, Any, str, int]]:
         sent = (i for i in slots if _is_paired(trace, i))
         return [
-            ("message", i, _section(trace, i, roles, section, pruned, request.start), len(trace.messages[i].text))
+            (
+                "message",
+                i,
+                _section(trace, i, roles, section, pruned, request.start),
+                len(trace.messages[i].text),
+            )
             for i in sent
         ]
 
-    opening = next((i for i, m in enumerate(trace.messages) if m.role != "system"), len(trace.messages))
+    opening = next(
+        (i for i, m in enumerate(trace.messages) if m.role != "system"), len(trace.messages)
+    )
     head = min(opening, request.start)
     passages = [
         ("passage", (i, n), past_section(p.message, roles), len(p.text))
@@ -132,7 +153,11 @@ def _is_paired(trace: bk.Trace, slot: int) -> bool:
     """Say whether a call has all its results, and a result a call that has."""
     said = trace.messages[slot]
     if said.tool_call_id:
-        callers = [i for i in range(slot) if said.tool_call_id in {call.id for call in trace.messages[i].tool_calls}]
+        callers = [
+            i
+            for i in range(slot)
+            if said.tool_call_id in {call.id for call in trace.messages[i].tool_calls}
+        ]
         return bool(callers) and _is_paired(trace, callers[-1])
     later = {message.tool_call_id for message in trace.messages[slot:]}
     return all(call.id in later for call in said.tool_calls)
@@ -154,14 +179,20 @@ class _History:
                 self.seen.add(slot)
                 if self.units[slot] not in self.closed:
                     size = len(self.trace.messages[slot].text)
-                    self.entries.append(Entry([slot], size, slot, self.units[slot], self.turns[slot]))
+                    self.entries.append(
+                        Entry([slot], size, slot, self.units[slot], self.turns[slot])
+                    )
         self.entries.sort(key=lambda e: e.place)
         self.calls = 0
         for stage in self.policy.stages:
             for cut in stage.cuts(self.now(room)):
                 self.carry_out(cut)
         self.carry_out(self.policy.last_resort(self.now(room)))
-        while self.policy.floor == Floor() and self.entries and self.tokens > room.usable - room.others:
+        while (
+            self.policy.floor == Floor()
+            and self.entries
+            and self.tokens > room.usable - room.others
+        ):
             self.remove(self.next_unit(by_importance=False))
         return self.calls
 
@@ -188,7 +219,11 @@ class _History:
             if len(results) <= cut.intact:
                 return
             if results[0].tokens > cut.placeholder:
-                results[0].tokens, results[0].kind, results[0].label = cut.placeholder, "shrunk", "shrunk"
+                results[0].tokens, results[0].kind, results[0].label = (
+                    cut.placeholder,
+                    "shrunk",
+                    "shrunk",
+                )
             else:
                 results[0].kind = "as small"
 
@@ -200,9 +235,18 @@ class _History:
             return []
 
         def key(entry: Entry) -> tuple[int, int]:
-            members = self.seen if entry.kind != "summary" else ()  # nobody knows the importance of what is to come
-            own = [self.policy.importance(self.trace.messages[i]) for i in members if self.units[i] == entry.unit]
-            return (max(own, default=self.policy.importance(self.trace.messages[entry.place])), entry.unit)
+            members = (
+                self.seen if entry.kind != "summary" else ()
+            )  # nobody knows the importance of what is to come
+            own = [
+                self.policy.importance(self.trace.messages[i])
+                for i in members
+                if self.units[i] == entry.unit
+            ]
+            return (
+                max(own, default=self.policy.importance(self.trace.messages[entry.place])),
+                entry.unit,
+            )
 
         first = min(self.entries, key=key if by_importance else lambda e: (0, e.unit))
         return [e for e in self.entries if e.unit == first.unit]
@@ -235,7 +279,9 @@ class _History:
 
     def summarise(self, rounds: Any) -> bool:
         messages = sum(e.kind != "summary" for e in self.entries)
-        wanted = max(1, rounds.share.of(messages) if isinstance(rounds.share, bk.Share) else rounds.share)
+        wanted = max(
+            1, rounds.share.of(messages) if isinstance(rounds.share, bk.Share) else rounds.share
+        )
         order = sorted({e.unit for e in self.entries})
         taken: list[Entry] = []
         for name in order:
@@ -254,7 +300,9 @@ class _History:
             place = min(e.place for e in taken if e.unit == taken[0].unit)
             turn = max(e.turn for e in taken)
             self.written += 1
-            self.entries.append(Entry([], wrote, place, place, turn, "summary", f"summary {self.written}"))
+            self.entries.append(
+                Entry([], wrote, place, place, turn, "summary", f"summary {self.written}")
+            )
             self.entries.sort(key=lambda e: e.place)
             self.calls += 1
         return True
@@ -264,7 +312,11 @@ def _units(trace: bk.Trace, turns: list[int], unit: str) -> list[int]:
     """Join what belongs together until nothing changes any more."""
     names = list(range(len(trace.messages)))
     callers = {call.id: i for i, m in enumerate(trace.messages) for call in m.tool_calls}
-    pairs = [(i, callers[m.tool_call_id]) for i, m in enumerate(trace.messages) if m.tool_call_id in callers]
+    pairs = [
+        (i, callers[m.tool_call_id])
+        for i, m in enumerate(trace.messages)
+        if m.tool_call_id in callers
+    ]
     if unit == "turn":
         pairs += [(i, j) for i, t in enumerate(turns) for j, u in enumerate(turns) if t == u > 0]
     changed = True

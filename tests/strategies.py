@@ -16,7 +16,9 @@ TOKENS = st.integers(0, 300)
 
 def amounts(largest: int = 200) -> st.SearchStrategy[Amount]:
     """Tokens, or a share of the window."""
-    shares = st.builds(bk.Share, st.integers(0, 40).map(lambda percent: percent / 100), st.integers(0, 20))
+    shares = st.builds(
+        bk.Share, st.integers(0, 40).map(lambda percent: percent / 100), st.integers(0, 20)
+    )
     return st.one_of(st.integers(0, largest), shares)
 
 
@@ -47,8 +49,13 @@ def budgets(draw: st.DrawFn) -> bk.Budget:
     order: Order = draw(st.sampled_from(get_args(Order)))
     names = draw(st.lists(st.sampled_from(SECTIONS), unique=True, min_size=1))
     lines = [draw(allocations(name, floors="by item" not in order)) for name in names]
-    reserves = [bk.Reserve("output", draw(amounts()), serves="output"), bk.Reserve("safety", draw(amounts(50)))]
-    if draw(st.booleans()) and ("by item" not in order or lines[0].required or lines[0].cap is not None):
+    reserves = [
+        bk.Reserve("output", draw(amounts()), serves="output"),
+        bk.Reserve("safety", draw(amounts(50))),
+    ]
+    if draw(st.booleans()) and (
+        "by item" not in order or lines[0].required or lines[0].cap is not None
+    ):
         reserves.append(bk.Reserve("held", draw(st.integers(0, 50)), serves=names[0]))
     return bk.Budget(
         draw(st.integers(0, 1_000)),

@@ -157,7 +157,9 @@ class Allocation:
 
     def __repr__(self) -> str:
         defaults = type(self).__dataclass_fields__
-        changed = [n for n in defaults if n != "section" and getattr(self, n) != defaults[n].default]
+        changed = [
+            n for n in defaults if n != "section" and getattr(self, n) != defaults[n].default
+        ]
         return f"Allocation({', '.join([repr(self.section), *(f'{n}={getattr(self, n)!r}' for n in changed)])})"
 
 
@@ -200,7 +202,9 @@ class Line:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"a line is named {brief(name)}; names are texts with at least one character; give one")
+        raise ValueError(
+            f"a line is named {brief(name)}; names are texts with at least one character; give one"
+        )
     check_whole("a line is named", name)
 
 
@@ -210,7 +214,9 @@ def check_whole(what: str, name: str) -> None:
     >>> check_whole("a line is named", "history")
     """
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        raise ValueError(f"{what} {brief(name)}, with half a character in it; names are whole; leave that out")
+        raise ValueError(
+            f"{what} {brief(name)}, with half a character in it; names are whole; leave that out"
+        )
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
@@ -226,7 +232,9 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
     checked = []
     for value in values:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(f"{what}: {brief(value)} is a {type(value).__name__}; known is {kind.__name__}; give one")
+            raise TypeError(
+                f"{what}: {brief(value)} is a {type(value).__name__}; known is {kind.__name__}; give one"
+            )
         checked.append(value)
     return tuple(checked)
 
@@ -239,7 +247,9 @@ def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     >>> check_choice("fill", "skip", ("prefix", "skip"))
     """
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{what} is {brief(value)}; known are {', '.join(choices)}; choose one of them")
+        raise ValueError(
+            f"{what} is {brief(value)}; known are {', '.join(choices)}; choose one of them"
+        )
 
 
 LineT = TypeVar("LineT", Reserve, Allocation)

@@ -37,7 +37,9 @@ def whole_number(value: object) -> int | None:
     (3, None, None)
     """
     try:
-        is_truth = isinstance(value, bool) or type(value).__name__ == "bool_"  # numpy 1 still takes it as an index
+        is_truth = (
+            isinstance(value, bool) or type(value).__name__ == "bool_"
+        )  # numpy 1 still takes it as an index
         return None if is_truth else index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
@@ -57,7 +59,9 @@ def check_tokens(what: str, value: object) -> int:
             f"{what} is {brief(value)}; tokens are whole numbers of 0 or more; give an int, or a Share for a ratio"
         )
     if number < 0:
-        raise ValueError(f"{what} is {_numeral(number)}; tokens are whole numbers of 0 or more; give one of these")
+        raise ValueError(
+            f"{what} is {_numeral(number)}; tokens are whole numbers of 0 or more; give one of these"
+        )
     if number > MOST_TOKENS:
         raise ValueError(
             f"{what} is {_numeral(number)}; tokens are at most {MOST_TOKENS:,}; look where that number comes from"
@@ -240,14 +244,18 @@ def apportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
     exact_weights = [exact_number(weight) for weight in weights]
     exact = [weight for weight in exact_weights if weight is not None]
     if len(exact) < len(exact_weights) or any(weight < 0 for weight in exact) or not sum(exact):
-        raise ValueError(f"weights are {brief(list(weights))}; they must be 0 or more with one above 0; mend the list")
+        raise ValueError(
+            f"weights are {brief(list(weights))}; they must be 0 or more with one above 0; mend the list"
+        )
     whole = sum(exact)
     return _largest_remainder([total * weight / whole for weight in exact], total)
 
 
 def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...]:
     parts = [int(quota) for quota in quotas]
-    by_remainder = sorted(range(len(parts)), key=lambda i: parts[i] - quotas[i])  # stable: first of equals first
+    by_remainder = sorted(
+        range(len(parts)), key=lambda i: parts[i] - quotas[i]
+    )  # stable: first of equals first
     for i in by_remainder[: total - sum(parts)]:
         parts[i] += 1
     return tuple(parts)
@@ -255,7 +263,9 @@ def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...
 
 def _rounded(exact: Fraction, rounding: str) -> int:
     if not isinstance(rounding, str) or rounding not in ROUNDINGS:
-        raise ValueError(f"rounding is {brief(rounding)}; known are {', '.join(ROUNDINGS)}; choose one of them")
+        raise ValueError(
+            f"rounding is {brief(rounding)}; known are {', '.join(ROUNDINGS)}; choose one of them"
+        )
     if rounding == "nearest":
         return int(exact + Fraction(1, 2))
     return int(exact)
@@ -274,7 +284,11 @@ def exact_number(value: object) -> Fraction | None:
         decimal = Decimal(text if len(text) <= 2 * _DIGITS else "none")
     except InvalidOperation:
         return None
-    if not decimal.is_finite() or len(decimal.as_tuple().digits) > _DIGITS or abs(decimal.adjusted()) > _EXPONENT:
+    if (
+        not decimal.is_finite()
+        or len(decimal.as_tuple().digits) > _DIGITS
+        or abs(decimal.adjusted()) > _EXPONENT
+    ):
         return None
     return Fraction(decimal)
 
@@ -282,5 +296,7 @@ def exact_number(value: object) -> Fraction | None:
 def _exact_ratio(ratio: object) -> Fraction:
     exact = exact_number(ratio)
     if exact is None or not 0 <= exact <= 1:
-        raise ValueError(f"ratio is {brief(ratio)}; a share lies between 0 and 1; write 15 % as 0.15")
+        raise ValueError(
+            f"ratio is {brief(ratio)}; a share lies between 0 and 1; write 15 % as 0.15"
+        )
     return exact

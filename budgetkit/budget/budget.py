@@ -15,7 +15,14 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from budgetkit.budget import validation
-from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, line_with
+from budgetkit.budget.allocation import (
+    Allocation,
+    Line,
+    Reserve,
+    check_all,
+    check_choice,
+    line_with,
+)
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
 from budgetkit.budget.colours import POOL
 from budgetkit.budget.html import block
@@ -140,7 +147,9 @@ class Budget:
     def floors(self) -> dict[str, int]:
         """Floor of each section in tokens, by name."""
         return {
-            a.section: a.floor if isinstance(a.floor, int) else sizes([a.floor], self.window, self.rounding)[0]
+            a.section: a.floor
+            if isinstance(a.floor, int)
+            else sizes([a.floor], self.window, self.rounding)[0]
             for a in self.allocations
         }
 
@@ -148,8 +157,12 @@ class Budget:
     def held(self) -> dict[str, int]:
         """Tokens that a reserve holds for one section, by section."""
         sizes: dict[str, int] = {}
-        for reserve in (other for other in self.reserves if other.serves not in (None, validation.OUTPUT)):
-            sizes[str(reserve.serves)] = sizes.get(str(reserve.serves), 0) + self.sizes[reserve.name]
+        for reserve in (
+            other for other in self.reserves if other.serves not in (None, validation.OUTPUT)
+        ):
+            sizes[str(reserve.serves)] = (
+                sizes.get(str(reserve.serves), 0) + self.sizes[reserve.name]
+            )
         return sizes
 
     @once
@@ -161,7 +174,9 @@ class Budget:
     @once
     def capped(self) -> int:
         """Tokens that caps claim, beyond what reserves hold for the same sections."""
-        return sum(max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None)
+        return sum(
+            max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None
+        )
 
     @property
     def unclaimed(self) -> int:
@@ -197,7 +212,12 @@ class Budget:
     def asked(self) -> tuple[Allocation, ...]:
         """Allocations in the order in which they are asked: required first."""
         by_pool = ORDERS[self.order][0]
-        return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
+        return tuple(
+            sorted(
+                self.allocations,
+                key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance),
+            )
+        )
 
     @once
     def walked(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
@@ -205,7 +225,10 @@ class Budget:
         caps = self.caps
         floors = self.floors
         held_tokens = self.held
-        return tuple((a, caps[a.section], floors[a.section], held_tokens.get(a.section, 0)) for a in self.asked)
+        return tuple(
+            (a, caps[a.section], floors[a.section], held_tokens.get(a.section, 0))
+            for a in self.asked
+        )
 
     def cap(self, section: str) -> int:
         """Return the most that a section may count on.
@@ -231,7 +254,9 @@ class Budget:
         >>> budget.cap("memory")
         6192
         """
-        if not isinstance(section, str) or (section not in self.caps and self.undeclared == "error"):
+        if not isinstance(section, str) or (
+            section not in self.caps and self.undeclared == "error"
+        ):
             raise validation.unknown_section([section], self.sections)
         cap = self.caps.get(section)
         return self.shared_pool if cap is None else cap
@@ -240,9 +265,13 @@ class Budget:
         for reserve in self.reserves:
             yield Line(reserve.name, "reserve", reserve.size, self.sizes[reserve.name])
         for allocation in self.allocations:
-            yield Line(allocation.section, "allocation", allocation.cap, self.caps[allocation.section])
+            yield Line(
+                allocation.section, "allocation", allocation.cap, self.caps[allocation.section]
+            )
 
-    def assign(self, **lines: Amount | float | Reserve | Allocation | Mapping[str, object] | None) -> Budget:
+    def assign(
+        self, **lines: Amount | float | Reserve | Allocation | Mapping[str, object] | None
+    ) -> Budget:
         """Return the budget with some of its lines changed.
 
         Parameters
@@ -283,26 +312,49 @@ class Budget:
         changed.__dict__.update(
             {name: attributes[name] for name in _FIELDS},
             window=check_tokens("window", lines.get("window", self.window)),
-            reserves=tuple([line_with(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves]),
-            allocations=tuple([line_with(a, "cap", lines[a.section]) if a.section in lines else a for a in sections]),
+            reserves=tuple(
+                [
+                    line_with(r, "size", lines[r.name]) if r.name in lines else r
+                    for r in self.reserves
+                ]
+            ),
+            allocations=tuple(
+                [
+                    line_with(a, "cap", lines[a.section]) if a.section in lines else a
+                    for a in sections
+                ]
+            ),
         )
         changed._check()
         return changed
 
     def __repr__(self) -> str:
         label = f"{self.name}: " if self.name else ""
-        lines = "".join(f", {line.name}={'pool' if line.tokens is None else line.tokens}" for line in self)
+        lines = "".join(
+            f", {line.name}={'pool' if line.tokens is None else line.tokens}" for line in self
+        )
         return f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
 
     def _repr_html_(self) -> str:
-        title = f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})"
-        rows = [(x.name, x.kind, "the pool" if x.amount is None else x.amount, x.tokens or "") for x in self]
-        table = [("line", "kind", "amount", "tokens"), *rows, (POOL, "", "what is left", self.shared_pool)]
+        title = (
+            f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})"
+        )
+        rows = [
+            (x.name, x.kind, "the pool" if x.amount is None else x.amount, x.tokens or "")
+            for x in self
+        ]
+        table = [
+            ("line", "kind", "amount", "tokens"),
+            *rows,
+            (POOL, "", "what is left", self.shared_pool),
+        ]
         if self.unclaimed < 0:
             short = [f"Claims exceed the window by {-self.unclaimed:,} tokens."]
         else:
             short = []
-        return block(title, [*((x.name, x.tokens or 0) for x in self), (POOL, self.unclaimed)], table, short)
+        return block(
+            title, [*((x.name, x.tokens or 0) for x in self), (POOL, self.unclaimed)], table, short
+        )
 
 
 _FIELDS = tuple(each.name for each in fields(Budget))

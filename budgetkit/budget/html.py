@@ -21,7 +21,9 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0
 #: With which a whole page begins.
 DOCTYPE: Final = "<!doctype html>"
 _VOID: Final = {"br", "meta"}  # elements of HTML that hold nothing
-_CELL_STYLE: Final = "padding:1px 12px 1px 0;white-space:pre-wrap;overflow-wrap:anywhere;text-align:"
+_CELL_STYLE: Final = (
+    "padding:1px 12px 1px 0;white-space:pre-wrap;overflow-wrap:anywhere;text-align:"
+)
 
 
 class Markup(str):
@@ -54,7 +56,9 @@ def written(text: object) -> Markup:
     """
     if isinstance(text, Markup):
         return text
-    whole = str(text).encode("utf-8", "backslashreplace").decode()  # half characters as they are written in Python
+    whole = (
+        str(text).encode("utf-8", "backslashreplace").decode()
+    )  # half characters as they are written in Python
     return Markup(escape(whole, quote=False).replace("$", "&#36;"))
 
 
@@ -148,7 +152,12 @@ def shown(*inside: object, **attributes: Any) -> Markup:
     return element("div", *inside, class_=" ".join(classes), **attributes)
 
 
-def block(title: str, parts: Iterable[tuple[str, int]], rows: Sequence[Sequence[object]], notes: Iterable[str]) -> str:
+def block(
+    title: str,
+    parts: Iterable[tuple[str, int]],
+    rows: Sequence[Sequence[object]],
+    notes: Iterable[str],
+) -> str:
     """Return a title, a bar of its parts, a table whose first row is its heading, and sentences below.
 
     Examples
@@ -192,10 +201,16 @@ def _row(cells: Sequence[object], name: str) -> Markup:
 def _bar(parts: Iterable[tuple[str, int]]) -> Markup:
     """Return the parts side by side, each as wide as its share; nothing where none is above 0."""
     segments = [
-        element("div", title=f"{shortened(name)}: {tokens:,}", style=f"flex:{tokens} 0 0;background:{colour(name)}")
+        element(
+            "div",
+            title=f"{shortened(name)}: {tokens:,}",
+            style=f"flex:{tokens} 0 0;background:{colour(name)}",
+        )
         for name, tokens in parts
         if tokens > 0
     ]
     if not segments:
         return NOTHING
-    return element("div", *segments, style="display:flex;height:14px;margin:4px 0;border:1px solid #8b8b8b")
+    return element(
+        "div", *segments, style="display:flex;height:14px;margin:4px 0;border:1px solid #8b8b8b"
+    )

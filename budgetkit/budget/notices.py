@@ -16,7 +16,10 @@ def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     """
     level = 2
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN
+    ):
         frame = frame.f_back
         level += 1
     warnings.warn(text, category, stacklevel=level)

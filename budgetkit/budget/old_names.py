@@ -46,7 +46,9 @@ def renamed(**new_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for old in new_names.keys() & options.keys() if options else ():
                 new = new_names[old]
                 if new in options:
-                    raise TypeError(f"{called}({old}=..., {new}=...): both are the same parameter; give {new}= alone")
+                    raise TypeError(
+                        f"{called}({old}=..., {new}=...): both are the same parameter; give {new}= alone"
+                    )
                 notice = f"{called}({old}=...) is called {new}= now; {old}= goes in version 0.5; write {new}="
                 warn_caller(notice, DeprecationWarning)
                 options[new] = options.pop(old)

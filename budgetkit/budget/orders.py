@@ -15,7 +15,9 @@ from typing import Any, Literal
 from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief
 
-Order = Literal["importance", "caps first", "pool together", "pool each", "pool by item", "open by item"]
+Order = Literal[
+    "importance", "caps first", "pool together", "pool each", "pool by item", "open by item"
+]
 Pool = Literal["open", "together", "each"]
 
 #: Whether sections with a cap are asked first, what those without may take, and whether their items compete for it.
@@ -38,14 +40,19 @@ def with_order(data: Any) -> Any:
     >>> with_order({"window": 8192, "order": "pool", "pool": "together", "compete": "item"})
     {'window': 8192, 'order': 'pool by item'}
     """
-    if not isinstance(data, Mapping) or not ({"pool", "compete"} & data.keys() or data.get("order") == "pool"):
+    if not isinstance(data, Mapping) or not (
+        {"pool", "compete"} & data.keys() or data.get("order") == "pool"
+    ):
         return data
     order, pool, compete = (
-        data.get(name, usual) for name, usual in (("order", "importance"), ("pool", "open"), ("compete", "section"))
+        data.get(name, usual)
+        for name, usual in (("order", "importance"), ("pool", "open"), ("compete", "section"))
     )
     try:
         old = (_FIRST[order] or _SAME[compete], pool, _SAME[compete])
-        names = [name for name, known_order in ORDERS.items() if known_order == old] or [_nearest(pool, old)]
+        names = [name for name, known_order in ORDERS.items() if known_order == old] or [
+            _nearest(pool, old)
+        ]
     except (LookupError, TypeError):
         raise ValueError(
             f"order, pool and compete are {brief((order, pool, compete))}; known are the names of 0.1.0; "
@@ -57,9 +64,11 @@ def with_order(data: Any) -> Any:
 
 def _nearest(pool: str, old: tuple[bool, str, bool]) -> str:
     """Name the order for what 0.1.0 could be told and no preset did, and say so."""
-    name = {("together", False): "pool together", ("each", False): "pool each", ("each", True): "pool by item"}[
-        pool, old[2]
-    ]
+    name = {
+        ("together", False): "pool together",
+        ("each", False): "pool each",
+        ("each", True): "pool by item",
+    }[pool, old[2]]
     warn_caller(
         f"this state of 0.1.0 divides its window in a way that is gone; {brief(name)} is the nearest; look at its plan",
     )

@@ -45,7 +45,9 @@ def brief(value: object) -> str:
     >>> len(brief("a" * 1_000_000))
     100
     """
-    return one_line(repr(value) if type(value) is str and len(value) < _LINE else _Short().repr(value))
+    return one_line(
+        repr(value) if type(value) is str and len(value) < _LINE else _Short().repr(value)
+    )
 
 
 def one_line(text: str) -> str:

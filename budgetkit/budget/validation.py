@@ -17,7 +17,9 @@ from budgetkit.budget.quoting import brief, one_line, quoted
 OUTPUT = "output"
 
 
-def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], remainder: str | None) -> None:
+def check_names(
+    reserves: Sequence[Reserve], allocations: Sequence[Allocation], remainder: str | None
+) -> None:
     """Check that every line has a name of its own and names only what is there."""
     sections = [a.section for a in allocations]
     names = ["window", *(r.name for r in reserves), *sections]
@@ -34,7 +36,9 @@ def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], 
                 "add an allocation for it or drop serves"
             )
     if remainder is not None and remainder not in sections:
-        raise ValueError(f"remainder is {brief(remainder)}; the sections are {quoted(sections)}; name one of them")
+        raise ValueError(
+            f"remainder is {brief(remainder)}; the sections are {quoted(sections)}; name one of them"
+        )
 
 
 def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> None:
@@ -48,7 +52,9 @@ def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> N
             )
 
 
-def check_shares(name: str, window: int, allocations: Iterable[Allocation], caps: Mapping[str, int | None]) -> None:
+def check_shares(
+    name: str, window: int, allocations: Iterable[Allocation], caps: Mapping[str, int | None]
+) -> None:
     """Check that no section's part of the window comes to nothing.
 
     Examples
@@ -129,7 +135,11 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
 def check_competing(allocations: Iterable[Allocation], held_tokens: Mapping[str, int]) -> None:
     """Refuse a promise to a section whose items compete with those of others."""
     in_pool = [a for a in allocations if a.cap is None]
-    promised = [a.section for a in in_pool if a.floor or a.weight or (held_tokens.get(a.section) and not a.required)]
+    promised = [
+        a.section
+        for a in in_pool
+        if a.floor or a.weight or (held_tokens.get(a.section) and not a.required)
+    ]
     if promised:
         raise ValueError(
             f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "

@@ -6,4 +6,14 @@ from budgetkit.conversation.memory_tokens import MemoryTokens, memory_tokens
 from budgetkit.conversation.request import Left, Request
 from budgetkit.conversation.trimming import trim
 
-__all__ = ["Built", "Conversation", "Left", "MemoryTokens", "Request", "build", "build_async", "memory_tokens", "trim"]
+__all__ = [
+    "Built",
+    "Conversation",
+    "Left",
+    "MemoryTokens",
+    "Request",
+    "build",
+    "build_async",
+    "memory_tokens",
+    "trim",
+]

@@ -50,7 +50,10 @@ PLAN_195 = Wording("Context Budget", "near limit!", "")
 
 
 def messages(
-    plan: Plan, context_role: str = "system", question_last: bool = False, as_one: AnyListings = None
+    plan: Plan,
+    context_role: str = "system",
+    question_last: bool = False,
+    as_one: AnyListings = None,
 ) -> list[dict[str, Any]]:
     """Return the messages to send, in the order of the sections.
 
@@ -99,7 +102,9 @@ def messages(
     place = {section: i for i, section in enumerate(plan.budget.sections)}
     chat_places = [i for i, (_, message) in enumerate(written) if message["role"] in SPOKEN]
     first = min((place[written[i][0].section] for i in chat_places), default=0)
-    question_place = max((i for i in chat_places if written[i][1]["role"] == "user"), default=len(written))
+    question_place = max(
+        (i for i in chat_places if written[i][1]["role"] == "user"), default=len(written)
+    )
     places = [place[item.section] for item, _ in written]
     for i in chat_places:
         if i < question_place:
@@ -109,7 +114,9 @@ def messages(
         else:
             places[i] = max(first, places[question_place])
     ordered = sorted(range(len(written)), key=places.__getitem__)
-    sent = [(written[i][0].section, written[i][1]) for i in ordered if written[i][1]["role"] != "tools"]
+    sent = [
+        (written[i][0].section, written[i][1]) for i in ordered if written[i][1]["role"] != "tools"
+    ]
     return written_as_one(sent, listings_of(as_one))
 
 

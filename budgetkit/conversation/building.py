@@ -22,7 +22,13 @@ from budgetkit.budget.validation import unknown_section
 from budgetkit.conversation.assembly import SPOKEN, messages
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import thinking_notices
-from budgetkit.conversation.listing import AnyListings, ListedSection, Listing, listings_of, plan_with_listings
+from budgetkit.conversation.listing import (
+    AnyListings,
+    ListedSection,
+    Listing,
+    listings_of,
+    plan_with_listings,
+)
 from budgetkit.conversation.reading import provider_form, read
 from budgetkit.conversation.running_ledger import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -167,7 +173,9 @@ def build(
             speaks = _speaker(section, roles, question_section)
         section_items = _items(section, _listed(value), speaks, count, framing)
         if is_question and question:
-            raise ValueError(f"the question was given twice, once as {brief(keyword)}; give it once")
+            raise ValueError(
+                f"the question was given twice, once as {brief(keyword)}; give it once"
+            )
         if is_question:
             _check_question(section_items)
             question = section_items
@@ -198,11 +206,15 @@ def build(
     }
 
     def planned(items: Sequence[Item]) -> Plan:
-        return plan_with_listings(items, one_message, cut, lambda priced, cut_priced: fit(budget, priced, cut_priced))
+        return plan_with_listings(
+            items, one_message, cut, lambda priced, cut_priced: fit(budget, priced, cut_priced)
+        )
 
     # A policy prunes the history to what the other sections, and the question, leave for it.
     if policy is not None and history in parts:
-        others = [item for section in order if section != history for item in parts[section]] + question
+        others = [
+            item for section in order if section != history for item in parts[section]
+        ] + question
         plan = planned(others)
         room = plan[history].limit if history in place else plan.free
         room -= sum(item.tokens for item in question if item.section == history)
@@ -216,7 +228,9 @@ def build(
     plan = planned(items)
     unsaid: list[Item] = []
     while start_on == "user" and (early := _before_user(plan)):
-        unsaid += [items[place] for place in sorted(early) if plan.decisions[place].outcome != "dropped"]
+        unsaid += [
+            items[place] for place in sorted(early) if plan.decisions[place].outcome != "dropped"
+        ]
         items = [item for place, item in enumerate(items) if place not in early]
         plan = planned(items)
     raws = messages(plan, context_role, question_last=bool(question), as_one=listings)
@@ -225,11 +239,16 @@ def build(
         messages=request.messages,
         plan=plan,
         system=system_text(raws[: request.head], request.form),
-        warnings=(*_left_out(unsaid), *thinking_notices([*map(Message, raws)], request, framing.rules)),
+        warnings=(
+            *_left_out(unsaid),
+            *thinking_notices([*map(Message, raws)], request, framing.rules),
+        ),
     )
 
 
-def _check_listings(listings: Mapping[str, Listing], parts: Mapping[str, list[Item]], budget: Budget) -> None:
+def _check_listings(
+    listings: Mapping[str, Listing], parts: Mapping[str, list[Item]], budget: Budget
+) -> None:
     """Refuse a listing of a section that is not there, or whose messages are more than texts of nobody's."""
     for section in listings:
         if section not in parts and section not in budget.sections:
@@ -280,9 +299,13 @@ def _question_section(budget: Budget, roles: Mapping[str, str]) -> str:
     return next((name for name in QUESTION_NAMES if name in budget.sections), named)
 
 
-def _section_of(keyword: str, budget: Budget, roles: Mapping[str, str], question: str) -> tuple[str, bool]:
+def _section_of(
+    keyword: str, budget: Budget, roles: Mapping[str, str], question: str
+) -> tuple[str, bool]:
     """Return the section that a keyword names, and whether what it brings is the question."""
-    is_question = keyword in QUESTION_NAMES or (keyword == question and keyword != roles.get("user"))
+    is_question = keyword in QUESTION_NAMES or (
+        keyword == question and keyword != roles.get("user")
+    )
     if keyword in budget.sections:
         return keyword, is_question
     if is_question:
@@ -316,7 +339,9 @@ def _check_question(items: list[Item]) -> None:
 
 
 @renamed(count="counter")
-async def build_async(budget: AnyBudget, counter: AnyCounter | None = None, **options: Any) -> Built:
+async def build_async(
+    budget: AnyBudget, counter: AnyCounter | None = None, **options: Any
+) -> Built:
     """Build a request whose sections are fetched at the same time, as from stores.
 
     Parameters
@@ -351,13 +376,19 @@ def _listed(value: Any) -> list[Any]:
         return []
     is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Real)
     # the object of a library, such as a passage, may be iterable over its own fields
-    is_several = isinstance(value, Iterable) and not hasattr(value, "model_dump") and not hasattr(value, "page_content")
+    is_several = (
+        isinstance(value, Iterable)
+        and not hasattr(value, "model_dump")
+        and not hasattr(value, "page_content")
+    )
     if is_pair or isinstance(value, str | bytes | Mapping | Message | Item) or not is_several:
         return [value]
     return [*value]
 
 
-def _items(section: str, values: list[Any], speaks: str, count: Count, framing: Framing) -> list[Item]:
+def _items(
+    section: str, values: list[Any], speaks: str, count: Count, framing: Framing
+) -> list[Item]:
     """Count what a section was given."""
     where = f"section {brief(section)}"
     pieces = list(_pieces(values, speaks, where))
@@ -380,7 +411,11 @@ def _pieces(values: list[Any], speaks: str, where: str) -> Iterator[Piece]:
 
 def _groups(members: list[Message], section: str) -> list[Any]:
     """Keep a tool call, its results, and what came in the same record together."""
-    owner = {call.id: (section, place) for place, message in enumerate(members) for call in message.tool_calls}
+    owner = {
+        call.id: (section, place)
+        for place, message in enumerate(members)
+        for call in message.tool_calls
+    }
     groups: list[Any] = []
     for message in members:
         call_id = message.tool_call_id or ""
@@ -395,10 +430,15 @@ def _groups(members: list[Message], section: str) -> list[Any]:
 
 def _primed(items: list[Item], framing: Framing) -> list[Item]:
     """Add to the last message what every request costs."""
-    return [*items[:-1], *(replace(item, tokens=item.tokens + framing.priming) for item in items[-1:])]
+    return [
+        *items[:-1],
+        *(replace(item, tokens=item.tokens + framing.priming) for item in items[-1:]),
+    ]
 
 
-def _pruned(items: list[Item], room: int, policy: Policy, count: Count, framing: Framing) -> list[Item]:
+def _pruned(
+    items: list[Item], room: int, policy: Policy, count: Count, framing: Framing
+) -> list[Item]:
     """Prune a history to the room that the others leave, by the engine of a running conversation at its next turn."""
     if not items:
         return []
@@ -407,6 +447,14 @@ def _pruned(items: list[Item], room: int, policy: Policy, count: Count, framing:
     window = max(0, room) + framing.priming + framing.message(turn, count)
     roles = dict.fromkeys((*DEFAULT_ROLES, "current", "step"), section)
     alone = Budget(window, (), [Allocation(section)], deficit="signed")
-    talk = Conversation(alone, policy, count, roles=roles, framing=framing, section=section, overrun="tell")
+    talk = Conversation(
+        alone, policy, count, roles=roles, framing=framing, section=section, overrun="tell"
+    )
     talk.add([*(item.payload for item in items), turn])
-    return _items(section, list(map(Message, talk._request_in_chat().messages[:-1])), "context", count, framing)
+    return _items(
+        section,
+        list(map(Message, talk._request_in_chat().messages[:-1])),
+        "context",
+        count,
+        framing,
+    )

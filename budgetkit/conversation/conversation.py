@@ -39,7 +39,13 @@ from budgetkit.conversation.reading import read
 from budgetkit.conversation.request import Request
 from budgetkit.conversation.returning import Archive
 from budgetkit.conversation.running_ledger import LedgerRules, RunningLedger
-from budgetkit.conversation.saved_settings import SavedSettings, code_name, refused, settings_of, warn_of_changes
+from budgetkit.conversation.saved_settings import (
+    SavedSettings,
+    code_name,
+    refused,
+    settings_of,
+    warn_of_changes,
+)
 from budgetkit.conversation.saving import restored, saved
 from budgetkit.conversation.shortening import capped, placeholder
 from budgetkit.counters.locks import ForkSafeLock
@@ -47,7 +53,14 @@ from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.policies import policy_of
 from budgetkit.message import ROLES, Message
 from budgetkit.pruning.dropping import StartOn, usual_start
-from budgetkit.pruning.policies import BringBack, CapResults, DropToolResults, OldestFirst, Policy, Summarise
+from budgetkit.pruning.policies import (
+    BringBack,
+    CapResults,
+    DropToolResults,
+    OldestFirst,
+    Policy,
+    Summarise,
+)
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.pairing import Pairing, paired
@@ -228,7 +241,10 @@ class Conversation:
             return
         roles = self._engine.ledger.rules.roles
         for message in messages:
-            if message.role not in ROLES and past_section(message, roles) not in self.budget.sections:
+            if (
+                message.role not in ROLES
+                and past_section(message, roles) not in self.budget.sections
+            ):
                 raise ValueError(
                     f"a message whose role is {brief(message.role)}, and this budget has no section for it; known are "
                     f"{', '.join(ROLES)}; correct it, or name its section in roles="
@@ -283,7 +299,9 @@ class Conversation:
         """
         if id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
-        while not self._busy.acquire(blocking=False):  # held over an await: by this loop, another, or a thread
+        while not self._busy.acquire(
+            blocking=False
+        ):  # held over an await: by this loop, another, or a thread
             await sleep(0.001)
         mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
         try:
@@ -319,7 +337,9 @@ class Conversation:
         while True:
             with self._lock:
                 if self._before is not None:
-                    return json.dumps({**self._before, "inbox": [message.raw for message in self._inbox]})
+                    return json.dumps(
+                        {**self._before, "inbox": [message.raw for message in self._inbox]}
+                    )
                 if self._busy.acquire(blocking=False):
                     try:
                         return json.dumps(self._saved())
@@ -367,7 +387,13 @@ class Conversation:
     def _saved(self) -> dict[str, Any]:
         engine = self._engine
         return saved(
-            self.budget, self._settings, engine.ledger, engine.standing, self._inbox, engine.sent, engine.requests
+            self.budget,
+            self._settings,
+            engine.ledger,
+            engine.standing,
+            self._inbox,
+            engine.sent,
+            engine.requests,
         )
 
     def _end_request(self) -> None:
@@ -378,7 +404,11 @@ class Conversation:
     @classmethod
     @renamed(count="counter")
     def from_json(
-        cls, text: str, policy: Policy | str | None = None, counter: AnyCounter | None = None, **more: Any
+        cls,
+        text: str,
+        policy: Policy | str | None = None,
+        counter: AnyCounter | None = None,
+        **more: Any,
     ) -> Conversation:
         """Take up a saved conversation.
 
@@ -419,7 +449,9 @@ class Conversation:
         overrides = {"policy": policy, "counter": counter, **more}
         overrides = {name: value for name, value in overrides.items() if value is not None}
         # a text of 0.2.0 has no settings; its requests began with any message
-        settings: dict[str, Any] = {"start_on": "any"} if file.settings is None else file.settings.keywords(overrides)
+        settings: dict[str, Any] = (
+            {"start_on": "any"} if file.settings is None else file.settings.keywords(overrides)
+        )
         keywords = {"budget": file.budget} | settings | overrides
         try:
             conversation = cls(**keywords)
@@ -431,9 +463,13 @@ class Conversation:
             file.settings.compare(conversation._settings, overrides.keys())
 
         engine = conversation._engine
-        engine.standing, conversation._inbox, engine.sent, engine.requests = file.fill(engine.ledger)
+        engine.standing, conversation._inbox, engine.sent, engine.requests = file.fill(
+            engine.ledger
+        )
         messages = [line.message for line in engine.ledger.entries.values()] + conversation._inbox
-        paired([dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing)
+        paired(
+            [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing
+        )
         conversation._pairing.forget_answered()
         return conversation
 

@@ -15,7 +15,13 @@ from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.request import Left, Request
 from budgetkit.conversation.running_ledger import LedgerEntry, RunningLedger
 from budgetkit.conversation.saving import packed, unpack
-from budgetkit.conversation.shortening import capped, fewer_passages, placeholder, sent_at_least, shorten_results
+from budgetkit.conversation.shortening import (
+    capped,
+    fewer_passages,
+    placeholder,
+    sent_at_least,
+    shorten_results,
+)
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, allocate
 from budgetkit.plan.allocating import with_undeclared
@@ -49,11 +55,15 @@ class Engine:
     sent: list[int] = field(default_factory=list)
     requests: int = 0
     back: list[LedgerEntry] = field(default_factory=list)
-    sent_messages: list[Message] = field(default_factory=list)  # those of the last request, before they are written
+    sent_messages: list[Message] = field(
+        default_factory=list
+    )  # those of the last request, before they are written
     head: int = 0  # system messages that the last request begins with, passages not among them
 
     def __post_init__(self) -> None:
-        self.planning_budget = with_undeclared(replace(self.budget, deficit="signed"), [self.ledger.rules.section])
+        self.planning_budget = with_undeclared(
+            replace(self.budget, deficit="signed"), [self.ledger.rules.section]
+        )
 
     def next(self) -> Asks:
         """Give the next request; asks for the texts of summaries on the way."""
@@ -83,7 +93,14 @@ class Engine:
         history.begin(self.requests)
         try:
             texts = yield from self._summarised(
-                prune(history, self.policy, room, entering, start_on=self.start_on, shortens=self.shorten)
+                prune(
+                    history,
+                    self.policy,
+                    room,
+                    entering,
+                    start_on=self.start_on,
+                    shortens=self.shorten,
+                )
             )
         except BaseException:
             history.go_back(before)
@@ -100,7 +117,9 @@ class Engine:
         form = self.form or self.ledger.form
         rules = self.ledger.rules.framing.rules
         if form == "chat" and not self.ledger.forms:
-            notices = thinking_notices(self.sent_messages, Written(form, request.messages, []), rules)
+            notices = thinking_notices(
+                self.sent_messages, Written(form, request.messages, []), rules
+            )
             if not notices:
                 return request
             return replace(request, warnings=(*request.warnings, *notices))
@@ -122,7 +141,9 @@ class Engine:
         try:
             replaced = next(steps)
             while True:
-                text = yield [(self.standing.get(slot) or entries[slot]).message for slot in replaced]
+                text = yield [
+                    (self.standing.get(slot) or entries[slot]).message for slot in replaced
+                ]
                 message = Message({"role": summary_role(self.start_on), "content": text})
                 tokens = rules.framing.message(message, rules.count)
                 self.ledger.stamps += 1
@@ -143,14 +164,18 @@ class Engine:
         """Forget what left, and write placeholders."""
         ledger = self.ledger
         history = self.ledger.history
-        self.standing = {place: entry for place, entry in self.standing.items() if place in history.summaries}
+        self.standing = {
+            place: entry for place, entry in self.standing.items() if place in history.summaries
+        }
         for slot in sorted({*history.changed}):
             was = ledger.entries[slot].message.raw
             if history.gone[slot] >= 0:
                 del ledger.entries[slot]
                 yield Left(was, "summarised" if history.state[slot] == SUMMARISED else "dropped")
             elif history.state[slot] == SHRUNK:
-                message = placeholder(ledger.entries[slot].message, history.size[slot], ledger.rules)
+                message = placeholder(
+                    ledger.entries[slot].message, history.size[slot], ledger.rules
+                )
                 ledger.restamp(slot, message, history.size[slot])
                 yield Left(was, "shrunk")
 
@@ -168,7 +193,9 @@ class Engine:
                 ledger.archive.messages[slot] = message
             yield Left(entry.message.raw, "shortened")
 
-    def _fitted(self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
+    def _fitted(
+        self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]
+    ) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""
         ledger = self.ledger
         section = self.ledger.rules.section
@@ -184,7 +211,9 @@ class Engine:
         if self.shorten and (cut or _missing(plan) > 0):
             for grant in cut:
                 left += self._drop_passages(grant, grant.granted)
-                left += shorten_results(ledger, ledger.demand()[grant.section] - grant.granted, grant.section)
+                left += shorten_results(
+                    ledger, ledger.demand()[grant.section] - grant.granted, grant.section
+                )
             plan = again()
             if (missing := _missing(plan)) > 0:
                 left += shorten_results(ledger, missing)
@@ -214,7 +243,9 @@ class Engine:
         tokens = ledger.history.slots.tokens
         slots = ledger.archive.returns(ledger.history, policy, limit, ledger.start, self.start_on)
         return [
-            LedgerEntry(message=messages[slot], tokens=tokens[slot], past="", present="", stamp=_BACK + slot)
+            LedgerEntry(
+                message=messages[slot], tokens=tokens[slot], past="", present="", stamp=_BACK + slot
+            )
             for slot in slots
         ]
 
@@ -224,7 +255,9 @@ class Engine:
         demand_now = dict(demand) | {section: max(0, history.tokens + pinned)}
         plan = allocate(self.planning_budget, demand_now)
         if self.policy.floor.conflict == "shrink" and plan[section].cut:
-            return allocate(with_promise(self.planning_budget, section, demand_now[section]), demand_now)
+            return allocate(
+                with_promise(self.planning_budget, section, demand_now[section]), demand_now
+            )
         return plan
 
     def _made(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
@@ -234,7 +267,9 @@ class Engine:
         notices = self._notices(plan, tokens, missing)
         entries = self._entries_in_order()
         stable = self._stable([entry.stamp for entry in entries])
-        self.head = next((i for i, entry in enumerate(entries) if not _is_system(entry)), len(entries))
+        self.head = next(
+            (i for i, entry in enumerate(entries) if not _is_system(entry)), len(entries)
+        )
         self.sent_messages = [entry.message for entry in entries]
         messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
         if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
@@ -242,7 +277,9 @@ class Engine:
             messages.append({"role": "system", "content": text})
             self.sent_messages.append(state)
             tokens += ledger.rules.framing.message(state, ledger.rules.count)
-        waits = [Left(ledger.entries[slot].message.raw, "unanswered") for slot in sorted(ledger.unsent)]
+        waits = [
+            Left(ledger.entries[slot].message.raw, "unanswered") for slot in sorted(ledger.unsent)
+        ]
         tools = [dict(schema) for schema in ledger.tools]
         if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.entries):
             self.standing = unpack(ledger, packed(ledger, self.standing))
@@ -281,7 +318,9 @@ class Engine:
     def _stable(self, stamps: list[int]) -> int:
         """Return how many messages at the beginning are those of the last request."""
         pairs = enumerate(zip(self.sent, stamps, strict=False))
-        stable = next((i for i, (old, new) in pairs if old != new), min(len(self.sent), len(stamps)))
+        stable = next(
+            (i for i, (old, new) in pairs if old != new), min(len(self.sent), len(stamps))
+        )
         self.sent = stamps
         return stable
 
@@ -295,15 +334,21 @@ class Engine:
         in_order = [entries[slot] for slot in slots]
         if ledger.passages or self.back:
             edge = sum(slot < ledger.start for slot in slots)
-            in_order[edge:edge] = [*self.back, *(_passage(item, ledger.turn) for item in ledger.passages)]
+            in_order[edge:edge] = [
+                *self.back,
+                *(_passage(item, ledger.turn) for item in ledger.passages),
+            ]
         return in_order
 
 
-def thinking_notices(messages: Sequence[Message], as_written: Written, rules: ThinkingRules | None) -> tuple[str, ...]:
+def thinking_notices(
+    messages: Sequence[Message], as_written: Written, rules: ThinkingRules | None
+) -> tuple[str, ...]:
     """Say of messages, and of the same as they are written, which of their thinking is billed and was not counted."""
     names = uncounted_thinking(as_written.messages, as_written.form, messages, rules)
     return tuple(
-        f"{name} goes out as it came, and only its provider can say what it bills; leave room for it" for name in names
+        f"{name} goes out as it came, and only its provider can say what it bills; leave room for it"
+        for name in names
     )
 
 
@@ -311,7 +356,13 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
     """Return the budget in which one section gives up nothing, and the others shrink for it."""
     cap = budget.caps[section]
     return budget.assign(
-        **{section: {"floor": floor, "importance": 5, "cap": None if cap is None else max(cap, floor)}}
+        **{
+            section: {
+                "floor": floor,
+                "importance": 5,
+                "cap": None if cap is None else max(cap, floor),
+            }
+        }
     )
 
 

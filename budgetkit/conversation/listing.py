@@ -66,7 +66,9 @@ class Listing:
 
     def text(self, passages: Iterable[str]) -> str:
         """Return the text of all passages."""
-        entries = [self.entry.format(number=number, text=text) for number, text in enumerate(passages, 1)]
+        entries = [
+            self.entry.format(number=number, text=text) for number, text in enumerate(passages, 1)
+        ]
         return self.between.join([self.title, *entries] if self.title else entries)
 
 
@@ -81,7 +83,10 @@ def listings_of(value: AnyListings) -> dict[str, Listing]:
         return {value: Listing()}
     if not isinstance(value, Mapping):
         return {section: Listing() for section in value}
-    return {section: Listing(listing) if isinstance(listing, str) else listing for section, listing in value.items()}
+    return {
+        section: Listing(listing) if isinstance(listing, str) else listing
+        for section, listing in value.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,10 @@ class ListedSection:
 
     def surplus(self, items: Sequence[Item]) -> int:
         """Return what the one message of some items costs beyond their texts, in tokens; below 0 where texts merge."""
-        whole = {**items[0].payload.raw, "content": self.listing.text(item.payload.text for item in items)}
+        whole = {
+            **items[0].payload.raw,
+            "content": self.listing.text(item.payload.text for item in items),
+        }
         cost = self.framing.message(Message(whole), self.count) + self.more
         return cost - sum(self.count(item.payload.text) for item in items)
 
@@ -146,13 +154,17 @@ def plan_with_listings(
             return cut(item, limit, allocation)
         return listing.cut(item, limit, allocation)
 
-    bare = [sections[item.section].bare(item) if item.section in sections else item for item in items]
+    bare = [
+        sections[item.section].bare(item) if item.section in sections else item for item in items
+    ]
     surpluses: dict[str, int] = {}
     payers: dict[int, str] = {}
     while True:
         priced = list(bare)
         for place, section in payers.items():
-            priced[place] = replace(priced[place], tokens=max(0, priced[place].tokens + surpluses[section]))
+            priced[place] = replace(
+                priced[place], tokens=max(0, priced[place].tokens + surpluses[section])
+            )
         plan = planned(priced, cut_listed)
 
         has_changed = False

@@ -51,7 +51,9 @@ class MemoryTokens:
     is_constrained: bool
 
 
-def memory_tokens(model: AnyModel, messages: Sequence[Any] = (), directive: str = "") -> MemoryTokens:
+def memory_tokens(
+    model: AnyModel, messages: Sequence[Any] = (), directive: str = ""
+) -> MemoryTokens:
     """Say how many tokens a model's window leaves for memory.
 
     Parameters

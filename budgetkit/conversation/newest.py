@@ -56,7 +56,12 @@ class Newest(NamedTuple):
 
 
 def newest(
-    messages: Sequence[Any], most: int, count: Count, tools: Any, framing: Framing, start_on: StartOn
+    messages: Sequence[Any],
+    most: int,
+    count: Count,
+    tools: Any,
+    framing: Framing,
+    start_on: StartOn,
 ) -> Newest | None:
     """Return the newest messages that fit; None where it takes more than choosing.
 
@@ -92,7 +97,9 @@ def newest(
     if start_on != "any" and fits:
         oldest = _beginning_with(start_on, oldest, units)
     staying = [{**raws[place]} for place in units.stay if place < oldest]
-    suffix = [{**raw} for place, raw in enumerate(raws[oldest:], oldest) if place not in units.stray]
+    suffix = [
+        {**raw} for place, raw in enumerate(raws[oldest:], oldest) if place not in units.stray
+    ]
     return Newest(messages=staying + suffix, fits=fits)
 
 
@@ -101,7 +108,9 @@ def _beginning_with(role: str, oldest: int, units: _Units) -> int:
     question = next((unit for unit in reversed(units.stay) if units.roles[unit] == role), oldest)
     if question <= oldest:
         return oldest
-    return next((unit for unit in units.leave if unit >= oldest and units.roles[unit] == role), question)
+    return next(
+        (unit for unit in units.leave if unit >= oldest and units.roles[unit] == role), question
+    )
 
 
 def _units(messages: Sequence[Any]) -> _Units | None:
@@ -109,7 +118,9 @@ def _units(messages: Sequence[Any]) -> _Units | None:
     raws: list[Any] = [message.raw if type(message) is Message else message for message in messages]
     roles = [raw.get("role") if isinstance(raw, dict) else None for raw in raws]
     texts = [
-        text if role in _SPEAKERS and len(raw) == 2 and type(text := raw.get("content")) is str else None
+        text
+        if role in _SPEAKERS and len(raw) == 2 and type(text := raw.get("content")) is str
+        else None
         for raw, role in zip(raws, roles, strict=True)
     ]
     question_place = max((place for place, role in enumerate(roles) if role == "user"), default=-1)
@@ -139,7 +150,12 @@ def _units(messages: Sequence[Any]) -> _Units | None:
             return None
         if calls := Message(raw).tool_calls:
             waiting = {call.id for call in calls}
-            if role != "assistant" or "" in waiting or len(waiting) < len(calls) or waiting & call_ids:
+            if (
+                role != "assistant"
+                or "" in waiting
+                or len(waiting) < len(calls)
+                or waiting & call_ids
+            ):
                 return None
             call_ids |= waiting
         side.append(place)
@@ -151,7 +167,9 @@ def _is_stray(result: Raw, call_ids: set[str]) -> bool:
     return isinstance(id, str) and bool(id) and id not in call_ids and not result.get("tool_calls")
 
 
-def _counted(units: Sequence[int], tokens_of: Callable[[Sequence[int]], list[int]]) -> Iterator[tuple[int, int]]:
+def _counted(
+    units: Sequence[int], tokens_of: Callable[[Sequence[int]], list[int]]
+) -> Iterator[tuple[int, int]]:
     """Give units and their tokens from the newest on, counted a block at a time."""
     end = len(units)
     block = _BLOCK
@@ -165,7 +183,9 @@ def _counted(units: Sequence[int], tokens_of: Callable[[Sequence[int]], list[int
 def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence[int]], list[int]]:
     """Return what counts units: a plain one is its text and what a message of its speaker costs beyond it."""
     counter = checked(count)
-    beyond = {role: fixed + sum(map(counter, texts)) for role, (fixed, texts) in _beyond(framing).items()}
+    beyond = {
+        role: fixed + sum(map(counter, texts)) for role, (fixed, texts) in _beyond(framing).items()
+    }
     raws = units.raws
     roles = units.roles
     ends = units.ends
@@ -175,11 +195,18 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
     def tokens_of(here: Sequence[int]) -> list[int]:
         plain_texts = [texts[start] for start in here]
         if None not in plain_texts:
-            return [size + beyond[roles[start]] for start, size in zip(here, many(plain_texts), strict=True)]
+            return [
+                size + beyond[roles[start]]
+                for start, size in zip(here, many(plain_texts), strict=True)
+            ]
 
         # units of which the framing counts every message: a call with its results, or all where texts merge
-        ranges = [range(start, ends.get(start, start + 1)) for start in here if texts[start] is None]
-        sizes = iter(framing.messages([raws[place] for places in ranges for place in places], count))
+        ranges = [
+            range(start, ends.get(start, start + 1)) for start in here if texts[start] is None
+        ]
+        sizes = iter(
+            framing.messages([raws[place] for places in ranges for place in places], count)
+        )
         of_ranges = iter([sum([next(sizes) for _ in places]) for places in ranges])
 
         of_plain = iter(many([text for text in plain_texts if text is not None]))
@@ -199,7 +226,9 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
     """Return what each role adds to a message's text: tokens, and texts to be counted; nothing where texts merge."""
     costs = {}
     for role in _SPEAKERS:
-        charges = framing.charges(Request("chat", messages=(Message({"role": role, "content": "\0"}),)))
+        charges = framing.charges(
+            Request("chat", messages=(Message({"role": role, "content": "\0"}),))
+        )
         (charge,) = (charge for charge in charges if charge.message is not None)
         if charge.texts[:1] != ("\0",):
             return {}

@@ -32,13 +32,18 @@ def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]
     forms = {form for form, _ in entries}
     if "responses" in forms and not forms & {"anthropic", "converse", "gemini"}:
         # A plain message between items is an item, and a call joins the answer before it.
-        entries = [("responses" if form == "plain" and _is_item(value) else form, value) for form, value in entries]
+        entries = [
+            ("responses" if form == "plain" and _is_item(value) else form, value)
+            for form, value in entries
+        ]
 
     messages: list[Message] = []
     for form, group in groupby(entries, key=lambda entry: entry[0]):
         records = [value for _, value in group]
         if form == "plain":
-            messages += [value if isinstance(value, Message) else Message(dict(value)) for value in records]
+            messages += [
+                value if isinstance(value, Message) else Message(dict(value)) for value in records
+            ]
         elif form == "other":
             messages += map(_sent, messages_of(records, pairing))
         else:
@@ -60,7 +65,11 @@ def is_plain(value: Any) -> bool:
 
 def _is_item(value: Any) -> bool:
     """Say whether a plain message is also one of OpenAI Responses."""
-    is_spoken = isinstance(value, Mapping) and value.get("role") in ("user", "assistant", *SYSTEM_ROLES)
+    is_spoken = isinstance(value, Mapping) and value.get("role") in (
+        "user",
+        "assistant",
+        *SYSTEM_ROLES,
+    )
     return is_spoken and value.keys() <= {"role", "content"}
 
 

@@ -75,7 +75,9 @@ def brought_back(
 
 def question(turn: Sequence[Message]) -> str:
     """Return what a turn asks: what its user says, or how it begins."""
-    return " ".join(message.text for message in turn if message.role == "user") or (turn[0].text if turn else "")
+    return " ".join(message.text for message in turn if message.role == "user") or (
+        turn[0].text if turn else ""
+    )
 
 
 def spoken(message: Message) -> str:

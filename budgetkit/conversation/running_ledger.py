@@ -83,18 +83,32 @@ class RunningLedger:
     # the messages that are still there, and what they ask for
     entries: dict[int, LedgerEntry] = field(default_factory=dict)
     passages: list[Item] = field(default_factory=list)  # retrieved for this turn
-    past: Counter[str] = field(default_factory=Counter)  # tokens that earlier turns left in each section
-    present: Counter[str] = field(default_factory=Counter)  # tokens that this turn puts in each section
-    this_turn: dict[int, tuple[str, int]] = field(default_factory=dict)  # its messages: later section, and tokens
+    past: Counter[str] = field(
+        default_factory=Counter
+    )  # tokens that earlier turns left in each section
+    present: Counter[str] = field(
+        default_factory=Counter
+    )  # tokens that this turn puts in each section
+    this_turn: dict[int, tuple[str, int]] = field(
+        default_factory=dict
+    )  # its messages: later section, and tokens
     priming_section: str = ""  # where the priming counts: with the message that opens the turn
     schema_tokens: int = 0
 
     # what waits for something
     not_entered: list[int] = field(default_factory=list)  # slots that the history has not taken in
-    calling_slots: dict[str, int] = field(default_factory=dict)  # which message made a call, by the call's id
-    open_calls: dict[int, set[str]] = field(default_factory=dict)  # of such a message the calls without a result
-    early_results: dict[int, list[int]] = field(default_factory=dict)  # results that wait for those of its other calls
-    unsent: set[int] = field(default_factory=set)  # calls without results, and results without calls
+    calling_slots: dict[str, int] = field(
+        default_factory=dict
+    )  # which message made a call, by the call's id
+    open_calls: dict[int, set[str]] = field(
+        default_factory=dict
+    )  # of such a message the calls without a result
+    early_results: dict[int, list[int]] = field(
+        default_factory=dict
+    )  # results that wait for those of its other calls
+    unsent: set[int] = field(
+        default_factory=set
+    )  # calls without results, and results without calls
 
     # how far the conversation is
     turn: int = 0
@@ -120,7 +134,9 @@ class RunningLedger:
         has_question = any(message.role == "user" for message in messages)
         self.counted_from = len(self.history.slots)
         for message, tokens in zip(messages, sizes, strict=False):
-            if message.role == "user" or not (self.turn or has_question or message.role in SYSTEM_ROLES):
+            if message.role == "user" or not (
+                self.turn or has_question or message.role in SYSTEM_ROLES
+            ):
                 self._next_turn()
             self._place(message, tokens)
         self.history.grow()
@@ -132,7 +148,9 @@ class RunningLedger:
                 self.passages = []
             for passage, score in zip(passages, passage_scores(passages), strict=True):
                 section = past_section(passage.message, self.rules.roles)
-                self.passages.append(Item(section, next(passage_sizes), score=score, payload=passage.message))
+                self.passages.append(
+                    Item(section, next(passage_sizes), score=score, payload=passage.message)
+                )
 
     def demand(self) -> Counter[str]:
         """Return what the next request asks of each section."""
@@ -158,7 +176,8 @@ class RunningLedger:
         return sorted(
             slot
             for slot in self.not_entered
-            if slot < self.start or enters_at_once(self.entries[slot].message.role, self.entries[slot].present, section)
+            if slot < self.start
+            or enters_at_once(self.entries[slot].message.role, self.entries[slot].present, section)
         )
 
     def enter(self, slots: Sequence[int], tokens: int) -> None:
@@ -308,13 +327,17 @@ class RunningLedger:
         for slot in [slot for slot in self.unsent if turns[slot] < self.turn - _WAITS]:
             self.unsent.remove(slot)
             del self.entries[slot]
-        self.open_calls = {slot: ids for slot, ids in self.open_calls.items() if ids and slot in self.entries}
+        self.open_calls = {
+            slot: ids for slot, ids in self.open_calls.items() if ids and slot in self.entries
+        }
         self.early_results = {
             caller: [slot for slot in results if slot in self.entries]
             for caller, results in self.early_results.items()
             if caller in self.entries
         }
-        self.calling_slots = {id: slot for id, slot in self.calling_slots.items() if slot in self.entries}
+        self.calling_slots = {
+            id: slot for id, slot in self.calling_slots.items() if slot in self.entries
+        }
 
     def count_schemas(self, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Count the tool schemas, or others in their place; it may depend on whether there is a system message."""

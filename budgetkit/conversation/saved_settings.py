@@ -38,7 +38,9 @@ _KINDS: Final[Mapping[str, Any]] = {
 }
 #: The sizes in a file rest on these: under another one the conversation would hold two kinds of tokens.
 _MEASURES: Final = ("counter", "framing", "roles", "section")
-_TRIAL_CONTEXT: Final = PruningContext(tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4)
+_TRIAL_CONTEXT: Final = PruningContext(
+    tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,12 @@ class SavedSettings:
         overridden = _decided(overridden)
         changes = list(self._changes(now))
         for name, before, after in changes:
-            if name in overridden and name in _MEASURES and not _is_code(before) and not _is_code(after):
+            if (
+                name in overridden
+                and name in _MEASURES
+                and not _is_code(before)
+                and not _is_code(after)
+            ):
                 raise ValueError(
                     f"the saved conversation has the {name} {_shown(before)}, and {_shown(after)} is given; its sizes "
                     f"are saved in tokens of the first; leave {name}= out, or add its messages to a new Conversation"
@@ -98,7 +105,9 @@ def _decided(overridden: Collection[str]) -> Collection[str]:
 
 def refused(error: Exception) -> ValueError:
     """Say why a text is no saved conversation."""
-    reason = one_line(str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}")
+    reason = one_line(
+        str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
+    )
     return ValueError(f"no saved conversation: {reason}; give the whole text that to_json made")
 
 
@@ -137,7 +146,9 @@ def plain_value(value: Any) -> Any:
     {'class': 'TriggerTarget', 'target': {'class': 'Share', 'ratio': '0.5'}}
     """
     if isinstance(value, Share):
-        limits = {name: getattr(value, name) for name in ("at_least", "at_most") if getattr(value, name)}
+        limits = {
+            name: getattr(value, name) for name in ("at_least", "at_most") if getattr(value, name)
+        }
         return {"class": "Share", "ratio": str(Decimal(str(value.ratio))), **limits}
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -178,11 +189,15 @@ def read_value(data: Any) -> Any:
         return tuple(read_value(entry) for entry in data)
     if not isinstance(data, Mapping):
         return data
-    values = {name: read_value(entry) for name, entry in data.items() if name not in ("class", CODE)}
+    values = {
+        name: read_value(entry) for name, entry in data.items() if name not in ("class", CODE)
+    }
     if "class" not in data:
         return values
     if data["class"] not in _KINDS:
-        raise ValueError(f"no class {brief(data['class'])}; known are {', '.join(_KINDS)}; save it again")
+        raise ValueError(
+            f"no class {brief(data['class'])}; known are {', '.join(_KINDS)}; save it again"
+        )
     return _KINDS[data["class"]](**values)
 
 
@@ -216,7 +231,11 @@ def _plain_counter(counter: Any) -> Raw:
 
 def _opens_nothing(name: str) -> bool:
     """Say whether a counter's name stands for nothing on the disk of whoever loads it."""
-    return not (name.endswith(".json") or "tokenizer " in name or name.partition(":")[0] in ("mistral", "litellm"))
+    return not (
+        name.endswith(".json")
+        or "tokenizer " in name
+        or name.partition(":")[0] in ("mistral", "litellm")
+    )
 
 
 def _plain_framing(framing: Framing, counter: Any, model: Any) -> Raw:
@@ -270,7 +289,9 @@ def _read_roles(data: Raw | None) -> Raw | None:
         return None
     table: Raw = data["table"]
     if not all(isinstance(section, str) for section in table.values()):
-        raise ValueError(f"its roles are {brief(table)}; known is the name of a section for each role")
+        raise ValueError(
+            f"its roles are {brief(table)}; known is the name of a section for each role"
+        )
     return table
 
 
@@ -312,5 +333,7 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "counter": _read_counter,
     "framing": _read_framing,
     "roles": _read_roles,
-    **dict.fromkeys(("section", "shorten", "tell", "overrun", "start_on", "form"), lambda value: value),
+    **dict.fromkeys(
+        ("section", "shorten", "tell", "overrun", "start_on", "form"), lambda value: value
+    ),
 }

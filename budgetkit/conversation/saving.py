@@ -203,7 +203,11 @@ def restored(text: str) -> SavedConversation:
         data = json.loads(text)
         version = data["budgetkit"]
         budget = state.from_dict({"budgetkit": BUDGET_VERSION, "budget": data["budget"]})
-        if version not in (1, VERSION) or isinstance(version, bool) or not isinstance(budget, Budget):
+        if (
+            version not in (1, VERSION)
+            or isinstance(version, bool)
+            or not isinstance(budget, Budget)
+        ):
             raise ValueError(f"version {brief(version)} is not known, {VERSION} is")
         if "settings" in data:
             settings = _read(SavedSettings, data["settings"], "its settings")
@@ -271,7 +275,9 @@ def _read(kind: type[Row], value: Any, what: str) -> Row:
             continue
         if row_field.name not in value:
             raise ValueError(f"{what} has no {row_field.name}")
-        read[row_field.name] = _READERS[str(row_field.type)](value[row_field.name], f"{row_field.name} of {what}")
+        read[row_field.name] = _READERS[str(row_field.type)](
+            value[row_field.name], f"{row_field.name} of {what}"
+        )
     return kind(**read)
 
 
@@ -356,19 +362,35 @@ def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedSta
         *ledger.early_results,
     ]
     parts: list[tuple[str, Collection[int], Container[int]]] = [
-        ("its parts name", {*numbers, *history.slots.unit, *history.closed, *history.whole_results}, slots),
-        ("its summaries stand for", [summary.slot for summary in state.summaries], standing.keys() - {*inside}),
+        (
+            "its parts name",
+            {*numbers, *history.slots.unit, *history.closed, *history.whole_results},
+            slots,
+        ),
+        (
+            "its summaries stand for",
+            [summary.slot for summary in state.summaries],
+            standing.keys() - {*inside},
+        ),
         ("its history holds", inside, entries),
         ("its history waits for", ledger.not_entered, entries.keys() & {*waits}),
         ("its calls wait for", answers, ledger.unsent),
         ("its history lost", state.gone, left),
     ]
     for what, named, places in parts:
-        strange = [slot for slot, times in Counter(named).items() if times > 1 or slot not in places]
+        strange = [
+            slot for slot, times in Counter(named).items() if times > 1 or slot not in places
+        ]
         if strange:
-            raise ValueError(f"{what} message {strange[0]}, which the other parts do not have, or not so")
-    if not 0 <= ledger.start <= len(slots) or (ledger.archive and len(ledger.archive.messages) != len(slots)):
-        raise ValueError(f"it begins a turn or keeps an archive for other messages than its {len(slots)}")
+            raise ValueError(
+                f"{what} message {strange[0]}, which the other parts do not have, or not so"
+            )
+    if not 0 <= ledger.start <= len(slots) or (
+        ledger.archive and len(ledger.archive.messages) != len(slots)
+    ):
+        raise ValueError(
+            f"it begins a turn or keeps an archive for other messages than its {len(slots)}"
+        )
 
 
 def _sections(ledger: RunningLedger, standing: Standing) -> list[str]:
@@ -409,7 +431,12 @@ def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
         for slot in order
     ]
     passages = [
-        SavedPassage(section=item.section, tokens=item.tokens, score=item.score, passage=dict(item.payload.raw))
+        SavedPassage(
+            section=item.section,
+            tokens=item.tokens,
+            score=item.score,
+            passage=dict(item.payload.raw),
+        )
         for item in ledger.passages
     ]
     return SavedState(
@@ -420,10 +447,17 @@ def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
         summaries=[SavedSummary(new[place], turn) for place, turn in history.summaries.items()],
         lines=[_saved_line(new[slot], line) for slot, line in ledger.entries.items()],
         standing=[_saved_line(new[slot], line) for slot, line in standing.items()],
-        this_turn=[SavedDemand(new[slot], section, tokens) for slot, (section, tokens) in ledger.this_turn.items()],
+        this_turn=[
+            SavedDemand(new[slot], section, tokens)
+            for slot, (section, tokens) in ledger.this_turn.items()
+        ],
         waiting=[new[slot] for slot in ledger.not_entered],
         callers={id: new[slot] for id, slot in ledger.calling_slots.items() if slot in new},
-        unanswered=[SavedCall(new[slot], sorted(ids)) for slot, ids in ledger.open_calls.items() if slot in new],
+        unanswered=[
+            SavedCall(new[slot], sorted(ids))
+            for slot, ids in ledger.open_calls.items()
+            if slot in new
+        ],
         answers=[
             SavedAnswers(new[slot], [new[result] for result in results])
             for slot, results in ledger.early_results.items()
@@ -437,7 +471,9 @@ def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
         entered=ledger.entered,
         stamps=ledger.stamps,
         carrier=ledger.priming_section,
-        archive=[] if ledger.archive is None else [dict(message.raw) for message in ledger.archive.messages],
+        archive=[]
+        if ledger.archive is None
+        else [dict(message.raw) for message in ledger.archive.messages],
     )
 
 
@@ -471,7 +507,8 @@ def unpack(ledger: RunningLedger, state: SavedState) -> Standing:
     ledger.open_calls = {call.slot: set(call.calls) for call in state.unanswered}
     ledger.early_results = {answers.slot: list(answers.results) for answers in state.answers}
     ledger.passages = [
-        Item(row.section, row.tokens, score=row.score, payload=Message(row.passage)) for row in state.passages
+        Item(row.section, row.tokens, score=row.score, payload=Message(row.passage))
+        for row in state.passages
     ]
     ledger.past = Counter(state.past)
     ledger.present = Counter(state.present)
@@ -489,7 +526,10 @@ def _forgotten(ledger: RunningLedger) -> list[Mapping[str, Any]]:
     """Stand in for what another policy forgot: it has no words to be found by."""
     entries = ledger.entries
     slots = range(len(ledger.history.slots))
-    return [entries[slot].message.raw if slot in entries else {"role": "assistant", "content": ""} for slot in slots]
+    return [
+        entries[slot].message.raw if slot in entries else {"role": "assistant", "content": ""}
+        for slot in slots
+    ]
 
 
 def _saved_line(slot: int, line: LedgerEntry) -> SavedLine:

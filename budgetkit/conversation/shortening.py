@@ -20,12 +20,16 @@ _INSIDE = Allocation("result", granularity="token", keep="first")
 
 def placeholder(result: Message, limit: int, rules: LedgerRules) -> Message:
     """Return what is left of a tool result, of at most so many tokens."""
-    return result.with_text(truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "a placeholder")))
+    return result.with_text(
+        truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "a placeholder"))
+    )
 
 
 def capped(result: Message, limit: int, rules: LedgerRules) -> Message:
     """Return a tool result cut inside, of at most so many tokens."""
-    return result.with_text(truncate(result.text, limit, _cost(result, limit, rules, "a tool result")))
+    return result.with_text(
+        truncate(result.text, limit, _cost(result, limit, rules, "a tool result"))
+    )
 
 
 def _cost(result: Message, limit: int, rules: LedgerRules, what: str) -> Callable[[str], int]:
@@ -41,11 +45,15 @@ def _cost(result: Message, limit: int, rules: LedgerRules, what: str) -> Callabl
     return cost
 
 
-def shorten_results(ledger: RunningLedger, excess: int, section: str | None = None) -> Iterator[Left]:
+def shorten_results(
+    ledger: RunningLedger, excess: int, section: str | None = None
+) -> Iterator[Left]:
     """Cut tool results inside, the largest first, until so many tokens are saved; of one section, or of all."""
     cut = cutter(ledger.rules.count, ledger.rules.framing)
     candidates = [
-        (line.tokens, slot) for slot, line in ledger.entries.items() if line.sent and line.message.role in RESULT_ROLES
+        (line.tokens, slot)
+        for slot, line in ledger.entries.items()
+        if line.sent and line.message.role in RESULT_ROLES
     ]
     for tokens, slot in sorted(candidates, key=lambda pair: (-pair[0], pair[1])):
         line = ledger.entries[slot]
@@ -53,7 +61,11 @@ def shorten_results(ledger: RunningLedger, excess: int, section: str | None = No
             return
         if section is not None and section != ledger.section_of(slot):
             continue
-        shorter = cut(Item("result", tokens, payload=line.message), max(LEAST_RESULT, tokens - excess), _INSIDE)
+        shorter = cut(
+            Item("result", tokens, payload=line.message),
+            max(LEAST_RESULT, tokens - excess),
+            _INSIDE,
+        )
         if shorter is not None and shorter.tokens < tokens:
             ledger.rewrite(slot, shorter.payload, shorter.tokens)
             excess -= tokens - shorter.tokens
@@ -74,6 +86,8 @@ def fewer_passages(ledger: RunningLedger, budget: Budget, section: str, most: in
     in_section = [item for item in ledger.passages if item.section == section]
     room = max(0, most - ledger.demand()[section] + sum(item.tokens for item in in_section))
     line = next((a for a in budget.allocations if a.section == section), Allocation(section))
-    alone = Budget(room, (), [replace(line, cap=None, floor=0, weight=0, required=False)], deficit="signed")
+    alone = Budget(
+        room, (), [replace(line, cap=None, floor=0, weight=0, required=False)], deficit="signed"
+    )
     kept_ids = {id(decision.item) for decision in fit(alone, in_section).decisions if decision.kept}
     return [item for item in ledger.passages if item.section != section or id(item) in kept_ids]

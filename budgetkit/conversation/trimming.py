@@ -40,7 +40,9 @@ class Trimmed(list[dict[str, Any]]):
     ([('dropped', 'one two three'), ('dropped', 'four')], ())
     """
 
-    def __init__(self, messages: Sequence[dict[str, Any]], before: Sequence[Any], after: Sequence[Raw]) -> None:
+    def __init__(
+        self, messages: Sequence[dict[str, Any]], before: Sequence[Any], after: Sequence[Raw]
+    ) -> None:
         super().__init__(messages)
         self._before = before  # all that was said
         self._after = after  # what is sent of it, in OpenAI's chat format
@@ -74,7 +76,9 @@ class Trimmed(list[dict[str, Any]]):
             became = "is left out"
         else:
             became = "is cut inside"
-        return (f"the newest message, of the role {role}, does not fit and {became}; allow more, or shorten it",)
+        return (
+            f"the newest message, of the role {role}, does not fit and {became}; allow more, or shorten it",
+        )
 
 
 def _is_shortened(sent: Raw, raw: Raw) -> bool:
@@ -225,7 +229,12 @@ def _counted_again(
     """
     less = budget
     for _ in range(_TRIES):
-        more: dict[str, Any] = {"tools": tools, "framing": framing, "overrun": "tell", "start_on": start_on}
+        more: dict[str, Any] = {
+            "tools": tools,
+            "framing": framing,
+            "overrun": "tell",
+            "start_on": start_on,
+        }
         talk = Conversation(less, policy, count, **more)
         talk.add(messages)
         request = talk._request_in_chat()

@@ -24,7 +24,13 @@ from budgetkit.counters.given import FunctionCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.counters.reconstructed import ReconstructedCounter
 from budgetkit.counters.rules import RULES
-from budgetkit.counters.vocabularies import VocabularyCounter, basis_for, best, from_file, vocabulary_of
+from budgetkit.counters.vocabularies import (
+    VocabularyCounter,
+    basis_for,
+    best,
+    from_file,
+    vocabulary_of,
+)
 from budgetkit.models import DEFAULT_ENCODING, Model, model
 from budgetkit.models.resolved import ResolvedModel, calibration_row, resolve
 from budgetkit.plugins import load_plugin, plugin_names
@@ -58,7 +64,9 @@ __all__ = [
 
 Count = Callable[[str], int]
 _UNITS: dict[str, Unit] = {"chars": "codepoint", "utf16": "utf16", "bytes": "byte", "words": "word"}
-_RATIO = re.compile(r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?")
+_RATIO = re.compile(
+    r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?"
+)
 _MINIMUM = re.compile(r"minimum (\d{1,20})")
 _CALIBRATED = re.compile(r"(?P<model>.+) \(calibrated estimate: .*\)")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
@@ -126,7 +134,9 @@ def counter(
             return _of_model(resolve(name))
         return from_file(name.name, tokenizer)
     if not isinstance(name, str):
-        raise TypeError(f"a counter of {brief(name)}; counters go by name or model; give 'gpt-4o' or 'chars/4', say")
+        raise TypeError(
+            f"a counter of {brief(name)}; counters go by name or model; give 'gpt-4o' or 'chars/4', say"
+        )
     if tokenizer is not None:
         _refuse_conventions(name, conventions)
         return from_file(name, tokenizer)
@@ -190,7 +200,9 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
             read["rounding"] = convention
     allowed = ("rounding", "minimum", "unit")
     if strange := [name for name in conventions if name not in allowed]:
-        raise ValueError(f"no convention {brief(strange[0])}; known are {', '.join(allowed)}; use one of them")
+        raise ValueError(
+            f"no convention {brief(strange[0])}; known are {', '.join(allowed)}; use one of them"
+        )
     return CharacterCounter(written["ratio"], **(read | conventions))
 
 
@@ -232,14 +244,18 @@ def _estimate(encoding: str) -> EstimateCounter:
     estimate = import_module("budgetkit.counters.estimate")
     if encoding not in estimate.table_names():
         available = ", ".join(estimate.table_names())
-        raise ValueError(f"no estimate of {brief(encoding)}; there are those of {available}; use one of them")
+        raise ValueError(
+            f"no estimate of {brief(encoding)}; there are those of {available}; use one of them"
+        )
     estimator: EstimateCounter = estimate.EstimateCounter(encoding)
     return estimator
 
 
 def __getattr__(name: str) -> Any:
     if name != "EstimateCounter":
-        raise AttributeError(f"budgetkit.counters has no {brief(name)}; it has {', '.join(__all__)}; take one of these")
+        raise AttributeError(
+            f"budgetkit.counters has no {brief(name)}; it has {', '.join(__all__)}; take one of these"
+        )
     return import_module("budgetkit.counters.estimate").EstimateCounter
 
 

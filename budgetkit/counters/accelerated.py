@@ -34,14 +34,25 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["LEAST", "WORTH_LOADING", "Faster", "accelerated", "for_work", "golden", "in_contexts", "tokens_digest"]
+__all__ = [
+    "LEAST",
+    "WORTH_LOADING",
+    "Faster",
+    "accelerated",
+    "for_work",
+    "golden",
+    "in_contexts",
+    "tokens_digest",
+]
 
 #: A call of so many code points wins back what loading takes, also from four threads of tiktoken.
 WORTH_LOADING: Final = 32_000_000
 _EARNED: Final = 256_000_000  # code points counted before, beside which loading is little
 #: Fewer code points are not worth an array.
 LEAST: Final = 8_192
-_FRESH_AFTER: Final = 100_000_000  # code points; it keeps every word that it saw, so it is made anew
+_FRESH_AFTER: Final = (
+    100_000_000  # code points; it keeps every word that it saw, so it is made anew
+)
 _PACKAGE: Final = "gigatoken"
 _PATTERNS: Final = {"cl100k_base": "gpt4", "o200k_base": "o200k", "o200k_harmony": "o200k"}
 # U+FFFF is no character: who writes it is counted by tiktoken
@@ -164,7 +175,9 @@ def _encode(name: str) -> Callable[[str], Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.tiktoken"
         path.write_bytes(encodings.vocabulary(name))
-        encode: Callable[[str], Any] = tokenizer.from_tiktoken(path, _PATTERNS[name], {_SEPARATOR: _SEPARATES}).encode
+        encode: Callable[[str], Any] = tokenizer.from_tiktoken(
+            path, _PATTERNS[name], {_SEPARATOR: _SEPARATES}
+        ).encode
     return encode
 
 
@@ -192,7 +205,9 @@ def _wrong(name: str, faster: Faster) -> str:
     for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
         for text, tokens in zip(batch, faster(batch), strict=True):
             if tokens != expected[text]:
-                return f"it found {tokens} tokens in {text[:40]!r}, where there are {expected[text]}"
+                return (
+                    f"it found {tokens} tokens in {text[:40]!r}, where there are {expected[text]}"
+                )
     for context, text in in_contexts(golden()):
         if tokens_digest(faster.encode(text)) != golden()["digests"][name][context]:
             return f"it makes other tokens of some character in the context {context!r}"
@@ -216,7 +231,11 @@ def in_contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     >>> [*in_contexts({"characters": ["ac", "é"], "contexts": ["<{}>"]})]
     [('<{}>', '<a>\n<b>\n<c>\n<é>\n')]
     """
-    every = [chr(point) for row in document["characters"] for point in range(ord(row[0]), ord(row[-1]) + 1)]
+    every = [
+        chr(point)
+        for row in document["characters"]
+        for point in range(ord(row[0]), ord(row[-1]) + 1)
+    ]
     for context in document["contexts"]:
         before, _, behind = context.partition("{}")
         yield context, before + f"{behind}\n{before}".join(every) + f"{behind}\n"

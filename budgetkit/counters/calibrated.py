@@ -120,7 +120,10 @@ class CalibratedCounter:
         if not self.mark:
             return [round(self.slope * tokens) for tokens in counted]
         marks = [len(_MARKS.findall(text)) for text in texts]
-        return [round(self.slope * tokens + self.mark * of) for tokens, of in zip(counted, marks, strict=True)]
+        return [
+            round(self.slope * tokens + self.mark * of)
+            for tokens, of in zip(counted, marks, strict=True)
+        ]
 
     def interval(self, text: str) -> tuple[int, int]:
         """Return between which numbers such texts lie, in tokens; `interval_words` says how many of them.
@@ -189,12 +192,20 @@ def calibrate(
             "give as many, at least one"
         )
     if not isinstance(counter, Counter):
-        raise TypeError(f"{brief(counter)} was to be calibrated; known is a counter; write counter('o200k_base')")
+        raise TypeError(
+            f"{brief(counter)} was to be calibrated; known is a counter; write counter('o200k_base')"
+        )
     sizes = counter.many(texts)
     if not sum(sizes) or sum(counts) <= 0:
-        raise ValueError("the texts or the counts sum to 0; a slope is a ratio of tokens; give texts that were counted")
+        raise ValueError(
+            "the texts or the counts sum to 0; a slope is a ratio of tokens; give texts that were counted"
+        )
     groups = list(range(len(texts))) if projects is None else list(projects)
-    pairs = [(theirs / ours, ours, group) for ours, theirs, group in zip(sizes, counts, groups, strict=True) if ours]
+    pairs = [
+        (theirs / ours, ours, group)
+        for ours, theirs, group in zip(sizes, counts, groups, strict=True)
+        if ours
+    ]
     slope = _weighted_median(pairs)
     low, high = _spread(pairs)
     return CalibratedCounter(

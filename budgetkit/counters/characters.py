@@ -26,8 +26,12 @@ Rounding = Literal["floor", "ceil", "nearest"]
 
 _SIZES: Final[dict[Unit, Callable[[str], int]]] = {
     "codepoint": len,
-    "utf16": lambda text: len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2,
-    "byte": lambda text: len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")),
+    "utf16": lambda text: (
+        len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+    ),
+    "byte": lambda text: (
+        len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    ),
     "word": lambda text: len(text.split()),
 }
 _ROUNDINGS: Final[dict[Rounding, Callable[[int, int], int]]] = {
@@ -35,7 +39,12 @@ _ROUNDINGS: Final[dict[Rounding, Callable[[int, int], int]]] = {
     "ceil": lambda units, ratio: -(-units // ratio),
     "nearest": lambda units, ratio: (2 * units + ratio) // (2 * ratio),
 }
-_PLURALS: Final[dict[Unit, str]] = {"codepoint": "chars", "utf16": "utf16", "byte": "bytes", "word": "words"}
+_PLURALS: Final[dict[Unit, str]] = {
+    "codepoint": "chars",
+    "utf16": "utf16",
+    "byte": "bytes",
+    "word": "words",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,9 @@ class CharacterCounter:
         """What :func:`budgetkit.counter` takes to give this counter again, conventions included."""
         base = f"{_PLURALS[self.unit]}/{_written(Fraction(self._units, self._tokens))}"
         minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
-        conventions = ", ".join(filter(None, ["" if self.rounding == "floor" else self.rounding, minimum]))
+        conventions = ", ".join(
+            filter(None, ["" if self.rounding == "floor" else self.rounding, minimum])
+        )
         if not conventions:
             return base
         return f"{base} ({conventions})"
@@ -159,7 +170,9 @@ class CharacterCounter:
 
 
 def _exact_ratio(ratio: object) -> Fraction:
-    above, slash, below = str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
+    above, slash, below = (
+        str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
+    )
     top = exact_number(above)
     bottom = exact_number(below if slash else 1)
     if top is not None and bottom:
@@ -167,13 +180,17 @@ def _exact_ratio(ratio: object) -> Fraction:
     else:
         exact = Fraction(0)
     if not 0 < exact <= MOST_TOKENS:
-        raise ValueError(f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4")
+        raise ValueError(
+            f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4"
+        )
     return exact
 
 
 def _one_of(parameter: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise ValueError(f"{parameter} {brief(value)}; known are {', '.join(choices)}; use one of them")
+        raise ValueError(
+            f"{parameter} {brief(value)}; known are {', '.join(choices)}; use one of them"
+        )
 
 
 def _written(ratio: Fraction) -> str:

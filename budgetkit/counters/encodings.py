@@ -87,7 +87,9 @@ def tokens(name: str, text: str) -> list[int]:
     try:
         return built.encode(text, disallowed_special=())
     except ValueError:  # tiktoken's pattern gives up on about a million blanks in a row
-        return [token for piece in _tokens_by_piece(built, replace_surrogates(text)) for token in piece]
+        return [
+            token for piece in _tokens_by_piece(built, replace_surrogates(text)) for token in piece
+        ]
 
 
 @cache
@@ -136,7 +138,9 @@ def replace_surrogates(text: str) -> str:
     if _SURROGATES.search(text) is None:
         return text
     # Short runs come again and again in one text, so what they come to is remembered.
-    return _SURROGATES.sub(lambda run: (_remembered if len(run[0]) < 64 else _whole_characters)(run[0]), text)
+    return _SURROGATES.sub(
+        lambda run: (_remembered if len(run[0]) < 64 else _whole_characters)(run[0]), text
+    )
 
 
 def _whole_characters(run: str) -> str:
@@ -164,7 +168,9 @@ def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]
 @cache
 def _definitions() -> dict[str, dict[str, Any]]:
     """Read what tiktoken publishes about each encoding, by name."""
-    document: dict[str, dict[str, dict[str, Any]]] = json.loads(read_bytes("encodings/encodings.json"))
+    document: dict[str, dict[str, dict[str, Any]]] = json.loads(
+        read_bytes("encodings/encodings.json")
+    )
     return document["encodings"]
 
 
@@ -179,7 +185,10 @@ def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
 
     definition = _definitions()[name]
     encoding = tiktoken.Encoding(
-        name, pat_str=definition["pattern"], mergeable_ranks=ranks, special_tokens=definition["special_tokens"]
+        name,
+        pat_str=definition["pattern"],
+        mergeable_ranks=ranks,
+        special_tokens=definition["special_tokens"],
     )
     # The first thread that matches a pattern matches it without a lock ever after: let it be the one that asks.
     for times in (1, _SHORT):

@@ -32,11 +32,15 @@ def memory(encoding: str) -> CountMemory:
     return CountMemory(MEMORY_BYTES)
 
 
-def counted(encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0) -> list[int]:
+def counted(
+    encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0
+) -> list[int]:
     """Count texts anew, the fastest way for them and for as many code points as lie ahead."""
     if max(map(len, texts), default=0) > 2 * LARGE:
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
-        sizes = iter(counted(encoding, [text for text in texts if text not in seamless], one_thread, ahead))
+        sizes = iter(
+            counted(encoding, [text for text in texts if text not in seamless], one_thread, ahead)
+        )
         return [seamless[text] if text in seamless else next(sizes) for text in texts]
     if one_thread:
         return batches.counting_many(encoding)(texts)

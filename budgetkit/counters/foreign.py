@@ -80,7 +80,13 @@ def _inside(library: str, folder: str, file: str) -> Path:
     path = Path(spec.origin).parent / folder / file
     if not path.is_file():
         available = ", ".join(
-            sorted(entry.name for entry in path.parent.glob("*") if entry.is_file() and entry.suffix != ".py")
+            sorted(
+                entry.name
+                for entry in path.parent.glob("*")
+                if entry.is_file() and entry.suffix != ".py"
+            )
         )
-        raise ValueError(f"no tokenizer {brief(file)} in {library}; it carries {available}; use one of these")
+        raise ValueError(
+            f"no tokenizer {brief(file)} in {library}; it carries {available}; use one of these"
+        )
     return path

@@ -54,7 +54,9 @@ class ForkSafeLock:
         """Give the lock back."""
         try:
             self._lock.release()
-        except RuntimeError:  # the fork happened while this thread held it, and the child's lock is a new one
+        except (
+            RuntimeError
+        ):  # the fork happened while this thread held it, and the child's lock is a new one
             return
 
     def renew(self) -> None:

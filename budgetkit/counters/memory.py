@@ -21,7 +21,9 @@ __all__ = ["CountMemory", "Memo"]
 Made = TypeVar("Made")
 
 _ENTRY = 140  # bytes of a dictionary slot at its emptiest, and of the count itself, over the key
-_WHOLE = 4_096  # code points; a longer text is remembered by its digest, so that it is not kept alive
+_WHOLE = (
+    4_096  # code points; a longer text is remembered by its digest, so that it is not kept alive
+)
 
 
 class CountMemory:
@@ -61,7 +63,9 @@ class CountMemory:
                 self._remember_one(key, size)
         return size
 
-    def count_many(self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]) -> list[int]:
+    def count_many(
+        self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]
+    ) -> list[int]:
         """Recall the counts of texts, and count and remember all that are new in one go.
 
         Examples
@@ -74,9 +78,15 @@ class CountMemory:
             keys = [digest(text) if len(text) > _WHOLE else text for text in texts]
         sizes = [*map(self._young.get, keys)]
         if None in sizes:
-            missing = {key: text for key, text, size in zip(keys, texts, sizes, strict=True) if size is None}
+            missing = {
+                key: text
+                for key, text, size in zip(keys, texts, sizes, strict=True)
+                if size is None
+            }
             counts = self._completed(missing, counting)
-            return [counts[key] if size is None else size for key, size in zip(keys, sizes, strict=True)]
+            return [
+                counts[key] if size is None else size for key, size in zip(keys, sizes, strict=True)
+            ]
         return sizes  # type: ignore[return-value]  # none is None
 
     def _completed(
@@ -86,10 +96,14 @@ class CountMemory:
         young = self._young
         old = self._old
         if old:
-            counts = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None}
+            counts = {
+                key: size for key in missing if (size := young.get(key, old.get(key))) is not None
+            }
         else:
             counts = {}
-        new = {key: text for key, text in missing.items() if key not in counts} if counts else missing
+        new = (
+            {key: text for key, text in missing.items() if key not in counts} if counts else missing
+        )
         if new:
             counts |= zip(new, counting([*new.values()]), strict=True)
         self._remember(counts)

@@ -22,7 +22,9 @@ _CLASS = re.compile(r"\[[^]]*\\[psPS][^]]*\]|\\p\{\w+\}|\\[sS]")
 PLANES: Final = (range(0xD800), range(0xE000, 0x40001), range(0xE0000, 0xF0000))
 _OTHER_PLANES: Final = r"\U00040001-\U000dffff\U000f0000-\U0010ffff"
 _BYTES: Final = {bytes([byte]): byte for byte in range(256)}
-_SLACK: Final = 4  # characters that a pattern may look at behind a run: a contraction, or what follows a blank
+_SLACK: Final = (
+    4  # characters that a pattern may look at behind a run: a contraction, or what follows a blank
+)
 
 
 @cache
@@ -36,13 +38,18 @@ def characters(unicode_class: str) -> str:
     import numpy as np
     import tiktoken
 
-    probe = tiktoken.Encoding("probe", pat_str=f"{unicode_class}+", mergeable_ranks=_BYTES, special_tokens={})
+    probe = tiktoken.Encoding(
+        "probe", pat_str=f"{unicode_class}+", mergeable_ranks=_BYTES, special_tokens={}
+    )
     decoded = probe.decode(probe.encode(_everything(), disallowed_special=()))
     members = np.frombuffer(decoded.encode("utf-32-le"), "<u4").astype(np.int64)
     starts = members[np.diff(members, prepend=-9) != 1].tolist()
     ends = members[np.diff(members, append=-9) != 1].tolist()
     # As characters, which `re` reads in half the time that it takes for their numbers.
-    ranges = "".join(f"{re.escape(chr(start))}-{re.escape(chr(end))}" for start, end in zip(starts, ends, strict=True))
+    ranges = "".join(
+        f"{re.escape(chr(start))}-{re.escape(chr(end))}"
+        for start, end in zip(starts, ends, strict=True)
+    )
     if 0x40000 in ends:
         return ranges + _OTHER_PLANES
     return ranges
@@ -61,7 +68,9 @@ def pattern(written: str) -> re.Pattern[str]:
     ['Title', '123', '4', ' (', 'x', ')', '  ']
     """
     # A class is spelled out by what it holds, also where it is written by what it does not: `re` looks that up faster.
-    return re.compile(_CLASS.sub(lambda match: f"[{characters(match[0])}]", written.replace("$", r"\Z")))
+    return re.compile(
+        _CLASS.sub(lambda match: f"[{characters(match[0])}]", written.replace("$", r"\Z"))
+    )
 
 
 def settled(written: str, text: str) -> int:
@@ -73,7 +82,11 @@ def settled(written: str, text: str) -> int:
     """
     backwards = text[::-1]
     last = 0
-    longest = max(run.match(backwards, skipped).end() for run in _runs(written) for skipped in range(_SLACK))  # type: ignore[union-attr]
+    longest = max(
+        run.match(backwards, skipped).end()  # type: ignore[union-attr]
+        for run in _runs(written)
+        for skipped in range(_SLACK)
+    )
     for piece in pattern(written).finditer(text):
         if piece.start() >= len(text) - longest - 1 or piece.end() > len(text) - _SLACK:
             break

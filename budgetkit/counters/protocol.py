@@ -34,4 +34,6 @@ class Counter(Protocol):
 def check_text(text: object, counter: Counter) -> None:
     """Refuse to count what is no text."""
     if not isinstance(text, str):
-        raise TypeError(f"asked to count {type(text).__name__}; {counter.name} counts text; give a str, perhaps ''")
+        raise TypeError(
+            f"asked to count {type(text).__name__}; {counter.name} counts text; give a str, perhaps ''"
+        )

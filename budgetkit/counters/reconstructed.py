@@ -36,7 +36,9 @@ CTOK: Final = "ctok"
 _MEMORY_BYTES: Final = 32 * 2**20  # of whole texts
 _MOST_CHUNKS: Final = 200_000  # remembered in one generation; two are kept
 _LONG_CHUNK: Final = 200  # characters; a longer one hardly comes twice
-_LONG_STREAM: Final = 20_000  # characters: from here on long runs are shortened, which is exact (see `_shortened`)
+_LONG_STREAM: Final = (
+    20_000  # characters: from here on long runs are shortened, which is exact (see `_shortened`)
+)
 
 _BLANKS: Final = " \t\n\u3000"  # all white space that is left in a normalised text
 _SEAM: Final = re.compile(f"(?<=[^{_BLANKS}]) (?=[^{_BLANKS}])")
@@ -142,7 +144,10 @@ def is_usable() -> bool:
     if find_spec(CTOK) is None:
         return False
     try:
-        counts = [import_module(CTOK).token_count("hello, world", family) for family in ("3.0", "4.7", "4.8")]
+        counts = [
+            import_module(CTOK).token_count("hello, world", family)
+            for family in ("3.0", "4.7", "4.8")
+        ]
     except Exception:  # another version, another Python: an estimate stands in, whatever it is
         return False
     return counts == [10, 15, 10]
@@ -321,7 +326,9 @@ class _Tiling:
         plain = _PLAIN_WORD.fullmatch(chunk)
         if plain is not None:
             capital, small, sign = plain.groups()
-            tokens = self._word(f"{self._shift if capital else ''}{self._begin}{capital.lower()}{small}{self._end}")
+            tokens = self._word(
+                f"{self._shift if capital else ''}{self._begin}{capital.lower()}{small}{self._end}"
+            )
             if not sign:
                 return tokens << 2 | 3
             tokens += self._word(sign + self._end if right else sign)
@@ -402,7 +409,11 @@ class _Tiling:
 
     def _longest_run(self, character: str) -> int:
         """Return the length of the longest piece that is one character again and again; 1 where there is none."""
-        lengths = (length for length in range(self._longest, 1, -1) if character * length in self._vocabulary)
+        lengths = (
+            length
+            for length in range(self._longest, 1, -1)
+            if character * length in self._vocabulary
+        )
         return next(lengths, 1)
 
 

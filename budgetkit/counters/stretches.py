@@ -28,7 +28,9 @@ __all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
 
 #: From an offset and a size to the bytes there, fewer at the end.
 Read = Callable[[int, int], bytes]
-_Step = Callable[[Read, int], int | None]  # from the begin of a piece's part to its end, None where there is none
+_Step = Callable[
+    [Read, int], int | None
+]  # from the begin of a piece's part to its end, None where there is none
 
 _WINDOW: Final = 1 << 16  # bytes
 _FEW: Final = 1 << 12  # bytes of a piece; an encoding takes longer for each byte of a larger one
@@ -122,19 +124,39 @@ def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
     """Give the alternatives of a shipped pattern: of o200k_base, cl100k_base, or r50k_base and its kin."""
     if r"\p{Lu}" in written:
         numbers, marks = (_run(r"\p{N}", 1, 3),), (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n/"))
-        return (*_words_by_case(), numbers, marks, (_last(r"\s", r"\r\n"),), (_all_but_one,), (_run(r"\s", 1, 1),))
+        return (
+            *_words_by_case(),
+            numbers,
+            marks,
+            (_last(r"\s", r"\r\n"),),
+            (_all_but_one,),
+            (_run(r"\s", 1, 1),),
+        )
     if r"\p{N}{1,3}" in written:
         word, numbers = (_run(_NO_WORD, 0, 1), _run(r"\p{L}", 1)), (_run(r"\p{N}", 1, 3),)
         marks, lines = (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n")), (_last(r"\s", r"\r\n"),)
         short = (_here("'(?i:[sdmt]|ll|ve|re)"),)
-        return (short, word, numbers, marks, (_to_the_end,), lines, (_all_but_one,), (_run(r"\s", 1, 1),))
+        return (
+            short,
+            word,
+            numbers,
+            marks,
+            (_to_the_end,),
+            lines,
+            (_all_but_one,),
+            (_run(r"\s", 1, 1),),
+        )
     runs = [(_run(" ", 0, 1), _run(members, 1)) for members in (r"\p{L}", r"\p{N}", _MARK)]
     return ((_here("'(?:[sdmt]|ll|ve|re)"),), *runs, (_all_but_one,), (_run(r"\s", 1, 1),))
 
 
 def _words_by_case() -> Iterator[tuple[_Step, ...]]:
     """Yield o200k_base's patterns of a word: capitals, then small letters; letters without case count as both."""
-    capitals, small, both = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}", r"\p{Lm}\p{Lo}\p{M}"
+    capitals, small, both = (
+        r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}",
+        r"\p{Ll}\p{Lm}\p{Lo}\p{M}",
+        r"\p{Lm}\p{Lo}\p{M}",
+    )
     short = _here("(?i:'s|'t|'re|'ve|'m|'ll|'d)?")
     openings: tuple[tuple[_Step, ...], ...] = ((_run(_NO_WORD, 1, 1),), ())
     for opening in openings:

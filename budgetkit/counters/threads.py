@@ -20,11 +20,15 @@ from budgetkit.counters.batches import in_calls
 
 __all__ = ["counted_in_threads"]
 
-_ALONE: Final = 131_072  # code points that one thread counts about as soon as two, which have to warm up
+_ALONE: Final = (
+    131_072  # code points that one thread counts about as soon as two, which have to warm up
+)
 _MOST_THREADS: Final = 8
 
 
-def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: Sequence[str]) -> list[int]:
+def counted_in_threads(
+    count_many: Callable[[Sequence[str]], list[int]], texts: Sequence[str]
+) -> list[int]:
     """Count texts, on several threads where it pays.
 
     Examples

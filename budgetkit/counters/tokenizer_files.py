@@ -64,8 +64,12 @@ class TokenizerFile:
     @property
     def is_readable(self) -> bool:
         """Whether the library that reads it is installed."""
-        library = {"json": "tokenizers", "sentencepiece": "sentencepiece"}.get(self.kind, "tiktoken")
-        return find_spec(library) is not None or (self.kind == "json" and _byte_level(self.path) is not None)
+        library = {"json": "tokenizers", "sentencepiece": "sentencepiece"}.get(
+            self.kind, "tiktoken"
+        )
+        return find_spec(library) is not None or (
+            self.kind == "json" and _byte_level(self.path) is not None
+        )
 
 
 _TIKTOKEN_LINE: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
@@ -108,7 +112,9 @@ def _by_library(path: str) -> CountMany:
     # Embedding models ship files that cut every text to their window, or fill it up.
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return lambda texts: [len(row) for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+    return lambda texts: [
+        len(row) for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    ]
 
 
 def _ranks(lines: Iterable[bytes]) -> dict[bytes, int]:
@@ -125,15 +131,26 @@ def _byte_level(path: str) -> CountMany | None:
         config = document["config"]
         ordinary = config["default_vocab_size"] - config["default_num_special_tokens"]
         entries = document["vocab"][:ordinary]
-        return _by_pairs([config["pattern"]], {a2b_base64(entry["token_bytes"]): entry["rank"] for entry in entries})
+        return _by_pairs(
+            [config["pattern"]],
+            {a2b_base64(entry["token_bytes"]): entry["rank"] for entry in entries},
+        )
 
     model = document.get("model") or {}
     steps = _steps(document.get("pre_tokenizer"))
-    plain = model.get("type") == "BPE" and not model.get("byte_fallback") and not _steps(document.get("normalizer"))
+    plain = (
+        model.get("type") == "BPE"
+        and not model.get("byte_fallback")
+        and not _steps(document.get("normalizer"))
+    )
     splits = [step for step in steps if step["type"] == "Split" and "Regex" in step["pattern"]]
     plain &= all(step["behavior"] == "Isolated" and not step["invert"] for step in splits)
     last = steps[-1] if steps else {}
-    plain &= last.get("type") == "ByteLevel" and last.get("use_regex") is False and not last.get("add_prefix_space")
+    plain &= (
+        last.get("type") == "ByteLevel"
+        and last.get("use_regex") is False
+        and not last.get("add_prefix_space")
+    )
     if not plain or not splits or len(splits) != len(steps) - 1:
         return None
 

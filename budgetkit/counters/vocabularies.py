@@ -30,7 +30,15 @@ from budgetkit.counters.tokenizer_files import TokenizerFile, counting
 from budgetkit.files import read_toml
 from budgetkit.models import Model
 
-__all__ = ["FOLDERS", "VocabularyCounter", "basis_for", "best", "from_file", "nearer", "vocabulary_of"]
+__all__ = [
+    "FOLDERS",
+    "VocabularyCounter",
+    "basis_for",
+    "best",
+    "from_file",
+    "nearer",
+    "vocabulary_of",
+]
 
 #: The environment variable that names folders with tokenizer files, divided as in PATH.
 FOLDERS = "BUDGETKIT_TOKENIZERS"
@@ -127,7 +135,9 @@ def _of_file(model: str, folders: str) -> VocabularyCounter | None:
     file = TokenizerFile(str(path), row.get("pattern", ""), row.get("normal_form", ""))
     if not file.is_readable:
         return None
-    return VocabularyCounter(model=model, vocabulary=row["name"], file=file, basis=_basis(row, model))
+    return VocabularyCounter(
+        model=model, vocabulary=row["name"], file=file, basis=_basis(row, model)
+    )
 
 
 def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
@@ -147,8 +157,12 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
     row = vocabulary_of(model) or {}
     file = TokenizerFile(str(place), row.get("pattern", ""), row.get("normal_form", ""))
     if "sha256" in row and _digest(place) in row["sha256"]:
-        return VocabularyCounter(model=model, vocabulary=row["name"], file=file, basis=_basis(row, model))
-    return VocabularyCounter(model=model, vocabulary=f"tokenizer {place}", file=file, basis="estimate")
+        return VocabularyCounter(
+            model=model, vocabulary=row["name"], file=file, basis=_basis(row, model)
+        )
+    return VocabularyCounter(
+        model=model, vocabulary=f"tokenizer {place}", file=file, basis="estimate"
+    )
 
 
 def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
@@ -225,7 +239,9 @@ def _cached_file(vocabulary: str, folders: str) -> Path | None:
     """Find a vocabulary's file by its digest, in the user's folders first."""
     rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
     row = next(row for row in rows if row["name"] == vocabulary)
-    return next((path for path in _candidates(row, folders) if _digest(path) in row["sha256"]), None)
+    return next(
+        (path for path in _candidates(row, folders) if _digest(path) in row["sha256"]), None
+    )
 
 
 def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
@@ -235,11 +251,17 @@ def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
         if place.is_file():
             yield place
         elif place.is_dir():
-            yield from sorted(path for path in place.rglob("*") if path.suffix in (".json", ".model"))
+            yield from sorted(
+                path for path in place.rglob("*") if path.suffix in (".json", ".model")
+            )
 
     temporary = Path(tempfile.gettempdir())
     home = os.environ.get("HF_HOME") or str(Path("~/.cache/huggingface").expanduser())
-    hub = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or str(Path(home) / "hub")
+    hub = (
+        os.environ.get("HF_HUB_CACHE")
+        or os.environ.get("HUGGINGFACE_HUB_CACHE")
+        or str(Path(home) / "hub")
+    )
     for cached in row["caches"]:
         root, _, pattern = cached.partition("/")
         if root == "{temporary}":

@@ -74,9 +74,15 @@ def redact(trace: Trace, counter: str | Model | Count) -> Trace:
             "filler is not; redact with an exact counter, such as 'o200k_base', and count with that"
         )
     redaction = _Redaction(Filler(counted))
-    passages_of = {index: tuple(map(redaction.passage, passages)) for index, passages in trace.contexts.items()}
+    passages_of = {
+        index: tuple(map(redaction.passage, passages)) for index, passages in trace.contexts.items()
+    }
     places: dict[object, int] = {index: index for index in range(len(trace.messages))}
-    places |= {each: index for index, message in enumerate(trace.messages) for each in _own_ids(message.raw)}
+    places |= {
+        each: index
+        for index, message in enumerate(trace.messages)
+        for each in _own_ids(message.raw)
+    }
     messages = [Message(redaction.message(message, places)) for message in trace.messages]
     tools = tuple(redaction.schema(tool) for tool in trace.tools)
     return Trace("redacted", tuple(messages), tools, passages_of, fields=_figures(trace))
@@ -112,14 +118,20 @@ class _Redaction:
         if "content" in message.raw:
             content = message.raw["content"]
             is_list = isinstance(content, list | tuple)
-            raw["content"] = [self._part(p) for p in content] if is_list else content and self.filler.text(content)
+            raw["content"] = (
+                [self._part(p) for p in content]
+                if is_list
+                else content and self.filler.text(content)
+            )
         for key in ("refusal", "name", "tool_call_id", "tool_calls", "function_call", "contexts"):
             if (value := message.raw.get(key)) is not None:
                 raw[key] = self._field(key, value, message)
         if _is_time(message.raw.get("timestamp")):
             raw["timestamp"] = message.raw["timestamp"]
         if isinstance(marks := message.raw.get("evidence"), list | tuple):
-            raw["evidence"] = [places[mark] for mark in marks if type(mark) in (int, str) and mark in places]
+            raw["evidence"] = [
+                places[mark] for mark in marks if type(mark) in (int, str) and mark in places
+            ]
         return raw
 
     def known(self, word: Any) -> Any:
@@ -131,7 +143,8 @@ class _Redaction:
     def passage(self, passage: Passage) -> Passage:
         """Replace a passage's title and text."""
         return Passage(
-            {"text": self.filler.text(passage.text)} | ({} if passage.score is None else {"score": passage.score})
+            {"text": self.filler.text(passage.text)}
+            | ({} if passage.score is None else {"score": passage.score})
         )
 
     def schema(self, value: Any, named: bool = False) -> Any:
@@ -143,7 +156,9 @@ class _Redaction:
                 return self.value(value)
             return value
         return {
-            self.filler.name(key) if named else self.known(key): self._keyword(entry, "" if named else key)
+            self.filler.name(key) if named else self.known(key): self._keyword(
+                entry, "" if named else key
+            )
             for key, entry in value.items()
         }
 
@@ -156,7 +171,10 @@ class _Redaction:
             if isinstance(value, str):
                 *start, last = value.split("/") if key == "$ref" else [value]
                 return "/".join([*map(self.known, start), self.filler.name(last)])
-            return [self.filler.name(entry) if isinstance(entry, str) else self.value(entry) for entry in value]
+            return [
+                self.filler.name(entry) if isinstance(entry, str) else self.value(entry)
+                for entry in value
+            ]
         if key in _VALUES:
             return self.value(value)
         return self.schema(value, key in _NAMED)
@@ -181,7 +199,11 @@ class _Redaction:
     def _part(self, part: Any) -> Any:
         if isinstance(part, str):
             return self.filler.text(part)
-        texts = {key: self.filler.text(part[key]) for key in ("text", "refusal") if isinstance(part.get(key), str)}
+        texts = {
+            key: self.filler.text(part[key])
+            for key in ("text", "refusal")
+            if isinstance(part.get(key), str)
+        }
         shown = {}
         for image in Message({"role": "user", "content": [part]}).images:
             width, height = sized(image) or (None, None)
@@ -191,7 +213,9 @@ class _Redaction:
 
     def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
         own = {
-            key: self._id(call[key]) if key == "id" else self.known(call[key]) for key in ("id", "type") if key in call
+            key: self._id(call[key]) if key == "id" else self.known(call[key])
+            for key in ("id", "type")
+            if key in call
         }
         inner = call.get("function")
         if inner is not None:
@@ -220,7 +244,9 @@ class _Redaction:
 @cache
 def _known() -> frozenset[str]:
     """List the words of formats, roles, parts and schemas that everybody has."""
-    return names().union(table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values())
+    return names().union(
+        table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values()
+    )
 
 
 def _own_ids(raw: Mapping[str, Any]) -> Sequence[object]:
@@ -237,9 +263,12 @@ def _figures(trace: Trace) -> dict[str, Any]:
     else:
         compactions_in = []
     compactions = [
-        {key: _places(each[key]) for key in ("at", "first_kept", "kept") if key in each} for each in compactions_in
+        {key: _places(each[key]) for key in ("at", "first_kept", "kept") if key in each}
+        for each in compactions_in
     ]
-    told: dict[str, Any] = {"format": format if isinstance(format, str) and format in _known() else None}
+    told: dict[str, Any] = {
+        "format": format if isinstance(format, str) and format in _known() else None
+    }
     told |= {"model": _model(trace.fields.get("model")), "usage": usage, "compactions": compactions}
     return {key: value for key, value in told.items() if value}
 

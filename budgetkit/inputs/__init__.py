@@ -18,4 +18,13 @@ from budgetkit.inputs.budgets import Setup, budget_of, preset_of, setup_of
 from budgetkit.inputs.conversations import trace_of, traces_of
 from budgetkit.inputs.policies import policies_of, policy_of
 
-__all__ = ["Setup", "budget_of", "policies_of", "policy_of", "preset_of", "setup_of", "trace_of", "traces_of"]
+__all__ = [
+    "Setup",
+    "budget_of",
+    "policies_of",
+    "policy_of",
+    "preset_of",
+    "setup_of",
+    "trace_of",
+    "traces_of",
+]

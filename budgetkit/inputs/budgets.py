@@ -112,7 +112,9 @@ def setup_of(
     )
 
 
-def budget_of(budget: AnyBudget, model: AnyModel | None = None, window: int | None = None) -> Budget:
+def budget_of(
+    budget: AnyBudget, model: AnyModel | None = None, window: int | None = None
+) -> Budget:
     """Return a budget, however it is given.
 
     Parameters
@@ -181,7 +183,9 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
     return from_dict(dict(budget))
 
 
-def _of_configuration(configuration: Configuration, model: AnyModel | None, window: int | None) -> Budget:
+def _of_configuration(
+    configuration: Configuration, model: AnyModel | None, window: int | None
+) -> Budget:
     """Make the budget of a configuration; a model and a window that are given go before its own."""
     model = configuration.model if model is None else model
     window = configuration.window if window is None else window
@@ -220,14 +224,19 @@ def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
     if callable(preset):
         return preset
     if not isinstance(preset, str):
-        raise TypeError(f"a budget of type {type(preset).__name__}; known are {_KNOWN}; give one of these")
+        raise TypeError(
+            f"a budget of type {type(preset).__name__}; known are {_KNOWN}; give one of these"
+        )
     if preset not in PRESETS:
-        raise LookupError(f"no preset {brief(preset)}; known are {quoted(PRESETS)}; name one, or give {_KNOWN}")
+        raise LookupError(
+            f"no preset {brief(preset)}; known are {quoted(PRESETS)}; name one, or give {_KNOWN}"
+        )
     return PRESETS[preset]
 
 
 _KNOWN = (
-    "a Budget, a preset or its name, a saved state or configuration as text or data, or the pathlib.Path of its file"
+    "a Budget, a preset or its name, a saved state or configuration as text or data, "
+    "or the pathlib.Path of its file"
 )
 
 
@@ -262,9 +271,13 @@ def _data_in(text: str) -> Any:
 def _text_at(path: Path) -> str:
     path = path.expanduser()
     if path.exists() and not path.is_file():  # a folder; or a pipe, which nobody may ever write to
-        raise ValueError(f"{one_line(str(path))} was to hold a budget; it is no file; give the path of one")
+        raise ValueError(
+            f"{one_line(str(path))} was to hold a budget; it is no file; give the path of one"
+        )
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
-        raise ValueError(f"{one_line(str(path))} is no UTF-8 text ({where}); save it as UTF-8") from None
+        raise ValueError(
+            f"{one_line(str(path))} is no UTF-8 text ({where}); save it as UTF-8"
+        ) from None

@@ -93,15 +93,21 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
         fields["context_budget"] = inside["context_budget"]
     unknown = [name for name in fields if name not in _KNOWN]
     if unknown:
-        raise ValueError(f"a configuration has {quoted(unknown)}; known are {', '.join(_KNOWN)}; remove or rename it")
+        raise ValueError(
+            f"a configuration has {quoted(unknown)}; known are {', '.join(_KNOWN)}; remove or rename it"
+        )
     named = [name for name in _BUDGETS if fields.get(name) is not None]
     if len(named) != 1:
         raise ValueError(
             f"a configuration has {quoted(named) or 'no budget'}; one of {' and '.join(_BUDGETS)} is known; write one"
         )
     budget = fields[named[0]]
-    if not isinstance(budget, str | Mapping) or (named[0] == "context_budget" and isinstance(budget, str)):
-        raise ValueError(f"{named[0]} of a configuration is {brief(budget)}; write its lines, or a preset's name")
+    if not isinstance(budget, str | Mapping) or (
+        named[0] == "context_budget" and isinstance(budget, str)
+    ):
+        raise ValueError(
+            f"{named[0]} of a configuration is {brief(budget)}; write its lines, or a preset's name"
+        )
     return Configuration(
         budget=budget,
         is_plan_195=named[0] == "context_budget",
@@ -114,7 +120,9 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
 
 def _name(what: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise ValueError(f"{what} of a configuration is {brief(value)}; known is a name; write one, or leave it out")
+        raise ValueError(
+            f"{what} of a configuration is {brief(value)}; known is a name; write one, or leave it out"
+        )
     return value or None
 
 
@@ -135,4 +143,6 @@ def _policy(value: object) -> Policy | None:
     try:
         return kind(**fields)
     except TypeError as problem:
-        raise ValueError(f"policy of a configuration is {brief(value)}; {problem}; write its own fields") from None
+        raise ValueError(
+            f"policy of a configuration is {brief(value)}; {problem}; write its own fields"
+        ) from None

@@ -93,7 +93,9 @@ def own_model(trace: Trace) -> ResolvedModel | None:
     return resolved
 
 
-def opening_model(model: str | Model | ResolvedModel | None, trace: Trace | None = None) -> ResolvedModel:
+def opening_model(
+    model: str | Model | ResolvedModel | None, trace: Trace | None = None
+) -> ResolvedModel:
     """Return the model that an explorer, the app, a report and the shell open with, where the same is asked of them.
 
     Parameters
@@ -123,13 +125,18 @@ def _is_messages(value: Any) -> bool:
     if not isinstance(value, list | tuple) or not value:
         return False
     return all(
-        isinstance(message, Message) or (isinstance(message, Mapping) and "role" in message) for message in value
+        isinstance(message, Message) or (isinstance(message, Mapping) and "role" in message)
+        for message in value
     )
 
 
 def _is_source(value: Any) -> bool:
     """Say whether `load_traces` reads this as one thing: a name, a file, a frame, or a body."""
-    return isinstance(value, str | bytes | PathLike | Mapping) or hasattr(value, "read") or hasattr(value, "columns")
+    return (
+        isinstance(value, str | bytes | PathLike | Mapping)
+        or hasattr(value, "read")
+        or hasattr(value, "columns")
+    )
 
 
 def _is_conversation(value: Any) -> bool:

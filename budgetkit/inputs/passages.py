@@ -80,7 +80,10 @@ def _is_message(value: Mapping[str, Any]) -> bool:
 
 def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
     """Read a passage from its fields; they may stand under "document" or "node", beside the score."""
-    inside = next((fields[name] for name in ("document", "node") if isinstance(fields.get(name), Mapping)), None)
+    inside = next(
+        (fields[name] for name in ("document", "node") if isinstance(fields.get(name), Mapping)),
+        None,
+    )
     try:
         passage = Passage.of(fields if inside is None else inside)
     except ValueError:
@@ -99,7 +102,8 @@ def _of_object(value: Any, role: str, where: str) -> Piece:
         score = getattr(value, "score", None)
         score_fields = {"score": score} if score is not None else about
         return Piece(
-            Message({"role": role, "content": text}), _score(score_fields if isinstance(score_fields, Mapping) else {})
+            Message({"role": role, "content": text}),
+            _score(score_fields if isinstance(score_fields, Mapping) else {}),
         )
     try:
         (message,) = messages_of([value])

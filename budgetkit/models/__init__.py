@@ -23,9 +23,23 @@ from budgetkit.budget.html import block
 from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
-from budgetkit.models.names import bare, family_encoding, nearest_names, plain, spellings, usual_window
+from budgetkit.models.names import (
+    bare,
+    family_encoding,
+    nearest_names,
+    plain,
+    spellings,
+    usual_window,
+)
 
-__all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "RetiredModelWarning", "UnknownModelWarning", "model"]
+__all__ = [
+    "DEFAULT_ENCODING",
+    "DEFAULT_WINDOW",
+    "Model",
+    "RetiredModelWarning",
+    "UnknownModelWarning",
+    "model",
+]
 __all__ += ["models"]
 
 #: What the memory engine takes for a model that it does not know (its document 001).
@@ -103,9 +117,13 @@ class Model:
     def __post_init__(self) -> None:
         name = one_line(self.name)
         if self.kind not in ("shared", "input"):
-            raise ValueError(f"{name}: window kind {brief(self.kind)}; known are shared, input; use one of them")
+            raise ValueError(
+                f"{name}: window kind {brief(self.kind)}; known are shared, input; use one of them"
+            )
         if check_tokens(f"{name}: window", self.window) == 0:
-            raise ValueError(f"{name}: a window of 0 tokens; a window holds at least 1; give its size in tokens")
+            raise ValueError(
+                f"{name}: a window of 0 tokens; a window holds at least 1; give its size in tokens"
+            )
         if self.max_output is None:
             longest = 0
         else:
@@ -132,8 +150,17 @@ class Model:
             prompt = self.window
         else:
             prompt = self.window - longest
-        rows = [(name, getattr(self, name)) for name in self.__slots__ if getattr(self, name) not in (None, "")]
-        return block(f"Model {self.name}", [("window", prompt), ("output", longest)], [("", "known"), *rows], [])
+        rows = [
+            (name, getattr(self, name))
+            for name in self.__slots__
+            if getattr(self, name) not in (None, "")
+        ]
+        return block(
+            f"Model {self.name}",
+            [("window", prompt), ("output", longest)],
+            [("", "known"), *rows],
+            [],
+        )
 
 
 @cache
@@ -148,7 +175,9 @@ def models() -> tuple[Model, ...]:
     return tuple(sorted(map(_from_row, read_table("models.csv")), key=lambda row: row.ended))
 
 
-def model(name: str | Model, unknown: Literal["default", "raise"] = "default", **overrides: Any) -> Model:
+def model(
+    name: str | Model, unknown: Literal["default", "raise"] = "default", **overrides: Any
+) -> Model:
     """Look a model up: by its exact name, by the longest prefix of it, in genai-prices, or by default.
 
     Where a prefix would pass a wrong window on, as "o1" would to "o1-preview", the longer name has a row of its own
@@ -276,18 +305,24 @@ def _by_price_list(name: str) -> Model | None:
     if entry.context_window is None:
         return None
     source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
-    return Model(name, entry.context_window, provider=provider.name, source=source, provenance=source)
+    return Model(
+        name, entry.context_window, provider=provider.name, source=source, provenance=source
+    )
 
 
 def _by_spelling(name: str) -> Model | None:
     """Find a model that is listed under another spelling, as Bedrock, OpenRouter or Ollama have their own."""
     for spelling in spellings(name):
         if facts := _by_name(spelling) or _by_prefix(spelling) or _by_price_list(spelling):
-            return replace(facts, name=name, provenance=f"{facts.provenance}, of which {name} is a spelling")
+            return replace(
+                facts, name=name, provenance=f"{facts.provenance}, of which {name} is a spelling"
+            )
     usual = usual_window(plain(name), getattr(price_list(), "providers", ()))
     if usual is None:
         return None
-    return Model(name, usual[0], source=usual[1], provenance=f"{usual[1]}, of which {name} is a spelling")
+    return Model(
+        name, usual[0], source=usual[1], provenance=f"{usual[1]}, of which {name} is a spelling"
+    )
 
 
 def nearest(name: str) -> list[str]:
@@ -327,7 +362,10 @@ def stand_in(name: str) -> Model:
     8192
     """
     facts = _of_family(Model(name, DEFAULT_WINDOW))
-    return replace(facts, provenance=f"default: a window of {facts.window:,} tokens and {facts.encoding} stand in")
+    return replace(
+        facts,
+        provenance=f"default: a window of {facts.window:,} tokens and {facts.encoding} stand in",
+    )
 
 
 def unknown_notice(name: str) -> str:
@@ -345,7 +383,9 @@ def _overridden(facts: Model, overrides: dict[str, Any]) -> Model:
     if not overrides:
         return facts
     if strange := [field for field in overrides if field not in Model.__slots__]:
-        raise TypeError(f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one")
+        raise TypeError(
+            f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one"
+        )
     note = f"{facts.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(facts, **{"provenance": note, **overrides})
 
@@ -356,6 +396,13 @@ def _table() -> dict[str, Model]:
 
 
 def _from_row(row: dict[str, str]) -> Model:
-    fields: dict[str, Any] = {**row, "window": int(row["window"]), "max_output": int(row["max_output"] or 0) or None}
-    fields |= {"encoding_is_own": row["encoding_is_own"] == "yes", "framing": row["framing"] or None}
+    fields: dict[str, Any] = {
+        **row,
+        "window": int(row["window"]),
+        "max_output": int(row["max_output"] or 0) or None,
+    }
+    fields |= {
+        "encoding_is_own": row["encoding_is_own"] == "yes",
+        "framing": row["framing"] or None,
+    }
     return Model(**fields, provenance=f"exact name {row['name']}")

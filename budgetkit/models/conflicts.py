@@ -71,7 +71,11 @@ def _conflict(row: Model, registry: Any) -> Conflict | None:
     except LookupError:
         return None
     # A registry's entry may stand for a whole family, whose other members have other windows.
-    if entry.id != row.name or not entry.context_window or entry.context_window in (row.window, row.total):
+    if (
+        entry.id != row.name
+        or not entry.context_window
+        or entry.context_window in (row.window, row.total)
+    ):
         return None
     return Conflict(
         model=row.name,

@@ -19,13 +19,29 @@ _REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?"
 _MAKERS = "anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google|writer|nvidia|moonshot|minimax|zai"
 _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
 _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
-_TAG = re.compile(r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|latest)$")  # OpenRouter's and Ollama's
-_DATE = re.compile(r"-(?:20\d\d-?)?[01]\d-?[0-3]\d$")  # the day that OpenRouter and others write behind a name
+_TAG = re.compile(
+    r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|latest)$"
+)  # OpenRouter's and Ollama's
+_DATE = re.compile(
+    r"-(?:20\d\d-?)?[01]\d-?[0-3]\d$"
+)  # the day that OpenRouter and others write behind a name
 _VERSION_FIRST = re.compile(r"^claude-(\d)[.-](\d)-([a-z]+)")  # OpenRouter's claude-4.6-sonnet
 _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
-_OLLAMA = re.compile(r"^[a-z0-9.-]+:(?:latest|\d+(?:\.\d+)?[bm](?:-[a-z0-9_.-]+)?)$|^qwen\d$")  # sizes are tags there
+_OLLAMA = re.compile(
+    r"^[a-z0-9.-]+:(?:latest|\d+(?:\.\d+)?[bm](?:-[a-z0-9_.-]+)?)$|^qwen\d$"
+)  # sizes are tags there
 #: Who runs models of other makers, or passes requests on to them, by the first part of a name with a slash.
-_HOSTS = ("openrouter", "azure", "azure_ai", "bedrock", "vertex_ai", "groq", "together_ai", "fireworks_ai", "ollama")
+_HOSTS = (
+    "openrouter",
+    "azure",
+    "azure_ai",
+    "bedrock",
+    "vertex_ai",
+    "groq",
+    "together_ai",
+    "fireworks_ai",
+    "ollama",
+)
 
 
 def bare(name: str) -> str:
@@ -159,14 +175,20 @@ def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
     plain_names = {candidate: plain(candidate) for candidate in names}
 
     # Names that hold the wanted one come first, the shortest before all.
-    longer = [candidate for candidate, plain_name in plain_names.items() if wanted and wanted in plain_name]
+    longer = [
+        candidate
+        for candidate, plain_name in plain_names.items()
+        if wanted and wanted in plain_name
+    ]
     longer.sort(key=lambda candidate: len(plain_names[candidate]))
     if len(longer) >= most:
         return longer[:most]
 
     # Then similar ones; where no name holds the wanted one, all of them, else first those that share a stretch with it.
     similar = get_close_matches(bare(name), plain_names, most, 0.3)
-    sharing = [candidate for candidate in similar if not longer or _shares(wanted, plain_names[candidate])]
+    sharing = [
+        candidate for candidate in similar if not longer or _shares(wanted, plain_names[candidate])
+    ]
     return list(dict.fromkeys([*longer, *sharing, *similar]))[:most]
 
 

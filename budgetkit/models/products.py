@@ -75,14 +75,18 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     (967000, 4096)
     """
     if name not in PRODUCT_WINDOWS:
-        raise LookupError(f"no window of {brief(name)}; known are {quoted(PRODUCT_WINDOWS)}; choose from these")
+        raise LookupError(
+            f"no window of {brief(name)}; known are {quoted(PRODUCT_WINDOWS)}; choose from these"
+        )
     row = PRODUCT_WINDOWS[name]
     if window is None:
         whole = row.get("catalogue", row.get("shown"))
     else:
         whole = check_tokens("window", window)
     if whole is None:
-        raise ValueError(f"{row['label']} has the model's window, and none was given; give it, as in window=200_000")
+        raise ValueError(
+            f"{row['label']} has the model's window, and none was given; give it, as in window=200_000"
+        )
     if "shown" in row:
         shown = min(whole, row["shown"])
     else:
@@ -115,4 +119,6 @@ def catalogue_of(name: str, shown: int) -> int:
 
 
 #: The rows of data/windows.toml by name.
-PRODUCT_WINDOWS: Final[Mapping[str, dict[str, Any]]] = Table(lambda: read_rows("windows.toml", "window"))
+PRODUCT_WINDOWS: Final[Mapping[str, dict[str, Any]]] = Table(
+    lambda: read_rows("windows.toml", "window")
+)

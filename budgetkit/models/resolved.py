@@ -79,7 +79,9 @@ class ResolvedModel:
         return self.facts.window
 
 
-def resolve(name: str | Model | ResolvedModel, window: int | None = None, *, must_know: bool = False) -> ResolvedModel:
+def resolve(
+    name: str | Model | ResolvedModel, window: int | None = None, *, must_know: bool = False
+) -> ResolvedModel:
     """Look up everything that a model's name decides.
 
     Parameters
@@ -114,11 +116,15 @@ def resolve(name: str | Model | ResolvedModel, window: int | None = None, *, mus
     elif isinstance(name, Model):
         note = name.provenance.rpartition("; ")[2]
         is_given = note.endswith("overridden") and "window" in note  # by hand, over what stands in
-        resolved = _resolved(name, name.name, is_known=is_given or not name.provenance.startswith("default: "))
+        resolved = _resolved(
+            name, name.name, is_known=is_given or not name.provenance.startswith("default: ")
+        )
     elif isinstance(name, str) and name.strip():
         resolved = _by_name(name.strip())
     else:
-        raise ValueError(f"a model named {brief(name)}; names are texts such as 'gpt-4o'; give one, or a Model")
+        raise ValueError(
+            f"a model named {brief(name)}; names are texts such as 'gpt-4o'; give one, or a Model"
+        )
     if must_know and window is None and not resolved.is_known:
         near = nearest(resolved.name)
         alike = f"; nearest are {quoted(near)}" if near else ""

@@ -104,5 +104,13 @@ def thinking(model: str | Model | ResolvedModel, effort: str, through: str = "")
     for row in read_table("thinking.csv"):
         is_row = row["effort"] in ("", effort) and row["through"] in ("", through)
         if is_row and re.match(row["pattern"], bare(name)):
-            return Thinking(name, effort, int(row["tokens"]) if row["tokens"] else None, row["source"], row["date"])
-    return Thinking(name, effort, None, "nothing is known here of how much this model thinks", "2026-11-22")
+            return Thinking(
+                name,
+                effort,
+                int(row["tokens"]) if row["tokens"] else None,
+                row["source"],
+                row["date"],
+            )
+    return Thinking(
+        name, effort, None, "nothing is known here of how much this model thinks", "2026-11-22"
+    )

@@ -15,4 +15,14 @@ from budgetkit.plan.item import Item
 from budgetkit.plan.plan import Plan
 from budgetkit.plan.sweeps import cut_share, sweep
 
-__all__ = ["Decision", "Grant", "Item", "Plan", "allocate", "allocate_many", "cut_share", "fit", "sweep"]
+__all__ = [
+    "Decision",
+    "Grant",
+    "Item",
+    "Plan",
+    "allocate",
+    "allocate_many",
+    "cut_share",
+    "fit",
+    "sweep",
+]

@@ -62,7 +62,8 @@ def grants_of(
 ) -> tuple[Grant, ...]:
     """Write down each step of a walk, in the order of the prompt."""
     grants = {
-        line.section: Grant(line.section, demands[line.section], limit, granted) for line, limit, granted in steps
+        line.section: Grant(line.section, demands[line.section], limit, granted)
+        for line, limit, granted in steps
     }
     return tuple([grants[section] for section in budget.sections])
 
@@ -94,13 +95,17 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     check_all("demands", [demands], pd.DataFrame)
     demand_columns = {str(name): demands[name].to_numpy() for name in demands.columns}
     if len(demand_columns) < demands.shape[1]:
-        raise ValueError("two columns of demands have one name; a section has one column; add them up or rename one")
+        raise ValueError(
+            "two columns of demands have one name; a section has one column; add them up or rename one"
+        )
     columns = allocate_columns(budget, demand_columns, len(demands), [demands.attrs.get("roles")])
     if any(demands.index.names):
         index = demands.index
     else:
         index = demands.index.rename("row")
-    frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
+    frames = [
+        pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns
+    ]
     if not frames:
         return pd.DataFrame(columns=[*index.names, "section", "demand", "limit", "granted", "cut"])
     return pd.concat(frames, ignore_index=True)
@@ -134,7 +139,12 @@ def allocate_columns(
     for allocation, limit, granted in steps:
         demand = whole_demands[allocation.section]
         limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
-        grants[allocation.section] = {"demand": demand, "limit": limit, "granted": granted, "cut": demand - granted}
+        grants[allocation.section] = {
+            "demand": demand,
+            "limit": limit,
+            "granted": granted,
+            "cut": demand - granted,
+        }
     return {section: grants[section] for section in budget.sections}
 
 
@@ -151,11 +161,17 @@ def _all_tokens(column: Ints) -> bool:
     try:
         inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
         return inside and bool((column.astype(np.int64) == column).all())
-    except (TypeError, ValueError, ArithmeticError):  # a column of texts, of what is missing, of a Decimal that is none
+    except (
+        TypeError,
+        ValueError,
+        ArithmeticError,
+    ):  # a column of texts, of what is missing, of a Decimal that is none
         return False
 
 
-def with_undeclared(budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()) -> Budget:
+def with_undeclared(
+    budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()
+) -> Budget:
     """Return the budget with the sections it does not name as sections of the pool.
 
     Examples
@@ -164,7 +180,9 @@ def with_undeclared(budget: Budget, sections: Iterable[str], tables: Iterable[ob
     ('memory',)
     """
     if not isinstance(budget, Budget):
-        raise TypeError(f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)")
+        raise TypeError(
+            f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)"
+        )
     caps = budget.caps
     new = [s for s in sections if s not in caps]
     if not new:

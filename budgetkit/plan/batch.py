@@ -43,7 +43,9 @@ class RequestBatch:
     items: Callable[[int], Items] | None = None
     cut: Cut | None = None
     # Several figures ask for the same budgets, the present one and a pinned one.
-    _kept: list[tuple[Budget, Columns]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _kept: list[tuple[Budget, Columns]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def demands(self) -> dict[str, Ints]:
@@ -82,10 +84,14 @@ class RequestBatch:
                 return columns
         signed = replace(budget, deficit="signed")
         if self.items is None:
-            columns = allocate_columns(signed, self.demands, len(self.demand), [self.demand.attrs.get("roles")])
+            columns = allocate_columns(
+                signed, self.demands, len(self.demand), [self.demand.attrs.get("roles")]
+            )
         else:
             columns = self._by_items(signed)
-        for array in (array for section_columns in columns.values() for array in section_columns.values()):
+        for array in (
+            array for section_columns in columns.values() for array in section_columns.values()
+        ):
             array.flags.writeable = False
         self._kept[:] = [*self._kept[1 - _KEPT :], (budget, columns)]
         return columns
@@ -94,7 +100,10 @@ class RequestBatch:
         stacks = self._stacks
         whole = with_undeclared(budget, self.demands, [self.demand.attrs.get("roles")])
         nothing = np.zeros(len(self.demand), dtype=np.int64)
-        demands = {section: self.demands.get(section, nothing).astype(np.int64) for section in whole.sections}
+        demands = {
+            section: self.demands.get(section, nothing).astype(np.int64)
+            for section in whole.sections
+        }
         columns: Columns = {}
 
         def raised(allocation: Allocation, cap: int) -> Any:
@@ -102,12 +111,19 @@ class RequestBatch:
                 return cap
             return stacks.required_cap(allocation, cap)
 
-        steps = allocate_in_order(whole, demands, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum)
+        steps = allocate_in_order(
+            whole, demands, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum
+        )
         for allocation, limit, granted in steps:
             demand = demands[allocation.section]
             limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
             tokens = np.array(granted)  # its own: what is found one by one is written into it
-            columns[allocation.section] = {"demand": demand, "limit": limits, "granted": tokens, "cut": demand - tokens}
+            columns[allocation.section] = {
+                "demand": demand,
+                "limit": limits,
+                "granted": tokens,
+                "cut": demand - tokens,
+            }
         # Sections that nobody declared are asked in the order in which a request's items name them.
         unnamed = [a for a in whole.allocations if a.section not in budget.sections]
         special = [a for a in whole.allocations if self._is_special(a)]
@@ -116,10 +132,16 @@ class RequestBatch:
         for row in np.flatnonzero(self._differ(whole, columns, stacks.parted, special)).tolist():
             for grant in fit(budget, stacks.items[row], self.cut).grants:
                 column = columns[grant.section]
-                column["limit"][row], column["granted"][row], column["cut"][row] = grant.limit, grant.granted, grant.cut
+                column["limit"][row], column["granted"][row], column["cut"][row] = (
+                    grant.limit,
+                    grant.granted,
+                    grant.cut,
+                )
         return {section: columns[section] for section in whole.sections}
 
-    def _differ(self, budget: Budget, columns: Columns, parted: Flags, special: list[Allocation]) -> Flags:
+    def _differ(
+        self, budget: Budget, columns: Columns, parted: Flags, special: list[Allocation]
+    ) -> Flags:
         """Tell which requests must be planned one by one."""
         pooled = [a for a in budget.allocations if a.cap is None and not a.required]
         if budget.competes and len(pooled) > 1:
@@ -133,7 +155,9 @@ class RequestBatch:
         return differ
 
     def _is_special(self, allocation: Allocation) -> bool:
-        return allocation.fill != "prefix" or (allocation.granularity != "item" and self.cut is not None)
+        return allocation.fill != "prefix" or (
+            allocation.granularity != "item" and self.cut is not None
+        )
 
 
 def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:

@@ -90,14 +90,23 @@ class Decisions:
         return len(self.columns)
 
     def __repr__(self) -> str:
-        return f"Decisions({len(self):,}: {len(self.items):,} stay, of which {len(self.cuts):,} cut)"
+        return (
+            f"Decisions({len(self):,}: {len(self.items):,} stay, of which {len(self.cuts):,} cut)"
+        )
 
     def __getitem__(self, i: int) -> Decision:
         before = self.columns.items[i]
         position = range(len(self))[i]
         outcome = self._outcome(position)
         item = self.cuts.get(position, before)
-        return Decision(item, before.section, before.tokens, int(self.kept[i]), outcome, REASONS[self.reasons[i]])
+        return Decision(
+            item,
+            before.section,
+            before.tokens,
+            int(self.kept[i]),
+            outcome,
+            REASONS[self.reasons[i]],
+        )
 
     def __iter__(self) -> Iterator[Decision]:
         return (self[i] for i in range(len(self)))
@@ -143,7 +152,9 @@ class Decisions:
         >>> bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30)]).decisions.lost("history")
         1
         """
-        return len(self.columns.rows(section)) - int((self.reasons[self._uncut(section)] == FITS).sum())
+        return len(self.columns.rows(section)) - int(
+            (self.reasons[self._uncut(section)] == FITS).sum()
+        )
 
     def _uncut(self, section: str) -> Ints:
         """Return where the items of a section stand that are whole or gone."""
@@ -195,14 +206,18 @@ def decisions_of(
     'cut'
     """
     columns = texts or {"items": [None] * len(items), "cuts": [None] * len(cuts)}
-    if not len(items) == len(kept) == len(reasons) == len(columns["items"]) or len(columns["cuts"]) != len(cuts):
+    if not len(items) == len(kept) == len(reasons) == len(columns["items"]) or len(
+        columns["cuts"]
+    ) != len(cuts):
         raise ValueError(
             f"plan has {len(items)} items, {len(kept)} kept, {len(reasons)} reasons, "
             f"{len(columns['items'])} texts; "
             f"{len(cuts)} cuts with {len(columns['cuts'])} texts; there is one of each for each; save it again"
         )
     if [*cuts] != sorted({*cuts} & {*range(len(items))}):
-        raise ValueError(f"cuts is {brief(cuts)}; known are positions of {len(items):,} items, rising; save it again")
+        raise ValueError(
+            f"cuts is {brief(cuts)}; known are positions of {len(items):,} items, rising; save it again"
+        )
     for item, tokens in zip(items, kept, strict=True):
         if not 0 <= tokens <= item.tokens:
             raise ValueError(
@@ -210,7 +225,10 @@ def decisions_of(
                 "all of them; save it again"
             )
     numbers = np.array([REASONS.index(reason) for reason in reasons], dtype=np.int8)
-    whole = Items(replace(item, payload=payload) for item, payload in zip(items, columns["items"], strict=True))
+    whole = Items(
+        replace(item, payload=payload)
+        for item, payload in zip(items, columns["items"], strict=True)
+    )
     shorter = zip(cuts, columns["cuts"], strict=True)
     return Decisions(
         whole,

@@ -159,7 +159,9 @@ def findings(
         estimated_by=estimated_by,
         today=today,
     )
-    return tuple(Finding(code, *notice) for code, check in _CHECKS.items() for notice in check(case))
+    return tuple(
+        Finding(code, *notice) for code, check in _CHECKS.items() for notice in check(case)
+    )
 
 
 def _above_output(case: _Case) -> Iterator[tuple[str, str]]:
@@ -185,12 +187,17 @@ def _unreachable(case: _Case) -> Iterator[tuple[str, str]]:
 def _low_target(case: _Case) -> Iterator[tuple[str, str]]:
     fixed = _fixed(case)
     for stage in getattr(case.policy, "stages", ()):
-        if target := getattr(stage, "target", None):  # 0 clears all results but those left alone: it is meant
+        if target := getattr(
+            stage, "target", None
+        ):  # 0 clears all results but those left alone: it is meant
             mark, _ = case.mark(target, stage.of)
             stays = 1 if stage.of == "limit" else fixed
             if mark <= stays:
                 notice = f"{type(stage).__name__} cuts down to {mark:,} tokens, of which {stays:,} are never cut"
-                yield f"{notice}: every cut empties the history", "raise its target, or shorten what is fixed"
+                yield (
+                    f"{notice}: every cut empties the history",
+                    "raise its target, or shorten what is fixed",
+                )
 
 
 def _fixed(case: _Case) -> int:
@@ -200,7 +207,11 @@ def _fixed(case: _Case) -> int:
     if not len(case.demand):
         return sum(budget.floors[s] for s in rest)
     required = {a.section for a in budget.allocations if a.required}
-    return sum(int(case.demand[section].min()) for section in rest if section in required and section in case.demand)
+    return sum(
+        int(case.demand[section].min())
+        for section in rest
+        if section in required and section in case.demand
+    )
 
 
 def _thrash(case: _Case) -> Iterator[tuple[str, str]]:
@@ -211,7 +222,9 @@ def _thrash(case: _Case) -> Iterator[tuple[str, str]]:
             run = 0
         longest = max(longest, run)
     if longest >= LONGEST_RUN:
-        notice = f"{longest:,} requests one after the other each lose messages, so no prompt cache holds"
+        notice = (
+            f"{longest:,} requests one after the other each lose messages, so no prompt cache holds"
+        )
         yield notice, "prune to a lower mark at once, as TriggerTarget or Step do"
 
 
@@ -228,7 +241,8 @@ def _order(case: _Case) -> Iterator[tuple[str, str]]:
         if (changes := int((np.diff(column) != 0).sum())) * 2 > len(case.demand):
             where = f"{one_line(section)} stands before {one_line(remainder)}"
             notice = (
-                f"{where} and changes at {changes:,} of {len(case.demand):,} requests, so no cache holds what follows"
+                f"{where} and changes at {changes:,} of {len(case.demand):,} requests, so no "
+                f"cache holds what follows"
             )
             yield notice, f"let it stand after {one_line(remainder)}"
 
@@ -251,7 +265,9 @@ def _overcommitted(case: _Case) -> Iterator[tuple[str, str]]:
 
 def _high_floors(case: _Case) -> Iterator[tuple[str, str]]:
     budget = case.budget
-    promised = sum(max(0, floor - budget.held.get(section, 0)) for section, floor in budget.floors.items())
+    promised = sum(
+        max(0, floor - budget.held.get(section, 0)) for section, floor in budget.floors.items()
+    )
     if promised > (most := max(0, budget.usable)):
         problem = f"the floors promise {promised:,} tokens, and the reserves leave {most:,} of {budget.window:,}"
         yield problem, "lower a floor or a reserve, or choose a larger window"
@@ -264,7 +280,10 @@ def _open_pool(case: _Case) -> Iterator[tuple[str, str]]:
     mend = "give them caps, or let them share it with order='pool together'"
     if budget.pool == "each" and len(sharing) > 1 and budget.capped:
         names = " and ".join(map(one_line, sharing))
-        yield f"{names} may each take the shared pool ({budget.shared_pool:,}), and nothing limits their sum", mend
+        yield (
+            f"{names} may each take the shared pool ({budget.shared_pool:,}), and nothing limits their sum",
+            mend,
+        )
     if budget.pool != "open" or not len(case.demand):
         return
 
@@ -273,7 +292,9 @@ def _open_pool(case: _Case) -> Iterator[tuple[str, str]]:
         replace(budget, deficit="signed", undeclared="pool"),
         {str(name): case.demand[name].to_numpy() for name in case.demand},
     )
-    taken = sum((columns[section]["granted"] for section in sharing), np.zeros(len(case.demand), np.int64))
+    taken = sum(
+        (columns[section]["granted"] for section in sharing), np.zeros(len(case.demand), np.int64)
+    )
     pool = max(0, budget.shared_pool)
     for section, cap in budget.caps.items():
         if cap is None:
@@ -289,13 +310,21 @@ def _price_step(case: _Case) -> Iterator[tuple[str, str]]:
     most = max(0, case.budget.usable)
     if case.price_step and most > case.price_step:
         problem = f"a prompt above {case.price_step:,} tokens is billed at a higher price, and one may have {most:,}"
-        yield problem, f"choose a window that leaves {case.price_step:,} for the prompt, or count on the higher price"
+        yield (
+            problem,
+            f"choose a window that leaves {case.price_step:,} for the prompt, or count on the higher price",
+        )
 
 
 def _heavy_tools(case: _Case) -> Iterator[tuple[str, str]]:
     if case.tools > (most := MOST_TOOLS.of(case.budget.window)):
-        notice = f"the tool schemas have {case.tools:,} tokens, above a quarter of the window ({most:,})"
-        yield notice, "send fewer tools, shorten their descriptions, or load them when they are needed"
+        notice = (
+            f"the tool schemas have {case.tools:,} tokens, above a quarter of the window ({most:,})"
+        )
+        yield (
+            notice,
+            "send fewer tools, shorten their descriptions, or load them when they are needed",
+        )
 
 
 def _thinking(case: _Case) -> Iterator[tuple[str, str]]:
@@ -318,7 +347,9 @@ def _below_minimum(case: _Case) -> Iterator[tuple[str, str]]:
 def _old_facts(case: _Case) -> Iterator[tuple[str, str]]:
     read = getattr(case.model, "date", "")
     if read and case.today and (days := (case.today - date.fromisoformat(read)).days) > MOST_DAYS:
-        notice = f"what is known of {one_line(case.model.name)} was read on {read}, {days:,} days ago"
+        notice = (
+            f"what is known of {one_line(case.model.name)} was read on {read}, {days:,} days ago"
+        )
         yield notice, "look its window up again, and bring budgetkit up to date"
 
 
@@ -333,7 +364,10 @@ def _no_buffer(case: _Case) -> Iterator[tuple[str, str]]:
             substitute = case.model.encoding
     if substitute:
         name = one_line(case.model.name)
-        yield f"the tokens of {name} are estimated ({one_line(substitute)}), and no reserve is a buffer", ADD_BUFFER
+        yield (
+            f"the tokens of {name} are estimated ({one_line(substitute)}), and no reserve is a buffer",
+            ADD_BUFFER,
+        )
 
 
 def has_buffer(budget: Budget) -> bool:

@@ -85,7 +85,9 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     1900
     """
     if cut is not None and not callable(cut):
-        raise TypeError(f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one")
+        raise TypeError(
+            f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one"
+        )
     columns = items if isinstance(items, Items) else Items(items)
     role_tables = (table for table in columns.roles)  # read only where a section is unknown
     budget = with_undeclared(budget, columns.demand, role_tables)
@@ -101,7 +103,9 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
 
     # Whether the pool or the window was full is known once all have been asked.
-    plan = Plan(budget, grants, Decisions(columns, choice.item_columns, choice.cuts), partial(fit, cut=cut))
+    plan = Plan(
+        budget, grants, Decisions(columns, choice.item_columns, choice.cuts), partial(fit, cut=cut)
+    )
     if budget.pool != "open":
         choice.settle(plan.free)
     return raise_if_overrun(plan)
@@ -113,7 +117,9 @@ class _Served:
 
     together: tuple[Allocation, ...]
     units: Units
-    reasons: bytearray  # why each unit is gone, in the units' order; FITS, which is 0, where it stays
+    reasons: (
+        bytearray  # why each unit is gone, in the units' order; FITS, which is 0, where it stays
+    )
     granted: int
 
 
@@ -180,7 +186,9 @@ class _Choice:
         sections = tuple([a.section for a in together])
         importance = tuple([a.importance for a in together])
         keep = first.keep
-        if together is self.pool and keep == "first":  # nobody said otherwise: they compete by importance and score
+        if (
+            together is self.pool and keep == "first"
+        ):  # nobody said otherwise: they compete by importance and score
             keep = "best"
         return self.columns.units(sections, keep, importance, first.fill == "knapsack")
 
@@ -194,7 +202,9 @@ class _Choice:
         What is required never vanishes.
         """
         units = self._units((allocation,))
-        places_with_tokens = (place for place, tokens in enumerate(units.tokens[: allocation.limit_items]) if tokens)
+        places_with_tokens = (
+            place for place, tokens in enumerate(units.tokens[: allocation.limit_items]) if tokens
+        )
         first = next(places_with_tokens, None)
         if first is None or units.tokens[first] <= cap:
             return cap
@@ -224,7 +234,10 @@ class _Choice:
 
     def _cut_first(self, allocation: Allocation, served: _Served, room: int) -> None:
         """Shorten the first unit that is gone to the room that is left."""
-        first = next((place for place, why in enumerate(served.reasons) if why not in (FITS, BEYOND_BEST)), None)
+        first = next(
+            (place for place, why in enumerate(served.reasons) if why not in (FITS, BEYOND_BEST)),
+            None,
+        )
         if first is None:
             return
         members = self._rows(served)[served.units.unit == first]
@@ -240,11 +253,17 @@ class _Choice:
 
         A group stays or goes together, uncut, also where its other members stand in another section.
         """
-        if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
+        if (
+            self.cut is None
+            or allocation.granularity == "item"
+            or self.columns.group[members[0]] >= 0
+        ):
             return None
         shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
         if shorter is not None and not isinstance(shorter, Item):
-            raise TypeError(f"cut returned {brief(shorter)}; known are an Item and None; give one of them back")
+            raise TypeError(
+                f"cut returned {brief(shorter)}; known are an Item and None; give one of them back"
+            )
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:
@@ -275,7 +294,9 @@ class _Choice:
             )
 
 
-def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) -> tuple[bytearray, int]:
+def _reasons(
+    allocation: Allocation, units: Units, limit: int, cap: int | None
+) -> tuple[bytearray, int]:
     """Say of each unit why it is gone, or that it fits, and how many tokens do."""
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
@@ -288,11 +309,15 @@ def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) 
     if cap is not None and granted > cap:
         granted = _drop_to(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
     if granted > limit and not allocation.required:
-        granted = _drop_to(reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill)
+        granted = _drop_to(
+            reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill
+        )
     return reasons, granted
 
 
-def _drop_to(reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill) -> int:
+def _drop_to(
+    reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
+) -> int:
     """Drop units until the rest is within a limit, and note the reason; return the tokens that stay."""
     # What still fits is a front of the units, and what stays is a shorter front: nothing where the section goes whole.
     if overflow == "drop" or fill == "prefix":
@@ -320,4 +345,6 @@ def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None
     """Say whether a section goes as a whole where it is too large, so that nothing of it is cut."""
     over_cap = cap is not None and total > cap
     wanted = total if cap is None else min(total, cap)
-    return (over_cap and allocation.overflow == "drop") or (wanted > limit and allocation.when_full == "drop")
+    return (over_cap and allocation.overflow == "drop") or (
+        wanted > limit and allocation.when_full == "drop"
+    )

@@ -42,7 +42,9 @@ class Items:
 
     def __init__(self, items: Iterable[Item]) -> None:
         if type(items) is not list and not isinstance(items, Iterable):
-            raise TypeError(f"items is {brief(items)}; known is an iterable of Item; give a list of them")
+            raise TypeError(
+                f"items is {brief(items)}; known is an iterable of Item; give a list of them"
+            )
         self.items = tuple(items)
         by_section: dict[str, list[Item]] = defaultdict(list)
         self.is_grouped = False
@@ -52,14 +54,17 @@ class Items:
                 if item.group is not None:
                     self.is_grouped = True
             self._tokens = {
-                section: [item.tokens for item in section_items] for section, section_items in by_section.items()
+                section: [item.tokens for item in section_items]
+                for section, section_items in by_section.items()
             }
             if self.is_grouped:
                 hash(tuple([item.group for item in self.items]))
         except (AttributeError, TypeError, ValueError) as error:
             raise _not_items(self.items) or error from None
         #: Tokens of each section, by name, in order of appearance.
-        self.demand: Mapping[str, int] = {section: sum(tokens) for section, tokens in self._tokens.items()}
+        self.demand: Mapping[str, int] = {
+            section: sum(tokens) for section, tokens in self._tokens.items()
+        }
         self.sections = tuple(by_section)
         self._own = dict(by_section)
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
@@ -75,7 +80,9 @@ class Items:
     @cached_property
     def group(self) -> Ints:
         """A number for the group of each item, -1 for none."""
-        codes = {group: code for code, group in enumerate({item.group: 0 for item in self.items})} | {None: -1}
+        codes = {
+            group: code for code, group in enumerate({item.group: 0 for item in self.items})
+        } | {None: -1}
         return np.array([codes[item.group] for item in self.items], np.int64)
 
     @cached_property
@@ -113,7 +120,11 @@ class Items:
         return np.zeros(0, np.int64)
 
     def units(
-        self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool = False
+        self,
+        sections: tuple[str, ...],
+        keep: Keep,
+        importance: tuple[int, ...],
+        with_scores: bool = False,
     ) -> Units:
         """Return what some sections choose from, in the order of keeping; computed once.
 
@@ -153,26 +164,43 @@ class Items:
         else:
             step = -1 if keep == "newest" else 1
             if len({*importance}) < 2 and all(item.importance is None for item in section_items):
-                return Units(tokens[::step], scores and scores[::step], range(len(tokens))[::step], number)
+                return Units(
+                    tokens[::step], scores and scores[::step], range(len(tokens))[::step], number
+                )
             weights = _weights(section_items, number, of_section)
             order = sorted(range(len(tokens))[::step], key=weights.__getitem__, reverse=True)
-        return Units([tokens[unit] for unit in order], scores and [scores[unit] for unit in order], order, number)
+        return Units(
+            [tokens[unit] for unit in order],
+            scores and [scores[unit] for unit in order],
+            order,
+            number,
+        )
 
 
-def _best_first(section_items: list[Item], number: list[int] | None, importance: dict[str, int]) -> list[int]:
+def _best_first(
+    section_items: list[Item], number: list[int] | None, importance: dict[str, int]
+) -> list[int]:
     """Order units by falling importance, then falling score; the first of equals first, what is no number last."""
     scores = _floats([item.score for item in section_items])
-    one = number is None and len(importance) == 1 and all(item.importance is None for item in section_items)
+    one = (
+        number is None
+        and len(importance) == 1
+        and all(item.importance is None for item in section_items)
+    )
     if one and _have_order(scores):
         return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
     weights = _weights(section_items, number, importance)
     if number is not None:
         scores = _highest(scores, number)
-    keys = [(-weight, score != score, -score) for weight, score in zip(weights, scores, strict=True)]
+    keys = [
+        (-weight, score != score, -score) for weight, score in zip(weights, scores, strict=True)
+    ]
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def _weights(section_items: list[Item], number: list[int] | None, importance: dict[str, int]) -> list[float]:
+def _weights(
+    section_items: list[Item], number: list[int] | None, importance: dict[str, int]
+) -> list[float]:
     """Return how much each unit matters: as its item says, else as its section does; of a group, the most."""
     weights = []
     for item in section_items:
@@ -228,17 +256,23 @@ def _not_items(items: tuple[Any, ...]) -> TypeError | None:
     """Return the error for the first entry that is not a proper item."""
     for place, item in enumerate(items):
         if not isinstance(item, Item):
-            return TypeError(f"item {place} is {brief(item)}; known is Item; make one: Item('history', 40)")
+            return TypeError(
+                f"item {place} is {brief(item)}; known is Item; make one: Item('history', 40)"
+            )
         for name, is_valid in _KNOWN.items():
             value = getattr(item, name)
             if not is_valid(value):
                 kinds = "sections are texts, scores and importances numbers, groups what a dict can have as a key"
-                return TypeError(f"{name} of item {place} is {brief(value)}; {kinds}; mend that item")
+                return TypeError(
+                    f"{name} of item {place} is {brief(value)}; {kinds}; mend that item"
+                )
     return None
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, float | np.number) or (isinstance(value, int) and abs(value) <= sys.float_info.max)
+    return isinstance(value, float | np.number) or (
+        isinstance(value, int) and abs(value) <= sys.float_info.max
+    )
 
 
 def _floats(values: list[Any]) -> list[float]:

@@ -86,7 +86,9 @@ class _Left:
         What is promised to all sections that are still to be asked, and to those of them without a cap.
     """
 
-    def __init__(self, budget: Budget, demand: Mapping[str, Any], floor_of: Any, least: Any, most: Any) -> None:
+    def __init__(
+        self, budget: Budget, demand: Mapping[str, Any], floor_of: Any, least: Any, most: Any
+    ) -> None:
         self.caps = budget.caps
         self.demand = demand
         self.least = least
@@ -98,7 +100,9 @@ class _Left:
         self.room: Any = budget.window - budget.reserved
         self.pool: Any = max(0, budget.unclaimed)
         self.promised: dict[str, Any] = {
-            a.section: least(floor_of(a, floor), self.wanted(a.section)) for a, _, floor, _ in lines if floor
+            a.section: least(floor_of(a, floor), self.wanted(a.section))
+            for a, _, floor, _ in lines
+            if floor
         }
         self.waiting: Any = sum(self.promised.values())
         self.waiting_uncapped: Any = sum(
@@ -138,9 +142,15 @@ class _Left:
 
     def _by_weight(self, allocation: Allocation, room: Any) -> Any:
         self.weighted.remove(allocation)
-        others = [(a, self.wanted(a.section) - self.promised.get(a.section, 0)) for a in self.weighted]
-        part = by_weight(room, allocation.weight, [(a.weight, self.most(wanted, 0)) for a, wanted in others])
-        return self.least(room, part)  # what is lacking is not divided: nobody has less of it for being one of many
+        others = [
+            (a, self.wanted(a.section) - self.promised.get(a.section, 0)) for a in self.weighted
+        ]
+        part = by_weight(
+            room, allocation.weight, [(a.weight, self.most(wanted, 0)) for a, wanted in others]
+        )
+        return self.least(
+            room, part
+        )  # what is lacking is not divided: nobody has less of it for being one of many
 
     def spend(self, taken: Any, cap: int | None) -> None:
         """Note what a section took."""
@@ -164,7 +174,9 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     left = room
     weights_left = weight + sum(other_weight for other_weight, _ in others)
     for _ in others:
-        is_content = [1 * (wanted * weights_left <= other_weight * left) for other_weight, wanted in others]
+        is_content = [
+            1 * (wanted * weights_left <= other_weight * left) for other_weight, wanted in others
+        ]
         left = room
         weights_left = weight
         for (other_weight, wanted), content in zip(others, is_content, strict=True):

@@ -54,7 +54,9 @@ def losses(budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: 
         if len(decisions):
             section_losses += _of_items(allocation, grant, decisions)
         elif grant.cut:
-            section_losses += _of_numbers(allocation, grant, budget.caps[grant.section], full(budget, allocation, free))
+            section_losses += _of_numbers(
+                allocation, grant, budget.caps[grant.section], full(budget, allocation, free)
+            )
     return sorted(section_losses, key=lambda loss: -loss.tokens)
 
 
@@ -77,14 +79,20 @@ def _of_items(allocation: Allocation, grant: Grant, decisions: Decisions) -> Ite
     for reason in np.unique(reasons[reasons != 0]).tolist():
         mine = reasons == reason
         cut = int((mine & is_cut).sum())
-        yield Loss(allocation, grant.demand, reason, int(lost[mine].sum()), int(mine.sum()) - cut, cut)
+        yield Loss(
+            allocation, grant.demand, reason, int(lost[mine].sum()), int(mine.sum()) - cut, cut
+        )
 
 
 def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     """Say what is lost, why, and what would mend it."""
     allocation = loss.allocation
     cap = budget.caps[loss.allocation.section]
-    rules = {OVER_CAP: allocation.overflow, WINDOW_FULL: allocation.when_full, POOL_FULL: allocation.when_full}
+    rules = {
+        OVER_CAP: allocation.overflow,
+        WINDOW_FULL: allocation.when_full,
+        POOL_FULL: allocation.when_full,
+    }
     if loss.reason == OVER_CAP and cap == 0:
         why = f"it is switched off by its cap of 0; give it a cap of {loss.demand:,}"
     elif loss.reason == OVER_CAP:
@@ -126,7 +134,11 @@ def _raised(demand: int, cap: int, pool: int) -> str:
 
 
 def _amount(loss: Loss) -> str:
-    parts = [_items(number, ending) for number, ending in ((loss.items, ""), (loss.cut, " cut")) if number]
+    parts = [
+        _items(number, ending)
+        for number, ending in ((loss.items, ""), (loss.cut, " cut"))
+        if number
+    ]
     tokens = f"{loss.tokens:,} of {loss.demand:,} tokens"
     if not parts:
         return tokens
@@ -141,7 +153,9 @@ def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
     """Name the caps whose room nobody uses, the largest first."""
     left = {g.section: (budget.caps[g.section] or 0) - g.granted for g in grants}
     idle = [
-        f"{one_line(s)} ({tokens:,})" for s, tokens in sorted(left.items(), key=lambda entry: -entry[1]) if tokens > 0
+        f"{one_line(s)} ({tokens:,})"
+        for s, tokens in sorted(left.items(), key=lambda entry: -entry[1])
+        if tokens > 0
     ]
     if not idle:
         return "lower a cap or a reserve"
@@ -167,7 +181,11 @@ def overcommitted(budget: Budget) -> str:
 
 def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
     """Name sections that draw on the pool because nobody declared them, and are called almost as one that is."""
-    plain = {a.section for a in budget.allocations if budget.undeclared == "pool" and a == Allocation(a.section)}
+    plain = {
+        a.section
+        for a in budget.allocations
+        if budget.undeclared == "pool" and a == Allocation(a.section)
+    }
     declared = [section for section in budget.sections if section not in plain]
     for grant in grants:
         if grant.section in plain and grant.demand:

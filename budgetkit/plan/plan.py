@@ -14,14 +14,26 @@ from budgetkit.budget.colours import POOL
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
-from budgetkit.plan.decisions import NO_DECISIONS, OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.decisions import (
+    NO_DECISIONS,
+    OVER_CAP,
+    POOL_FULL,
+    UNCUT,
+    WINDOW_FULL,
+    Decisions,
+)
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence, unused_answers
 from budgetkit.plan.remainder import remainder
 from budgetkit.plan.why import Replan, Why, explain
 
-_DROPPED = {"dropped_by_cap": OVER_CAP, "dropped_by_window": WINDOW_FULL, "dropped_by_pool": POOL_FULL, "uncut": UNCUT}
+_DROPPED = {
+    "dropped_by_cap": OVER_CAP,
+    "dropped_by_window": WINDOW_FULL,
+    "dropped_by_pool": POOL_FULL,
+    "uncut": UNCUT,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +107,10 @@ class Plan:
         ValueError
             If the budget names no remainder.
         """
-        columns = {g.section: {"demand": g.demand, "limit": g.limit, "granted": g.granted} for g in self.grants}
+        columns = {
+            g.section: {"demand": g.demand, "limit": g.limit, "granted": g.granted}
+            for g in self.grants
+        }
         tokens: int = remainder(self.budget, columns)
         return tokens
 
@@ -135,7 +150,9 @@ class Plan:
                 section = loss.allocation.section
                 by_section[section] = by_section.get(section, 0) + lost
         return {
-            "token_usage_by_source": {grant.section: grant.granted for grant in self.grants if grant.granted},
+            "token_usage_by_source": {
+                grant.section: grant.granted for grant in self.grants if grant.granted
+            },
             "shared_pool_usage": self.shared_pool_use,
             "budget_overflow_by_source": overflow[True],
             "window_overflow_by_source": overflow[False],
@@ -145,8 +162,14 @@ class Plan:
     def warnings(self) -> tuple[str, ...]:
         """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
         lost = self.losses
-        sentences = [*self._overrun(lost), *(sentence(loss, self.budget, self.grants) for loss in lost)]
-        long = [f"{problem}; {mend}." for problem, mend in unused_answers(self.budget, self.budget.max_output)]
+        sentences = [
+            *self._overrun(lost),
+            *(sentence(loss, self.budget, self.grants) for loss in lost),
+        ]
+        long = [
+            f"{problem}; {mend}."
+            for problem, mend in unused_answers(self.budget, self.budget.max_output)
+        ]
         sentences += [*self._above_caps(), *long, *misspelt(self.budget, self.grants)]
         moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
         if moved:
@@ -161,7 +184,9 @@ class Plan:
     def _overrun(self, lost: list[Loss]) -> Iterator[str]:
         budget = self.budget
         if self.free < 0:
-            needs = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in self.grants if g.granted)
+            needs = ", ".join(
+                f"{one_line(g.section)} {g.granted:,}" for g in self.grants if g.granted
+            )
             yield (
                 f"The window ({budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
                 f"reserves {self.reserved:,}; lower a reserve or a floor, or choose a larger window."
@@ -211,7 +236,9 @@ class Plan:
         - Take a larger window: from 1,000 to 1,100 tokens.
         """
         if self.replan is None:
-            raise ValueError("a loaded plan cannot be planned again; fit its items and ask that plan")
+            raise ValueError(
+                "a loaded plan cannot be planned again; fit its items and ask that plan"
+            )
         return explain(self, of, self.replan)
 
     def frame(self) -> pd.DataFrame:
@@ -231,7 +258,10 @@ class Plan:
           section  cap  demand  limit  granted  cut  dropped_by_cap
         0  system   30      40     30       30   10               0
         """
-        rows = [(g.section, self.budget.caps[g.section], g.demand, g.limit, g.granted, g.cut) for g in self.grants]
+        rows = [
+            (g.section, self.budget.caps[g.section], g.demand, g.limit, g.granted, g.cut)
+            for g in self.grants
+        ]
         frame = pd.DataFrame(rows, columns=["section", "cap", "demand", "limit", "granted", "cut"])
         for name, reason in _DROPPED.items():
             frame[name] = [self.decisions.dropped(g.section, reason) for g in self.grants]
@@ -246,7 +276,11 @@ class Plan:
         return block(
             f"Plan of {self.budget.window:,} tokens: {self.used:,} used, {self.reserved:,} reserved, "
             f"{self.free:,} free",
-            [*((g.section, g.granted) for g in self.grants), (OUTPUT, self.reserved), (POOL, self.free)],
+            [
+                *((g.section, g.granted) for g in self.grants),
+                (OUTPUT, self.reserved),
+                (POOL, self.free),
+            ],
             [("section", "asks for", "may take", "gets", "loses"), *rows],
             self.warnings,
         )
@@ -264,7 +298,9 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
             f"{quoted(budget.sections)}; there is one grant for each, in order; save it again"
         )
     for grant in grants:
-        demand, limit, granted = (check_tokens(n, getattr(grant, n)) for n in ("demand", "limit", "granted"))
+        demand, limit, granted = (
+            check_tokens(n, getattr(grant, n)) for n in ("demand", "limit", "granted")
+        )
         if granted > min(demand, limit):
             raise ValueError(
                 f"grant of {brief(grant.section)} is {granted:,} of a demand of {demand:,} and a limit of {limit:,} "

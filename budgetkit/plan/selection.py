@@ -60,7 +60,11 @@ class Units:
     """
 
     def __init__(
-        self, tokens: list[int], scores: list[float] | None, order: Sequence[int], number: list[int] | None = None
+        self,
+        tokens: list[int],
+        scores: list[float] | None,
+        order: Sequence[int],
+        number: list[int] | None = None,
     ) -> None:
         self.tokens = tokens
         self.scores = scores

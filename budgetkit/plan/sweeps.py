@@ -73,7 +73,9 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_planned(budget, demand, point) for point in points]
     swept = pd.concat(frames, ignore_index=True)
-    swept.attrs[LINES] = list(values)  # a column such as "conversation" may as well be one of the demand's
+    swept.attrs[LINES] = list(
+        values
+    )  # a column such as "conversation" may as well be one of the demand's
     return swept
 
 
@@ -89,7 +91,8 @@ def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.Dat
     sizes = _sizes(changed, point)
     held_tokens = changed.held
     used = sum(
-        (np.maximum(c["granted"] - held_tokens.get(s, 0), 0) for s, c in columns.items()), np.zeros(len(frame), int)
+        (np.maximum(c["granted"] - held_tokens.get(s, 0), 0) for s, c in columns.items()),
+        np.zeros(len(frame), int),
     )
     free = changed.usable - used
     tidy = [
@@ -154,11 +157,15 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
     check_choice("of", of, get_args(Unit))
     keys = [by] if isinstance(by, str) else list(by)
     rows = [name for name in swept.columns if name not in _COLUMNS and name not in keys]
-    whole = swept.groupby([*keys, *rows], sort=False, as_index=False)["cut"].sum().assign(section="any")
+    whole = (
+        swept.groupby([*keys, *rows], sort=False, as_index=False)["cut"].sum().assign(section="any")
+    )
     both = pd.concat([whole, swept[[*keys, *rows, "section", "cut"]]])
     if of == "conversations":
         keys_of_a_row = [*keys, *(name for name in rows if name != "turn"), "section"]
         both = both.groupby(keys_of_a_row, sort=False, as_index=False)["cut"].max()
     grouped = both.assign(is_cut=both["cut"] > 0).groupby([*keys, "section"], sort=True)
-    shares: pd.DataFrame = grouped.agg(cut_share=("is_cut", "mean"), cut=("cut", "mean")).reset_index()
+    shares: pd.DataFrame = grouped.agg(
+        cut_share=("is_cut", "mean"), cut=("cut", "mean")
+    ).reset_index()
     return shares

@@ -146,7 +146,11 @@ def _of_item(plan: Plan, row: int, replan: Replan) -> Why:
     item = decisions.columns.items[row]
     kept_tokens = int(decisions.kept[row])
     lost = _Lost(
-        plan, item.section, replan, decisions.columns, lambda other: int(other.decisions.kept[row]) >= item.tokens
+        plan,
+        item.section,
+        replan,
+        decisions.columns,
+        lambda other: int(other.decisions.kept[row]) >= item.tokens,
     )
     mends: tuple[Mend, ...] = ()
     unmended = ""
@@ -195,7 +199,12 @@ class _Lost:
     """What was lost, and the single changes that may keep it."""
 
     def __init__(
-        self, plan: Plan, section: str, replan: Replan, contents: Contents, keeps: Callable[[Plan], bool]
+        self,
+        plan: Plan,
+        section: str,
+        replan: Replan,
+        contents: Contents,
+        keeps: Callable[[Plan], bool],
     ) -> None:
         self.plan = plan
         self.section = section
@@ -239,10 +248,14 @@ class _Lost:
         needs = {grant.section: grant.demand for grant in self.plan.grants}
         roomy = self._changed({self.section: most})
         window = max(budget.window, settled_window(roomy or budget, needs))
-        needed = nearest(lambda n: self._kept_by(self._changed({self.section: n, "window": window})), cap, most)
+        needed = nearest(
+            lambda n: self._kept_by(self._changed({self.section: n, "window": window})), cap, most
+        )
         if needed is None:
             return
-        beginning = f"Raise the cap of {name} from {cap:,} to {needed:,} tokens, and take a larger window:"
+        beginning = (
+            f"Raise the cap of {name} from {cap:,} to {needed:,} tokens, and take a larger window:"
+        )
         yield from self._mend(
             "window",
             budget.window,
@@ -281,7 +294,9 @@ class _Lost:
         for grant in self.plan.grants:
             other = budget.caps[grant.section]
             if other is not None and grant.section != self.section and 0 < grant.granted <= other:
-                yield from self._line(grant.section, other, 1, f"Lower the cap of {one_line(grant.section)}")
+                yield from self._line(
+                    grant.section, other, 1, f"Lower the cap of {one_line(grant.section)}"
+                )
         yield from self._by_many()
         allocation = _allocation(budget, self.section)
         if not allocation.required:
@@ -313,13 +328,21 @@ class _Lost:
             yield Mend(line="tokens", before=item.tokens, after=tokens, sentence=sentence)
 
     def _line(self, line: str, now: int, far: int, beginning: str) -> Iterator[Mend]:
-        return self._mend(line, now, far, beginning, " from {:,} to {:,} tokens.", lambda n: {line: n})
+        return self._mend(
+            line, now, far, beginning, " from {:,} to {:,} tokens.", lambda n: {line: n}
+        )
 
     def _weighing(self, importance: int) -> dict[str, Any]:
         return {self.section: {"importance": importance}}
 
     def _mend(
-        self, line: str, now: int, far: int, beginning: str, ending: str, changes: Callable[[int], dict[str, Any]]
+        self,
+        line: str,
+        now: int,
+        far: int,
+        beginning: str,
+        ending: str,
+        changes: Callable[[int], dict[str, Any]],
     ) -> Iterator[Mend]:
         """Give the value of a line nearest to `now` that keeps it; the sentence begins and ends as is given."""
         if far == now:
@@ -330,7 +353,9 @@ class _Lost:
         budget = self._valid(self._changed(changes(size)))
         if budget is None:
             # It is kept there, but the claims exceed the window: farther on they may not.
-            size = nearest(lambda n: self._kept_by(self._valid(self._changed(changes(n)))), size, far)
+            size = nearest(
+                lambda n: self._kept_by(self._valid(self._changed(changes(n)))), size, far
+            )
             if size is None:
                 budget = None
             else:
@@ -432,7 +457,9 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
     by_reserves = sum((_growth(size) for size in reserves), Fraction(0))
     by_caps = sum((_growth(cap) for cap in caps), Fraction(0))
     windows = [Fraction(fixed)]
-    windows += [fixed / left for left in (1 - by_reserves - by_caps, 1 - by_reserves) if left > 0][:1]
+    windows += [fixed / left for left in (1 - by_reserves - by_caps, 1 - by_reserves) if left > 0][
+        :1
+    ]
 
     # Where each share is as large as it is needed, or can become.
     most = max([0, *needs.values()])

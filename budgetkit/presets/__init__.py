@@ -16,7 +16,15 @@ from budgetkit.presets.registry import PRESETS, Preset, preset
 from budgetkit.presets.token_budget import token_budget
 from budgetkit.presets.translation import Translation, translate
 
-__all__ = ["CONTEXT_BUDGET_SCHEMA", "PRESETS", "Preset", "Translation", "agent", "agent_prompt", "chat"]
+__all__ = [
+    "CONTEXT_BUDGET_SCHEMA",
+    "PRESETS",
+    "Preset",
+    "Translation",
+    "agent",
+    "agent_prompt",
+    "chat",
+]
 __all__ += ["memory_engine", "preset", "rag", "token_budget", "translate", "working_memory"]
 
 #: JSON Schema of what `agent_prompt` reads, as it stands in a file under ``context_budget``.
@@ -26,5 +34,7 @@ CONTEXT_BUDGET_SCHEMA: dict[str, Any]
 def __getattr__(name: str) -> Any:
     """Read the schema when it is first asked for."""
     if name != "CONTEXT_BUDGET_SCHEMA":
-        raise AttributeError(f"{__name__} has no {brief(name)}; it has {', '.join(sorted(__all__))}; take one of these")
+        raise AttributeError(
+            f"{__name__} has no {brief(name)}; it has {', '.join(sorted(__all__))}; take one of these"
+        )
     return globals().setdefault(name, json.loads(read_bytes("context_budget.schema.json")))

@@ -72,11 +72,22 @@ def agent_prompt(
             "and configurations follow; write agent_prompt(None, configuration)"
         )
     settings = _overlaid(configurations, alone)
-    size = window_of(check_tokens("total_tokens", settings["total_tokens"]) if window is None else window)
+    size = window_of(
+        check_tokens("total_tokens", settings["total_tokens"]) if window is None else window
+    )
     drops = settings["overflow_policy"] == "drop_low_priority"
     return Budget(
-        reserves=[Reserve("output", _amount("output_reserve", settings["output_reserve"]) or 0, serves="output")],
-        allocations=[_allocation(s, rule, drops, settings["enabled"]) for s, rule in settings["allocations"].items()],
+        reserves=[
+            Reserve(
+                "output",
+                _amount("output_reserve", settings["output_reserve"]) or 0,
+                serves="output",
+            )
+        ],
+        allocations=[
+            _allocation(s, rule, drops, settings["enabled"])
+            for s, rule in settings["allocations"].items()
+        ],
         deficit="signed",
         undeclared="pool",
         roles={
@@ -89,7 +100,9 @@ def agent_prompt(
     )
 
 
-def _overlaid(configurations: Iterable[Mapping[str, Any] | None], alone: bool = False) -> dict[str, Any]:
+def _overlaid(
+    configurations: Iterable[Mapping[str, Any] | None], alone: bool = False
+) -> dict[str, Any]:
     usual: dict[str, Any] = _TABLE["defaults"]
     settings = usual | {"allocations": ({} if alone else usual["allocations"]) | CURRENT}
     for configuration in configurations:
@@ -98,7 +111,9 @@ def _overlaid(configurations: Iterable[Mapping[str, Any] | None], alone: bool = 
         settings |= inner
         for name, sections in rules.items():
             for section, rule in _mapping(name, sections).items():
-                settings["allocations"][section] = settings["allocations"].get(section, {}) | _rule(section, rule)
+                settings["allocations"][section] = settings["allocations"].get(section, {}) | _rule(
+                    section, rule
+                )
     settings["allocations"] |= {name: settings["allocations"].pop(name) for name in CURRENT}  # last
     check_choice("overflow_policy", settings["overflow_policy"], POLICIES)
     _check_switch("enabled of context_budget", settings["enabled"])
@@ -121,14 +136,19 @@ def _rule(section: object, rule: object) -> dict[str, Any]:
     cap = (
         {"max_tokens": rule_fields["max_tokens"]} if "max_tokens" in rule_fields else {}
     )  # None is no cap, not nothing said
-    return _given(f"section {brief(section)}", rule_fields, {"max_tokens", "priority", "enabled"}) | cap
+    return (
+        _given(f"section {brief(section)}", rule_fields, {"max_tokens", "priority", "enabled"})
+        | cap
+    )
 
 
 def _given(what: str, mapping: object, names: set[str]) -> dict[str, Any]:
     fields = _mapping(what, mapping)
     unknown = sorted(str(key) for key in fields if key not in names)
     if unknown:
-        raise ValueError(f"{what} has {quoted(unknown)}; known are {', '.join(sorted(names))}; remove or rename it")
+        raise ValueError(
+            f"{what} has {quoted(unknown)}; known are {', '.join(sorted(names))}; remove or rename it"
+        )
     return {key: value for key, value in fields.items() if value is not None}
 
 
@@ -143,7 +163,9 @@ def _mapping(what: str, value: object) -> dict[Any, Any]:
 
 def _check_switch(what: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise ValueError(f"{what} is {brief(value)}; known are true and false; write one of them, without quotes")
+        raise ValueError(
+            f"{what} is {brief(value)}; known are true and false; write one of them, without quotes"
+        )
 
 
 def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: bool) -> Allocation:
@@ -169,7 +191,9 @@ def _amount(what: str, value: object) -> Amount | None:
         return value
     if isinstance(value, str) and value.strip().endswith("%"):
         return _percent(what, value.strip()[:-1])
-    raise ValueError(f"{what} is {brief(value)}; known are tokens (500), a percentage ('12.5%') and None; give one")
+    raise ValueError(
+        f"{what} is {brief(value)}; known are tokens (500), a percentage ('12.5%') and None; give one"
+    )
 
 
 def _percent(what: str, number: str) -> Share:

@@ -14,15 +14,21 @@ from budgetkit.files import Table, read_toml
 from budgetkit.presets.window import Window, window_of
 
 #: The sources that anchor knows, in the order of a request, with their importance and which items of each stay.
-SECTIONS: Mapping[str, dict[str, Any]] = Table(lambda: read_toml("presets.toml")["application"]["sections"])
+SECTIONS: Mapping[str, dict[str, Any]] = Table(
+    lambda: read_toml("presets.toml")["application"]["sections"]
+)
 ROLES = Table(lambda: read_toml("presets.toml")["roles"]["application"])
 #: For budgets that have a section of tool results.
 TOOL_ROLES = {"tool": "tool", "function": "tool"}
 #: What of a budget these presets leave to change: all but the window and the lines, which they write.
-_SETTINGS = tuple(f.name for f in fields(Budget) if f.name not in ("window", "reserves", "allocations"))
+_SETTINGS = tuple(
+    f.name for f in fields(Budget) if f.name not in ("window", "reserves", "allocations")
+)
 
 
-def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+def chat(
+    window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any
+) -> Budget:
     """Split a window for a conversation with moderate retrieval.
 
     System 10 %, memory 10 %, conversation 20 %, retrieval 25 %, answer 15 %; the shared pool has the rest.
@@ -63,7 +69,9 @@ user=pool, shared_pool=1640)
     return _application("chat", window, output, fill, changes)
 
 
-def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+def rag(
+    window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any
+) -> Budget:
     """Split a window in which retrieval dominates.
 
     System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the rest.
@@ -97,7 +105,9 @@ def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix",
     return _application("rag", window, output, fill, changes)
 
 
-def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+def agent(
+    window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any
+) -> Budget:
     """Split a window for an agent with tools.
 
     System 15 %, memory 10 %, conversation 15 %, retrieval 20 %, tool results 15 %, answer 15 %; the shared
@@ -129,10 +139,14 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
     >>> agent(8_192).cap("tool"), agent(8_192).shared_pool
     (1228, 823)
     """
-    return _application("agent", window, output, fill, {"roles": {**ROLES, **TOOL_ROLES}, **changes})
+    return _application(
+        "agent", window, output, fill, {"roles": {**ROLES, **TOOL_ROLES}, **changes}
+    )
 
 
-def _application(name: str, window: Window, output: Amount | float, fill: Fill, changes: Mapping[str, Any]) -> Budget:
+def _application(
+    name: str, window: Window, output: Amount | float, fill: Fill, changes: Mapping[str, Any]
+) -> Budget:
     caps = read_toml("presets.toml")["application"]["caps"][name] | {"user": None}
     sections = [
         Allocation(section, caps[section] and Share(caps[section]), fill=fill, **row)
@@ -150,18 +164,32 @@ def _answer(size: Amount, window: int, longest: int | None) -> Amount:
     >>> _answer(Share(0.15), 128_000, 16_384), _answer(Share(0.15), 128_000, None)
     (Share(0.15, 0, 16384), Share(0.15))
     """
-    if not isinstance(size, Share) or not longest or size.at_least > longest or size.of(window) <= longest:
+    if (
+        not isinstance(size, Share)
+        or not longest
+        or size.at_least > longest
+        or size.of(window) <= longest
+    ):
         return size
     return replace(size, at_most=longest)
 
 
 def with_pool(
-    name: str, reserve: Reserve, sections: Sequence[Allocation], shares: Mapping[str, Any], changes: Mapping[str, Any]
+    name: str,
+    reserve: Reserve,
+    sections: Sequence[Allocation],
+    shares: Mapping[str, Any],
+    changes: Mapping[str, Any],
 ) -> Budget:
     """Return anchor's kind of budget: sources without a cap share the pool, item by item."""
     if unknown := [field for field in changes if field not in _SETTINGS]:
         hint = f"it has output, fill, {', '.join(_SETTINGS)}; name one of them, or change a line with assign"
         raise TypeError(f"{name} has no setting {quoted(unknown)}; {hint}")
-    settings: dict[str, Any] = {"order": "pool by item", "deficit": "raise", "undeclared": "pool", "name": name}
+    settings: dict[str, Any] = {
+        "order": "pool by item",
+        "deficit": "raise",
+        "undeclared": "pool",
+        "name": name,
+    }
     settings |= {"remainder": "conversation", "roles": ROLES, **shares, **changes}
     return Budget(reserves=[reserve], allocations=sections, **settings)

@@ -84,13 +84,18 @@ def working_memory(
     """
     size = window_of(window) | ({} if kind is None else {"kind": kind})
     if current not in ("actual", "fixed", "larger"):
-        raise ValueError(f"current is {brief(current)}; known are actual, fixed, larger; choose one of them")
+        raise ValueError(
+            f"current is {brief(current)}; known are actual, fixed, larger; choose one of them"
+        )
     if current == "actual":
         incoming_reserves = []
     else:
         incoming_reserves = [Reserve("incoming", incoming, serves="current")]
     return Budget(
-        reserves=[Reserve("output", amount_of("output", output), serves="output"), *incoming_reserves],
+        reserves=[
+            Reserve("output", amount_of("output", output), serves="output"),
+            *incoming_reserves,
+        ],
         deficit="signed",
         remainder="history",
         **_named(
@@ -157,5 +162,7 @@ def memory_engine(
 def _named(name: str, **tables: dict[str, Any]) -> dict[str, Any]:
     """Return what the table of presets says of one: its sections, with what is given for each, and its roles."""
     table = read_toml("presets.toml")
-    sections = [Allocation(s, **row, **tables.get(s, {})) for s, row in table[name]["sections"].items()]
+    sections = [
+        Allocation(s, **row, **tables.get(s, {})) for s, row in table[name]["sections"].items()
+    ]
     return {"name": name, "allocations": sections, "roles": table["roles"][name]}

@@ -71,7 +71,13 @@ _SHIPPED = {
         Preset("chat", chat, "Chat with some retrieval", _APPLICATION),
         Preset("rag", rag, "Retrieval first", _APPLICATION),
         Preset("agent", agent, "Agent with tools", _APPLICATION),
-        Preset("working_memory", working_memory, "Working memory: history has the rest", TYPICAL, TYPICAL_RANGES),
+        Preset(
+            "working_memory",
+            working_memory,
+            "Working memory: history has the rest",
+            TYPICAL,
+            TYPICAL_RANGES,
+        ),
         Preset("memory_engine", memory_engine, "Memory engine: memory has the rest", _MEMORY),
         Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _PROMPT),
     )
@@ -87,7 +93,9 @@ def _with_plugins() -> dict[str, Preset]:
             if isinstance(budget, Budget):
                 return budget
             problem = f"it returns a {type(budget).__name__}, and a Budget is wanted"
-            raise TypeError(f"preset {brief(name)} of another package: {problem}; mend or remove it")
+            raise TypeError(
+                f"preset {brief(name)} of another package: {problem}; mend or remove it"
+            )
 
         return Preset(name, make, f"{name} (of another package)")
 
@@ -122,5 +130,7 @@ def preset(name: str) -> Preset:
     'Chat with some retrieval'
     """
     if name not in PRESETS:
-        raise LookupError(f"no preset {brief(name)}; known are {quoted(PRESETS)}; choose one of them")
+        raise LookupError(
+            f"no preset {brief(name)}; known are {quoted(PRESETS)}; choose one of them"
+        )
     return PRESETS[name]

@@ -67,7 +67,9 @@ def token_budget(
     if twice:
         problem = f"{quoted(dict.fromkeys(twice))} is allocated twice"
         raise ValueError(f"{problem}; one allocation a source; keep one of them")
-    by_source = {"user": Allocation("user", required=True, importance=9)} | {a.section: a for a in lines}
+    by_source = {"user": Allocation("user", required=True, importance=9)} | {
+        a.section: a for a in lines
+    }
     sections = [replace(by_source[source], fill=fill) for source in SECTIONS if source in by_source]
     settings = {
         "window": total_tokens,
@@ -79,7 +81,11 @@ def token_budget(
 
 
 def _rule(row: Mapping[str, Any]) -> Allocation:
-    unknown = sorted(str(key) for key in row if key not in FIELDS) if isinstance(row, Mapping) else [brief(row)]
+    unknown = (
+        sorted(str(key) for key in row if key not in FIELDS)
+        if isinstance(row, Mapping)
+        else [brief(row)]
+    )
     if unknown or not {"source", "max_tokens"} <= set(row):
         hint = "it has a source and max_tokens, and may have priority and overflow_strategy; write these"
         raise ValueError(f"an allocation is {brief(row)}; {hint}")
@@ -104,5 +110,7 @@ def _within(what: str, number: object, least: int, most: int | None = None) -> i
             range_text = f"above {least - 1}"
         else:
             range_text = f"from {least} to {most}"
-        raise ValueError(f"{what} is {tokens:,}; anchor's document has it {range_text}; give such a number")
+        raise ValueError(
+            f"{what} is {tokens:,}; anchor's document has it {range_text}; give such a number"
+        )
     return tokens

@@ -23,7 +23,9 @@ from budgetkit.presets.token_budget import token_budget
 
 #: The steps of an agent's turn go like what was said before; the question that they serve stays.
 _STEP = {"step": "history"}
-_ROLES = Table(lambda: (own := read_toml("presets.toml")["roles"]) | {"request": own["working_memory"] | _STEP})
+_ROLES = Table(
+    lambda: (own := read_toml("presets.toml")["roles"]) | {"request": own["working_memory"] | _STEP}
+)
 _OCTOPUS = {
     "MaxWorkingMemoryTokens": "window",
     "OutputReserve": "output",
@@ -38,7 +40,10 @@ _DONE = {
         "sources without an allocation take the whole window",
         "a system prompt over its cap, or a question that does not fit, is left out",
     ),
-    "langchain": ("a tool call may part from its results", "the question goes where steps after it fill the request"),
+    "langchain": (
+        "a tool call may part from its results",
+        "the question goes where steps after it fill the request",
+    ),
 }
 #: What only tells this kit how to read and show a budget.
 _OURS = {"allocations", "reserves", "roles", "remainder", "name"}
@@ -111,13 +116,17 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
     if not isinstance(given, Budget):
         config = _fields_of(given, system)
         budget, unsaid = read(config)
-        return Translation(budget, config, tuple(f"{name}: {brief(value)}" for name, value in unsaid.items()))
+        return Translation(
+            budget, config, tuple(f"{name}: {brief(value)}" for name, value in unsaid.items())
+        )
     names = _names(given, _ROLES[called])
     renamed = _renamed(given, names)
     config = write(renamed)
     there, _ = read(config)
     notes = [f"{ours}: called {theirs} there" for ours, theirs in names.items()]
-    return Translation(there, config, (*notes, *_differences(renamed, there), *_DONE.get(system, ())))
+    return Translation(
+        there, config, (*notes, *_differences(renamed, there), *_DONE.get(system, ()))
+    )
 
 
 def _fields_of(given: Any, system: str) -> dict[str, Any]:
@@ -127,7 +136,12 @@ def _fields_of(given: Any, system: str) -> dict[str, Any]:
     if callable(getattr(given, "model_dump", None)):
         return dict(given.model_dump(mode="json"))
     if is_dataclass(given) and not isinstance(given, type):
-        return asdict(given, dict_factory=lambda pairs: {name: getattr(value, "value", value) for name, value in pairs})
+        return asdict(
+            given,
+            dict_factory=lambda pairs: {
+                name: getattr(value, "value", value) for name, value in pairs
+            },
+        )
     raise ValueError(
         f"{system} was given {brief(given)}; known are a Budget, a mapping, and the system's own object; give one"
     )
@@ -146,7 +160,9 @@ def trimmed(max_tokens: int) -> Budget:
         Allocation("history", importance=6, keep="newest"),
         Allocation("current", required=True, importance=10),
     ]
-    return Budget(max_tokens, (), lines, undeclared="pool", deficit="signed", roles=_ROLES["request"])
+    return Budget(
+        max_tokens, (), lines, undeclared="pool", deficit="signed", roles=_ROLES["request"]
+    )
 
 
 def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
@@ -161,7 +177,10 @@ def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
 
 def _renamed(budget: Budget, names: Mapping[str, str]) -> Budget:
     lines = [replace(a, section=names.get(a.section, a.section)) for a in budget.allocations]
-    reserves = [replace(r, serves=names.get(r.serves, r.serves) if r.serves else None) for r in budget.reserves]
+    reserves = [
+        replace(r, serves=names.get(r.serves, r.serves) if r.serves else None)
+        for r in budget.reserves
+    ]
     if budget.remainder:
         last = names.get(budget.remainder, budget.remainder)
     else:
@@ -183,7 +202,9 @@ def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
                 yield from _differing(f"{name}.{what.name}", *both)
         else:
             yield f"{name}: {f'not there, {brief(here[name])}' if name in here else 'only there'}"
-    places = [", ".join(name for name in line if name in here and name in there) for line in (here, there)]
+    places = [
+        ", ".join(name for name in line if name in here and name in there) for line in (here, there)
+    ]
     yield from _differing("order", *places)
 
 
@@ -208,14 +229,23 @@ def _to_anchor(budget: Budget) -> dict[str, Any]:
         for a in budget.allocations
         if budget.caps[a.section] and a.section in SECTIONS
     ]
-    return {"total_tokens": budget.window, "allocations": allocations, "reserve_tokens": budget.reserved}
+    return {
+        "total_tokens": budget.window,
+        "allocations": allocations,
+        "reserve_tokens": budget.reserved,
+    }
 
 
 def _from_anchor(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
-    settings, others = _parted(config, {"total_tokens", "allocations", "reserve_tokens"}, "total_tokens")
+    settings, others = _parted(
+        config, {"total_tokens", "allocations", "reserve_tokens"}, "total_tokens"
+    )
     check_tokens("total_tokens", settings["total_tokens"])
     budget = token_budget(**settings, fill="skip", order="open by item")
-    lines = [*budget.allocations, *(Allocation(s, fill="skip") for s in SECTIONS if s not in budget.sections)]
+    lines = [
+        *budget.allocations,
+        *(Allocation(s, fill="skip") for s in SECTIONS if s not in budget.sections),
+    ]
     return replace(budget, allocations=[replace(line, keep="best") for line in lines]), others
 
 
@@ -232,8 +262,12 @@ def _to_octopus(budget: Budget) -> dict[str, Any]:
 
 def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
-    settings, others = _parted({named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS))
-    sizes: dict[str, Any] = {_OCTOPUS[name]: check_tokens(name, value) for name, value in settings.items()}
+    settings, others = _parted(
+        {named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS)
+    )
+    sizes: dict[str, Any] = {
+        _OCTOPUS[name]: check_tokens(name, value) for name, value in settings.items()
+    }
     return working_memory(**sizes), others
 
 
@@ -251,7 +285,10 @@ def _to_plan_195(budget: Budget) -> dict[str, Any]:
 def _section(a: Allocation) -> dict[str, Any]:
     optional = {name: i for name, i in PRIORITIES.items() if name != "required"}
     nearest = min(optional, key=lambda name: abs(optional[name] - a.importance))
-    return {"max_tokens": None if a.cap is None else _amount(a.cap), "priority": "required" if a.required else nearest}
+    return {
+        "max_tokens": None if a.cap is None else _amount(a.cap),
+        "priority": "required" if a.required else nearest,
+    }
 
 
 def _amount(amount: Amount) -> int | str:
@@ -273,11 +310,16 @@ def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     }
 
 
-def _parted(config: Mapping[str, Any], names: set[str], needed: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+def _parted(
+    config: Mapping[str, Any], names: set[str], needed: str = ""
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Part the fields that are known from the others."""
     if needed and needed not in config:
         raise ValueError(f"a configuration without {needed}; it has {quoted(config)}; add it")
-    return ({n: config[n] for n in config if n in names}, {str(n): config[n] for n in config if n not in names})
+    return (
+        {n: config[n] for n in config if n in names},
+        {str(n): config[n] for n in config if n not in names},
+    )
 
 
 _Write = Callable[[Budget], dict[str, Any]]

@@ -23,7 +23,15 @@ from typing import Literal
 from budgetkit.budget.amounts import tokens_of
 from budgetkit.message import RESULT_ROLES
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
-from budgetkit.pruning.policies import Compaction, Cut, Floor, Policy, PruningContext, SummaryRule, System
+from budgetkit.pruning.policies import (
+    Compaction,
+    Cut,
+    Floor,
+    Policy,
+    PruningContext,
+    SummaryRule,
+    System,
+)
 
 #: Whose message a request begins with, after the system messages: some providers refuse all but the user's.
 StartOn = Literal["user", "any"]
@@ -245,7 +253,9 @@ def _now(room: PruningContext, history: History) -> PruningContext:
     )
 
 
-def _carry_out(cut: Cut, history: History, policy: Policy, summaries: Summaries, turn: int) -> Asked | tuple[()]:
+def _carry_out(
+    cut: Cut, history: History, policy: Policy, summaries: Summaries, turn: int
+) -> Asked | tuple[()]:
     """Make a cut while a turn is being answered; only one that summarises asks for something on the way."""
     if cut.compaction is not None:
         return _compact(cut.compaction, history, summaries)
@@ -266,7 +276,9 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
     """Drop units until the size is reached, nothing older is left, or the floor stands in the way."""
     while cut.before_turn is not None or history.tokens > cut.down_to:
         unit = history.next_unit(cut.order == "importance")
-        if unit is None or (cut.before_turn is not None and history.last_turn(unit) >= cut.before_turn):
+        if unit is None or (
+            cut.before_turn is not None and history.last_turn(unit) >= cut.before_turn
+        ):
             return
         if not history.may_leave(unit, policy.floor):
             return
@@ -303,7 +315,9 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
 
 def _least(history: History) -> int:
     """Return what the history holds where every tool result in it is cut inside as far as may be, in tokens."""
-    return history.tokens - sum(max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results)
+    return history.tokens - sum(
+        max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results
+    )
 
 
 def _drop_all_that_exceeds(most: int, history: History) -> None:
@@ -405,7 +419,9 @@ def _going(compaction: Compaction, history: History) -> list[int]:
     return [unit for unit in units[first:] if unit not in stays]
 
 
-def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, summaries: Summaries) -> Asked:
+def _summarise(
+    cut: Cut, rounds: SummaryRule, history: History, policy: Policy, summaries: Summaries
+) -> Asked:
     while history.tokens > cut.down_to:
         oldest, besides = history.oldest_message()
         if oldest is None or not history.may_leave(oldest, policy.floor, besides):
@@ -418,7 +434,9 @@ def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, 
             wrote = tokens_of(rounds.size, read)
         else:
             wrote = counted
-        if wrote >= read:  # a summary that saves nothing is not written: what it would replace is gone
+        if (
+            wrote >= read
+        ):  # a summary that saves nothing is not written: what it would replace is gone
             history.dropped_tokens += read
             continue
         history.place_summary(replaced[0], wrote, last_turn)
@@ -463,4 +481,12 @@ def _row(history: History, visit: Visit, calls: Summaries) -> tuple[int, ...]:
     over = max(0, history.tokens - max(0, visit.room.limit))
     dropped = history.dropped_tokens, history.dropped_messages, history.shrunk_messages
     wrote = calls.made, calls.read, calls.wrote
-    return history.tokens, over, *dropped, *wrote, equal_to, history.before(equal_to), len(history.members)
+    return (
+        history.tokens,
+        over,
+        *dropped,
+        *wrote,
+        equal_to,
+        history.before(equal_to),
+        len(history.members),
+    )

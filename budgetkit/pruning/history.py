@@ -35,7 +35,9 @@ class Slots:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def add(self, tokens: int, unit: int, turn: int, is_result: bool, importance: int, role: str) -> None:
+    def add(
+        self, tokens: int, unit: int, turn: int, is_result: bool, importance: int, role: str
+    ) -> None:
         """Append one message, as a running conversation does."""
         self.tokens.append(tokens)
         self.unit.append(unit)
@@ -77,22 +79,30 @@ class History:
         self.shrunk = [NEVER] * count
         self.gone = [NEVER] * count
         self.members: dict[int, list[int]] = {}  # of each unit still in the history
-        self.summaries: dict[int, int] = {}  # slot -> the last turn that the summary standing there covers
+        self.summaries: dict[
+            int, int
+        ] = {}  # slot -> the last turn that the summary standing there covers
         self.in_turn: dict[int, int] = {}  # messages of each turn
         self.oldest: _Heap = []
         self.least: _Heap = []  # empty until it is asked for, which most policies never do
-        self.rank: dict[int, int] = {}  # of each unit, the importance of its most important message so far
+        self.rank: dict[
+            int, int
+        ] = {}  # of each unit, the importance of its most important message so far
         self.results: list[int] = []
         self.whole_results: set[int] = set()
         self.whole_tokens = 0  # what the whole results hold together
         self.closed: set[int] = set()
         self._small = [0] * ((count >> 6) + 1)
         self._large = [0] * ((count >> 12) + 1)
-        self.dropped_summaries: list[tuple[int, int]] = []  # the request, and the slot where the summary stood
+        self.dropped_summaries: list[
+            tuple[int, int]
+        ] = []  # the request, and the slot where the summary stood
         self._firsts: dict[str, int] = {}  # the first slot of each role that was looked for
         self._without: dict[str, int] = {}  # below here, no slot is of that role
         self._looked_at = 0  # below here, messages of other sections were looked for
-        self._outside: list[int] = []  # those that were found, of the role that a request begins with
+        self._outside: list[
+            int
+        ] = []  # those that were found, of the role that a request begins with
         self.begin(0)
 
     def begin(self, request: int) -> None:
@@ -159,7 +169,9 @@ class History:
 
     def saved(self) -> dict[str, Any]:
         """Return all that changes, to go back to where something fails on the way."""
-        return {name: value if name == "slots" else copy(value) for name, value in vars(self).items()}
+        return {
+            name: value if name == "slots" else copy(value) for name, value in vars(self).items()
+        }
 
     def go_back(self, saved: dict[str, Any]) -> None:
         """Take up what `saved` returned."""
@@ -169,14 +181,21 @@ class History:
         """Return the tokens in all slots below one."""
         small = slot >> 6
         large = slot >> 12
-        return sum(self._large[:large]) + sum(self._small[large << 6 : small]) + sum(self.size[small << 6 : slot])
+        return (
+            sum(self._large[:large])
+            + sum(self._small[large << 6 : small])
+            + sum(self.size[small << 6 : slot])
+        )
 
     def next_unit(self, by_importance: bool = False) -> int | None:
         """Return the unit that goes next; None in an empty history."""
         if by_importance and not self.least:
             self.least = sorted((importance, unit) for unit, importance in self.rank.items())
         heap = self.least if by_importance else self.oldest
-        while heap and (heap[0][1] not in self.members or (by_importance and heap[0][0] != self.rank[heap[0][1]])):
+        while heap and (
+            heap[0][1] not in self.members
+            or (by_importance and heap[0][0] != self.rank[heap[0][1]])
+        ):
             heappop(heap)
         return heap[0][1] if heap else None
 

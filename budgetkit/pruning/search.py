@@ -23,7 +23,8 @@ from budgetkit.pruning.history import Slots
 
 Floats = npt.NDArray[np.float64]
 _WORD: Final = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|[\p{L}\p{M}\p{N}_]+", regex.V1
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|[\p{L}\p{M}\p{N}_]+",
+    regex.V1,
 )
 _K = 1.5
 _B = 0.75
@@ -83,7 +84,12 @@ class Index:
 
 
 def chosen(
-    score: Floats, left: list[bool], slots: Slots, beside: dict[int, list[int]], room: int, neighbours: int
+    score: Floats,
+    left: list[bool],
+    slots: Slots,
+    beside: dict[int, list[int]],
+    room: int,
+    neighbours: int,
 ) -> tuple[int, ...]:
     """Take the best hits that fit, each with the messages beside it."""
     places = set[int]()

@@ -14,10 +14,32 @@ from budgetkit.requests.billing.declarations import ToolConstants
 from budgetkit.requests.billing.images import image_price, patch_tokens, square_tokens, tile_tokens
 from budgetkit.requests.billing.messages import Framing
 from budgetkit.requests.billing.registry import DEFAULT_FRAMING, FRAMINGS, framing_for, framing_of
-from budgetkit.requests.billing.request_count import LedgerRow, RequestCount, count_answer, count_request
+from budgetkit.requests.billing.request_count import (
+    LedgerRow,
+    RequestCount,
+    count_answer,
+    count_request,
+)
 from budgetkit.requests.reading.request import Request, read_request
 from budgetkit.requests.reading.tools import Toolset, read_tools
 
-__all__ = ["DEFAULT_FRAMING", "FRAMINGS", "Charge", "Framing", "LedgerRow", "Request", "RequestCount", "ToolConstants"]
-__all__ += ["Toolset", "count_answer", "count_request", "framing_for", "framing_of", "image_price", "patch_tokens"]
+__all__ = [
+    "DEFAULT_FRAMING",
+    "FRAMINGS",
+    "Charge",
+    "Framing",
+    "LedgerRow",
+    "Request",
+    "RequestCount",
+    "ToolConstants",
+]
+__all__ += [
+    "Toolset",
+    "count_answer",
+    "count_request",
+    "framing_for",
+    "framing_of",
+    "image_price",
+    "patch_tokens",
+]
 __all__ += ["read_request", "read_tools", "square_tokens", "tile_tokens"]

@@ -25,7 +25,9 @@ __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json"
 
 # PyYAML's part in C writes what is short and plain as its Python does, in a fifth of the time; not every wheel has it.
 _FAST = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_ELSE = re.compile(r"""[^\0-~]|["?]|'':|.{100}""")  # written in two ways: other letters, escapes, empty and long keys
+_ELSE = re.compile(
+    r"""[^\0-~]|["?]|'':|.{100}"""
+)  # written in two ways: other letters, escapes, empty and long keys
 
 
 def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
@@ -60,7 +62,9 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
         return {"budgetkit": VERSION, "budget": plain(changed(value), "this budget")}
     if isinstance(value, Plan):
         return {"budgetkit": VERSION, "plan": plain(plan_parts(value, texts), "this plan")}
-    raise TypeError(f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass one of these")
+    raise TypeError(
+        f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass one of these"
+    )
 
 
 def from_dict(data: object) -> Budget | Plan:
@@ -88,7 +92,9 @@ def from_dict(data: object) -> Budget | Plan:
     """
     if isinstance(data, Mapping) and "budgetkit" not in data:
         problem = f"no saved state: it has {quoted(data) or 'nothing'}; a saved one says its version under 'budgetkit'"
-        raise ValueError(f"{problem}, and has 'budget' or 'plan'; give one that to_json or to_yaml wrote")
+        raise ValueError(
+            f"{problem}, and has 'budget' or 'plan'; give one that to_json or to_yaml wrote"
+        )
     if isinstance(data, Mapping):
         version = data["budgetkit"]
     else:

@@ -41,7 +41,11 @@ DEEPEST = 100  # levels of lists and mappings that are written; YAML's reader ta
 _LARGEST = 10**4_000  # Python reads numbers of 4,300 digits
 _HALF = re.compile("[\ud800-\udfff]")
 # YAML writes exactly these; a member of an enumeration is one of them too.
-_EXACTLY: dict[type, Callable[..., Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+_EXACTLY: dict[type, Callable[..., Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+}
 
 
 def plain(value: object, where: str, depth: int = 0) -> Any:
@@ -52,15 +56,21 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
     """
     value = value.item() if isinstance(value, np.generic) else value
     if depth > DEEPEST:
-        raise ValueError(f"{where} is nested deeper than {DEEPEST} levels; known are some ten; save less of it")
+        raise ValueError(
+            f"{where} is nested deeper than {DEEPEST} levels; known are some ten; save less of it"
+        )
     if isinstance(value, str) and not value.isascii() and _HALF.search(value):
-        raise ValueError(f"{where} holds {brief(value)}, with half a character in it; files hold whole ones; mend it")
+        raise ValueError(
+            f"{where} holds {brief(value)}, with half a character in it; files hold whole ones; mend it"
+        )
     if isinstance(value, list | tuple):
         return [plain(entry, where, depth + 1) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         # A place of three names is enough to find it by.
         inside = {key: f"{one_line(key)} of {where}" if depth < 3 else where for key in value}
-        return {plain(key, where): plain(entry, inside[key], depth + 1) for key, entry in value.items()}
+        return {
+            plain(key, where): plain(entry, inside[key], depth + 1) for key, entry in value.items()
+        }
     if value is None or isinstance(value, bool):
         return value
     for kind, exactly in _EXACTLY.items():
@@ -105,7 +115,9 @@ class _Reader(yaml.SafeLoader):
             hint = "known are values written out; write what it stands for in its place"
             raise _RefusedError(f"the alias *{one_line(str(event.anchor))}; {hint}")
         if event.tag is not None:
-            raise _RefusedError(f"the tag {one_line(event.tag)}; known are plain values; remove the tag")
+            raise _RefusedError(
+                f"the tag {one_line(event.tag)}; known are plain values; remove the tag"
+            )
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
@@ -122,7 +134,9 @@ for _kind, _pattern in {
     "float": r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?"
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
 }.items():
-    _Reader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), None)
+    _Reader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), None
+    )
 
 
 def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
@@ -131,7 +145,9 @@ def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise _RefusedError(f"{brief(twice)} twice in one mapping; each key is known once; remove one of them")
+        raise _RefusedError(
+            f"{brief(twice)} twice in one mapping; each key is known once; remove one of them"
+        )
     return mapping
 
 
@@ -164,14 +180,18 @@ def changed(value: Any) -> Any:
     kind: Any = type(value)
     now = ((name, getattr(value, name), usual) for name, usual in _usual(kind))
     fields_set = {name: changed(field) for name, field, usual in now if field != usual}
-    return fields_set | ({"ratio": str(Decimal(str(value.ratio)))} if isinstance(value, Share) else {})
+    return fields_set | (
+        {"ratio": str(Decimal(str(value.ratio)))} if isinstance(value, Share) else {}
+    )
 
 
 @cache
 def _usual(kind: Any) -> list[tuple[str, object]]:
     """Return the fields that are saved, each with its default; payloads and fields kept only for speed are not."""
     saved = [f for f in fields(kind) if f.init and f.name != "payload" and (f.repr or f.compare)]
-    return [(f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in saved]
+    return [
+        (f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in saved
+    ]
 
 
 TOKENS: Any = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 0})]
@@ -189,7 +209,11 @@ def _types() -> dict[Any, Any]:
         Annotated[TOKENS, Tag("(tokens)")] | Annotated[share, Tag("(share)")],
         Discriminator(lambda value: "(share)" if isinstance(value, Mapping) else "(tokens)"),
     ]
-    return simple | {Amount: amount, Amount | None: amount | None, Mapping[str, str]: dict[str, TEXT]}
+    return simple | {
+        Amount: amount,
+        Amount | None: amount | None,
+        Mapping[str, str]: dict[str, TEXT],
+    }
 
 
 def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: Any) -> Any:
@@ -201,11 +225,15 @@ def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: An
     types = _types()
     init = [f for f in fields(kind) if f.init and overrides.get(f.name, f) is not None]
     keys = {f.name: overrides.get(f.name, types.get(hints[f.name], hints[f.name])) for f in init}
-    optional = {f.name for f in init if f.default is not MISSING or f.default_factory is not MISSING}
+    optional = {
+        f.name for f in init if f.default is not MISSING or f.default_factory is not MISSING
+    }
     return shape(kind.__name__.lower(), keys, make or kind, optional)
 
 
-def shape(name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()) -> Any:
+def shape(
+    name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()
+) -> Any:
     """Return the type of a mapping with these keys, of which `make` makes something.
 
     >>> from pydantic import TypeAdapter
@@ -218,7 +246,9 @@ def shape(name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional
     typed.__pydantic_config__ = ConfigDict(strict=True, extra="forbid")
     needed = sorted(keys.keys() - set(optional))
     return Annotated[
-        typed, BeforeValidator(partial(_keyed, name, sorted(keys), needed)), AfterValidator(partial(_made, make))
+        typed,
+        BeforeValidator(partial(_keyed, name, sorted(keys), needed)),
+        AfterValidator(partial(_made, make)),
     ]
 
 
@@ -229,9 +259,13 @@ def list_of(entry_shape: Any) -> Any:
 
 def _keyed(name: str, names: list[str], needed: list[str], data: object) -> dict[str, Any]:
     if not isinstance(data, Mapping):
-        raise ValueError(f"{name} is a {type(data).__name__}; it has keys {quoted(names)}; write a mapping")
+        raise ValueError(
+            f"{name} is a {type(data).__name__}; it has keys {quoted(names)}; write a mapping"
+        )
     if unknown := sorted(str(key) for key in data if key not in names):
-        raise ValueError(f"{name} has unknown {quoted(unknown)}; known are {quoted(names)}; remove them")
+        raise ValueError(
+            f"{name} has unknown {quoted(unknown)}; known are {quoted(names)}; remove them"
+        )
     if lacking := [key for key in needed if key not in data]:
         raise ValueError(f"{name} lacks {quoted(lacking)}; it has {quoted(needed)}; save it again")
     return dict(data)
@@ -244,12 +278,20 @@ def _made(make: Callable[..., Any], fields: dict[str, Any]) -> Any:
         raise ValueError(str(error)) from None
 
 
-_KINDS = {"int": "a whole number", "string": "a text", "bool": "true or false", "list": "a list", "dict": "a mapping"}
+_KINDS = {
+    "int": "a whole number",
+    "string": "a text",
+    "bool": "true or false",
+    "list": "a list",
+    "dict": "a mapping",
+}
 
 
 def schema_of(reader: TypeAdapter[Any]) -> dict[str, Any]:
     """Return the JSON Schema of what is read, without a title on every field."""
-    return {"$schema": GenerateJsonSchema.schema_dialect} | reader.json_schema(schema_generator=_Untitled)
+    return {"$schema": GenerateJsonSchema.schema_dialect} | reader.json_schema(
+        schema_generator=_Untitled
+    )
 
 
 class _Untitled(GenerateJsonSchema):
@@ -264,7 +306,9 @@ def read(reader: TypeAdapter[Any], data: object) -> Any:
     except ValidationError as problem:
         raise ValueError(_told(problem)) from None
     except RecursionError:
-        raise ValueError("saved state is nested without end; known are some ten levels; copy the whole text") from None
+        raise ValueError(
+            "saved state is nested without end; known are some ten levels; copy the whole text"
+        ) from None
 
 
 def _told(problem: ValidationError) -> str:

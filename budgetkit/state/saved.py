@@ -43,25 +43,39 @@ def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
     if roles := roles_of(whole):
         parts["roles"] = roles
     if texts:
-        parts["texts"] = {"items": [_text(item) for item in whole], "cuts": [_text(item) for item in cut]}
+        parts["texts"] = {
+            "items": [_text(item) for item in whole],
+            "cuts": [_text(item) for item in cut],
+        }
     return parts
 
 
 def _text(item: Item) -> dict[str, Any]:
-    kind, value = ("message", item.payload.raw) if isinstance(item.payload, Message) else ("value", item.payload)
+    kind, value = (
+        ("message", item.payload.raw)
+        if isinstance(item.payload, Message)
+        else ("value", item.payload)
+    )
     return {kind: plain(value, f"the {kind} of an item of section {brief(item.section)}")}
 
 
 @cache
 def reader() -> TypeAdapter[Any]:
     """Return what reads saved states."""
-    lines = {"reserves": list_of(shape_of(Reserve)), "allocations": list_of(shape_of(Allocation, importance=int))}
+    lines = {
+        "reserves": list_of(shape_of(Reserve)),
+        "allocations": list_of(shape_of(Allocation, importance=int)),
+    }
     budget: Any = Annotated[shape_of(Budget, **lines, name=str), BeforeValidator(with_order)]
     number = Annotated[Any, WithJsonSchema({"type": "number"})]
     kinds = {"type": ["string", "number", "boolean", "null", "array"]}
     group = Annotated[Any, PlainValidator(_group), WithJsonSchema(kinds)]
-    item = shape_of(Item, _item, importance=int | None, score=number, group=group, payload=None, roles=None)
-    texts = list_of(shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value")))
+    item = shape_of(
+        Item, _item, importance=int | None, score=number, group=group, payload=None, roles=None
+    )
+    texts = list_of(
+        shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value"))
+    )
     plan = {
         "budget": budget,
         "grants": list_of(shape_of(Grant)),
@@ -69,23 +83,33 @@ def reader() -> TypeAdapter[Any]:
         "kept": list_of(TOKENS),
         "reasons": list_of(Literal[REASONS]),
         "cuts": list_of(TOKENS),
-        "roles": shape("roles", {"tables": list_of(dict[str, TEXT]), "items": list_of(TOKENS | None)}, dict),
+        "roles": shape(
+            "roles", {"tables": list_of(dict[str, TEXT]), "items": list_of(TOKENS | None)}, dict
+        ),
         "texts": shape("texts", {"items": texts, "cuts": texts}, dict),
     }
-    whole = {"budgetkit": Literal[VERSION], "budget": budget, "plan": shape("plan", plan, _plan, ("texts", "roles"))}
+    whole = {
+        "budgetkit": Literal[VERSION],
+        "budget": budget,
+        "plan": shape("plan", plan, _plan, ("texts", "roles")),
+    }
     return TypeAdapter(shape("saved state", whole, _one, ("budget", "plan")))
 
 
 def _one(budgetkit: int, **values: Budget | Plan) -> Budget | Plan:
     if len(values) != 1:
-        raise ValueError("saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them")
+        raise ValueError(
+            "saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them"
+        )
     return next(iter(values.values()))
 
 
 def _item(score: object = 0.0, **rest: Any) -> Item:
     """Make an item of a file; `Item` itself is made too often to look at every score."""
     if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
-        raise ValueError(f"score is {brief(score)}; scores are numbers such as 0.85; give one, or leave it out")
+        raise ValueError(
+            f"score is {brief(score)}; scores are numbers such as 0.85; give one, or leave it out"
+        )
     return Item(score=score, **rest)  # type: ignore[arg-type]
 
 
@@ -94,22 +118,33 @@ def _group(group: Any) -> Any:
     if isinstance(group, list):
         return tuple(map(_group, group))
     if isinstance(group, Mapping):
-        raise ValueError(f"group of an item is {brief(group)}; groups are texts, numbers and lists of them; write one")
+        raise ValueError(
+            f"group of an item is {brief(group)}; groups are texts, numbers and lists of them; write one"
+        )
     return group
 
 
 def _payload(**fields: Any) -> object:
     if len(fields) != 1:
-        raise ValueError("text of an item holds both or none of 'message' and 'value'; one is known; keep one of them")
+        raise ValueError(
+            "text of an item holds both or none of 'message' and 'value'; one is known; keep one of them"
+        )
     if "message" in fields:
         return Message(fields["message"])
     return fields["value"]
 
 
 def _plan(
-    budget: Budget, grants: list[Grant], items: list[Item], texts: Any = None, roles: Any = None, **columns: Any
+    budget: Budget,
+    grants: list[Grant],
+    items: list[Item],
+    texts: Any = None,
+    roles: Any = None,
+    **columns: Any,
 ) -> Plan:
-    return plan_of(budget, grants, decisions_of(texts=texts, items=with_roles(items, roles), **columns))
+    return plan_of(
+        budget, grants, decisions_of(texts=texts, items=with_roles(items, roles), **columns)
+    )
 
 
 def roles_of(items: Sequence[Item]) -> dict[str, Any]:
@@ -134,7 +169,9 @@ def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]
         return items
     tables = roles["tables"]
     places = roles["items"]
-    if len(places) != len(items) or any(place is not None and not 0 <= place < len(tables) for place in places):
+    if len(places) != len(items) or any(
+        place is not None and not 0 <= place < len(tables) for place in places
+    ):
         raise ValueError(
             f"roles have {len(tables)} tables and {len(places)} items; the plan has {len(items)} items, each with the "
             "place of its table or null; save it again"

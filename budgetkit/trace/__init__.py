@@ -5,12 +5,27 @@ from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import to_line
 from budgetkit.trace.duplicates import near_duplicates
 from budgetkit.trace.ledger import Ledger
-from budgetkit.trace.loading import iter_traces, list_traces, load_trace, load_traces, shipped_traces
+from budgetkit.trace.loading import (
+    iter_traces,
+    list_traces,
+    load_trace,
+    load_traces,
+    shipped_traces,
+)
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.provider_usage import readings, unpaired, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn
 
-__all__ = ["DEFAULT_ROLES", "Ledger", "Message", "Trace", "Turn", "iter_traces", "list_traces", "load_trace"]
+__all__ = [
+    "DEFAULT_ROLES",
+    "Ledger",
+    "Message",
+    "Trace",
+    "Turn",
+    "iter_traces",
+    "list_traces",
+    "load_trace",
+]
 __all__ += ["load_traces", "messages_of", "near_duplicates", "readings", "shipped_traces"]
 __all__ += ["to_line", "unpaired", "usage_frame"]

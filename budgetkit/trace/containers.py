@@ -28,10 +28,25 @@ from budgetkit.trace.outflow import MOST_MEMBERS, Outflow, XzStream, buffered, m
 
 #: A name for errors, and the numbered values of one file in a container.
 Part = tuple[str, Iterator[Numbered]]
-_MEMBERS = (".json", ".jsonl", ".ndjson", ".chat", ".traj", ".md", ".txt", ".csv", ".tsv", ".yaml", ".yml", ".gz")
+_MEMBERS = (
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".chat",
+    ".traj",
+    ".md",
+    ".txt",
+    ".csv",
+    ".tsv",
+    ".yaml",
+    ".yml",
+    ".gz",
+)
 _JSON_NAMES = (".json", ".jsonl", ".ndjson")
 # A link of Markdown begins with a bracket too, and a CSV file with a quotation mark.
-_JSON_START = re.compile(rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE)
+_JSON_START = re.compile(
+    rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE
+)
 Made = TypeVar("Made")
 _PEEK = 4096
 _BLOCK = 1 << 16
@@ -51,7 +66,9 @@ def opened(
     unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
     is_zip = head.startswith(b"PK\x03\x04")
     if depth == _DEEPEST and (unpack is not None or is_zip):
-        raise ValueError(f"{name}: a container within {_DEEPEST} others; a conversation needs one; unpack it")
+        raise ValueError(
+            f"{name}: a container within {_DEEPEST} others; a conversation needs one; unpack it"
+        )
 
     if unpack is not None or is_zip:
         if not stream.seekable():
@@ -64,13 +81,20 @@ def opened(
         yield from _told(_measured(unpack(stream, name), outflow), name)
         stream.seek(start)
         inner = buffered(unpack(stream, name))
-        yield from _unpacked(opened(inner, name.removesuffix(".gz"), None, columns, depth + 1, outflow), name)
+        yield from _unpacked(
+            opened(inner, name.removesuffix(".gz"), None, columns, depth + 1, outflow), name
+        )
     elif kind := tables.kind(head, name):
         written = _whole(stream, name)
-        yield name, tables.rows(written, kind, name, columns, outflow or Outflow(name, len(written)))
+        yield (
+            name,
+            tables.rows(written, kind, name, columns, outflow or Outflow(name, len(written))),
+        )
     elif encoding := _wide(head):
         text = _whole(stream, name).decode(encoding, "replace")
-        yield from opened(io.BytesIO(text.encode("utf-8", "replace")), name, None, columns, depth, outflow)
+        yield from opened(
+            io.BytesIO(text.encode("utf-8", "replace")), name, None, columns, depth, outflow
+        )
     elif foreign := kind_of(head):
         raise ValueError(f"{name} is {foreign}")
     else:
@@ -91,7 +115,9 @@ def _size(stream: BinaryIO) -> int:
     return size
 
 
-def _text(stream: BinaryIO, head: bytes, name: str, progress: Progress | None, columns: Any) -> Iterator[Numbered]:
+def _text(
+    stream: BinaryIO, head: bytes, name: str, progress: Progress | None, columns: Any
+) -> Iterator[Numbered]:
     """Read text as lines of JSON where it begins like JSON, else as a table or as a transcript."""
     if _is_json(head, PurePosixPath(name).suffix.lower()):
         return values(stream, name, progress)
@@ -163,7 +189,9 @@ def _wide(head: bytes) -> str:
     return ""
 
 
-def _members(stream: BinaryIO, name: str, columns: Any, depth: int, outflow: Outflow) -> Iterator[Part]:
+def _members(
+    stream: BinaryIO, name: str, columns: Any, depth: int, outflow: Outflow
+) -> Iterator[Part]:
     """Give the files of a zip that can hold conversations; of a chat export only the files that are named so."""
     try:
         archive = zipfile.ZipFile(stream)
@@ -181,24 +209,39 @@ def _members(stream: BinaryIO, name: str, columns: Any, depth: int, outflow: Out
         raise ValueError(f"{name} is {foreign}")
 
     # An export names its conversations; its other files are settings and pictures.
-    chosen = [member for member in visible if PurePosixPath(member.filename).name.startswith("conversations")]
-    chosen = chosen or [member for member in visible if PurePosixPath(member.filename).suffix in _MEMBERS]
+    chosen = [
+        member
+        for member in visible
+        if PurePosixPath(member.filename).name.startswith("conversations")
+    ]
+    chosen = chosen or [
+        member for member in visible if PurePosixPath(member.filename).suffix in _MEMBERS
+    ]
     try:
         for member in chosen:
             yield from _told(_measured(archive.open(member), outflow), name)
         for member in chosen:
             inside = opened(
-                buffered(archive.open(member)), f"{name}/{member.filename}", None, columns, depth + 1, outflow
+                buffered(archive.open(member)),
+                f"{name}/{member.filename}",
+                None,
+                columns,
+                depth + 1,
+                outflow,
             )
             yield from _unpacked(inside, name)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        raise ValueError(f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again") from None
+        raise ValueError(
+            f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again"
+        ) from None
 
 
 def _zstandard(stream: BinaryIO, name: str) -> Any:
     with extra("files", name):
         import zstandard
-    return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True, closefd=False)
+    return zstandard.ZstdDecompressor().stream_reader(
+        stream, read_across_frames=True, closefd=False
+    )
 
 
 def _unpacked(parts: Iterable[Part], name: str) -> Iterator[Part]:

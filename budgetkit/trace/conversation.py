@@ -29,7 +29,15 @@ from budgetkit.trace.turns import Turn, turns
 Count = Callable[[str], int]
 Counts = str | Model | Count
 _MOST_KEPT = 32
-_OTHER_CONTENT = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "images", "audio", "contexts")
+_OTHER_CONTENT = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "thinking",
+    "images",
+    "audio",
+    "contexts",
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,12 +96,16 @@ class Trace:
     source: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     # Counting is slow and a trace never changes, so what was counted is kept beside it.
-    _memo: Memo = field(default_factory=lambda: Memo(_MOST_KEPT), init=False, repr=False, compare=False)
+    _memo: Memo = field(
+        default_factory=lambda: Memo(_MOST_KEPT), init=False, repr=False, compare=False
+    )
 
     def __repr__(self) -> str:
         parts = {"messages": len(self.messages), "tools": len(self.tools)}
         parts["passages"] = sum(len(passages) for passages in self.contexts.values())
-        named = ", ".join(f"{n:,} {name[:-1] if n == 1 else name}" for name, n in parts.items() if n)
+        named = ", ".join(
+            f"{n:,} {name[:-1] if n == 1 else name}" for name, n in parts.items() if n
+        )
         return f"Trace({brief(self.id)}, {named})"
 
     def _repr_html_(self) -> str:
@@ -105,13 +117,20 @@ class Trace:
             f"Trace {self.id}: {len(self.turns):,} turns",
             [(role, characters) for role, _, characters in rows],
             [("role", "messages", "characters"), *rows],
-            [f"With {len(self.tools):,} tools, and passages for {len(self.contexts):,} messages.", *self.warnings],
+            [
+                f"With {len(self.tools):,} tools, and passages for {len(self.contexts):,} messages.",
+                *self.warnings,
+            ],
         )
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
-            raise TypeError(f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)")
-        if isinstance(self.messages, str | bytes | Mapping) or not isinstance(self.messages, Iterable):
+            raise TypeError(
+                f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)"
+            )
+        if isinstance(self.messages, str | bytes | Mapping) or not isinstance(
+            self.messages, Iterable
+        ):
             problem = f"messages are {brief(self.messages)}; known is a list of them"
             raise TypeError(f"{problem}; put one message into a list")
         messages = tuple(self.messages)
@@ -119,7 +138,9 @@ class Trace:
         object.__setattr__(self, "messages", messages if are_read else messages_of(messages))
         object.__setattr__(self, "tools", read_tools(self.tools).listed)
         if not self.messages:
-            problem = f"an empty trace, {brief(self.id)}; a trace has at least one message with a role"
+            problem = (
+                f"an empty trace, {brief(self.id)}; a trace has at least one message with a role"
+            )
             raise ValueError(f"{problem}; look whether its messages stand under 'messages'")
 
     @property
@@ -131,7 +152,9 @@ class Trace:
     def title(self) -> str:
         """What people call it: the title that an export gives it, in one line, else its id."""
         named = (self.fields.get(key) for key in ("title", "name"))
-        return one_line(next((name for name in named if isinstance(name, str) and name.strip()), self.id))
+        return one_line(
+            next((name for name in named if isinstance(name, str) and name.strip()), self.id)
+        )
 
     @property
     def model(self) -> str | None:
@@ -166,13 +189,19 @@ class Trace:
             notes = []
         if self.is_silent:
             empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
-            notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
+            notes.insert(
+                0, f"{empty}; nothing that was said is counted; export it with what was said"
+            )
         elif self.empty:
             number = f"messages with no content and no tool call: {len(self.empty):,}, first message {self.empty[0]}"
-            notes.append(f"{number}; many providers refuse these; give them content, or leave them out")
+            notes.append(
+                f"{number}; many providers refuse these; give them content, or leave them out"
+            )
         if self.uncounted:
             kinds = ", ".join(self.uncounted)
-            notes.append(f"parts whose tokens nobody can tell from the outside are not counted: {kinds}")
+            notes.append(
+                f"parts whose tokens nobody can tell from the outside are not counted: {kinds}"
+            )
         return tuple(notes)
 
     @property
@@ -183,7 +212,9 @@ class Trace:
     @property
     def empty(self) -> tuple[int, ...]:
         """Numbers, from 1 on, of the messages that say nothing; the result of a tool may be empty."""
-        return self._memo.once("empty", lambda: tuple(n for n, m in enumerate(self.messages, 1) if _is_empty(m)))
+        return self._memo.once(
+            "empty", lambda: tuple(n for n, m in enumerate(self.messages, 1) if _is_empty(m))
+        )
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:
@@ -239,12 +270,17 @@ class Trace:
             if framing.rules is not None:
                 return unwritable(framing.answers(self.messages, count))
             # An answer bills what its message counts, and that is known.
-            return unwritable(self.counts(count, framing) * [message.role == "assistant" for message in self.messages])
+            return unwritable(
+                self.counts(count, framing)
+                * [message.role == "assistant" for message in self.messages]
+            )
 
         return self._memo.once(("answers", count, framing), counted)
 
     @renamed(count="counter")
-    def demand(self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
+    def demand(
+        self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
+    ) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
 
         Parameters
@@ -298,10 +334,16 @@ class Trace:
     def request(self, turn: int) -> tuple[Message, ...]:
         """Return the messages of one turn's last request in order, passages left out; turns are numbered from 1."""
         sent = self._turn(turn).sent
-        return tuple(m for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True) if last >= sent)
+        return tuple(
+            m
+            for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True)
+            if last >= sent
+        )
 
     @renamed(count="counter")
-    def ledger(self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
+    def ledger(
+        self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
+    ) -> Ledger:
         """Place every message in its section, counted once, for those who walk through all turns.
 
         Parameters
@@ -320,7 +362,14 @@ class Trace:
         count = count_of(counter)
         return self._memo.once(
             ("ledger", count, framing, roles_key(roles)),
-            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles, self.gone),
+            lambda: ledger(
+                self.messages,
+                self.contexts,
+                self.tools,
+                self._counted(count, framing),
+                roles,
+                self.gone,
+            ),
         )
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -361,4 +410,6 @@ def _says(message: Message) -> bool:
 def _is_empty(message: Message) -> bool:
     """Say whether a message has no content of any kind, where it should have one."""
     has_other_content = any(map(message.raw.get, _OTHER_CONTENT))
-    return not (_says(message) or message.role in RESULT_ROLES or message.uncounted or has_other_content)
+    return not (
+        _says(message) or message.role in RESULT_ROLES or message.uncounted or has_other_content
+    )

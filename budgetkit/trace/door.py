@@ -37,7 +37,10 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
         raise ValueError(f"{where}: an empty trace; 'messages' is {kind}; {wanted}")
     file = where.rpartition(", line ")[0]
     lines, values = zip(*map(placed, written), strict=True)
-    places = [f"{where}, message {n}" if at is None else f"{file}, line {at}" for n, at in enumerate(lines, start=1)]
+    places = [
+        f"{where}, message {n}" if at is None else f"{file}, line {at}"
+        for n, at in enumerate(lines, start=1)
+    ]
     messages = tuple(_message(raw, place) for raw, place in zip(values, places, strict=True))
     _refuse_orphans(messages, places)
     if isinstance(value.get("meta"), Mapping):
@@ -62,7 +65,9 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
 def _message(value: Any, where: str) -> Message:
     try:
         message = Message(value)
-        check_whole("a message whose role is", message.role)  # sections are named by roles, and frames by sections
+        check_whole(
+            "a message whose role is", message.role
+        )  # sections are named by roles, and frames by sections
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None
@@ -74,7 +79,9 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
     called: set[str] = set()
     for place, message in zip(places, messages, strict=True):
         called.update(call.id for call in message.tool_calls)
-        if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
+        if message.role == "tool" and (
+            message.tool_call_id is None or message.tool_call_id not in called
+        ):
             choices = ", ".join(map(one_line, sorted(called)[:5])) or "none"
             problem = f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}"
             wanted = "put the assistant message with that call before it, or leave it out"
@@ -83,7 +90,10 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
 
 def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
     tools: list[Mapping[str, Any]] = []
-    for name in ("tools", "functions"):  # a body has both while it moves from the older form to the newer one
+    for name in (
+        "tools",
+        "functions",
+    ):  # a body has both while it moves from the older form to the newer one
         try:
             tools += read_tools(value.get(name) or None).listed
         except ValueError as error:
@@ -95,7 +105,11 @@ def _contexts(
     messages: tuple[Message, ...], passages: Any, meta: Mapping[str, Any], where: str
 ) -> dict[int, tuple[Passage, ...]]:
     """Collect the passages by message; those of the conversation go to the message they apply to."""
-    contexts = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
+    contexts = {
+        index: message.contexts
+        for index, message in enumerate(messages)
+        if message.raw.get("contexts")
+    }
     if passages and not isinstance(passages, list | tuple):
         problem = f"{where}: contexts of type {type(passages).__name__}"
         raise ValueError(f"{problem}; they are a list of passages, texts or objects; write them so")
@@ -130,18 +144,28 @@ def to_line(trace: Trace) -> str:
     >>> to_line(bk.Trace("toy", (bk.Message({"role": "user", "content": "Hello world"}),)))
     '{"id": "toy", "messages": [{"role": "user", "content": "Hello world"}]}'
     """
-    record: dict[str, Any] = {"id": trace.id, "messages": [dict(message.raw) for message in trace.messages]}
+    record: dict[str, Any] = {
+        "id": trace.id,
+        "messages": [dict(message.raw) for message in trace.messages],
+    }
     meta = dict(trace.meta)
     inside = {index: len(trace.messages[index].contexts) for index in trace.contexts}
     outside = {
-        index: retrieved[inside[index] :] for index, retrieved in trace.contexts.items() if retrieved[inside[index] :]
+        index: retrieved[inside[index] :]
+        for index, retrieved in trace.contexts.items()
+        if retrieved[inside[index] :]
     }
     for index, retrieved in outside.items():
         passages = [dict(passage.raw) for passage in retrieved]
-        if len(outside) == 1 and index == meta.get("contexts_apply_to_message", last_user(trace.messages)):
+        if len(outside) == 1 and index == meta.get(
+            "contexts_apply_to_message", last_user(trace.messages)
+        ):
             record["contexts"] = passages
         else:
-            record["messages"][index]["contexts"] = [*(trace.messages[index].raw.get("contexts") or ()), *passages]
+            record["messages"][index]["contexts"] = [
+                *(trace.messages[index].raw.get("contexts") or ()),
+                *passages,
+            ]
     if trace.tools:
         record["tools"] = list(trace.tools)
     if meta:

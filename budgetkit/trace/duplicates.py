@@ -23,7 +23,9 @@ from budgetkit.message import Message
 from budgetkit.plan.item import Item
 
 
-def near_duplicates(items: Sequence[Item], at_least: float = 0.9, from_tokens: int = 16) -> pd.DataFrame:
+def near_duplicates(
+    items: Sequence[Item], at_least: float = 0.9, from_tokens: int = 16
+) -> pd.DataFrame:
     """Find items whose text is nearly that of an earlier one.
 
     Parameters
@@ -58,23 +60,37 @@ def near_duplicates(items: Sequence[Item], at_least: float = 0.9, from_tokens: i
     [[2.0, 0.0, 0.92, 9.0]]
     """
     if not 0 < at_least <= 1:
-        raise ValueError(f"near-duplicates from a similarity of {at_least}; it is above 0 and at most 1; give 0.9, say")
+        raise ValueError(
+            f"near-duplicates from a similarity of {at_least}; it is above 0 and at most 1; give 0.9, say"
+        )
     with extra("duplicates", "finding near-duplicates"):
         from rapidfuzz import fuzz, process
     texts = dict(_texts(items, from_tokens))
     places = list(texts)
     originals: dict[int, str] = {}
     rows = []
-    for (index, text), near in zip(texts.items(), _near(list(texts.values()), at_least), strict=True):
+    for (index, text), near in zip(
+        texts.items(), _near(list(texts.values()), at_least), strict=True
+    ):
         earlier = {places[at]: originals[places[at]] for at in near if places[at] in originals}
         match = process.extractOne(text, earlier, scorer=fuzz.ratio, score_cutoff=100 * at_least)
         if match is None:
             originals[index] = text
         else:
             item = items[index]
-            rows.append((index, match[2], item.section, match[1] / 100, item.tokens, item.group is not None))
-    types = {"item": "int64", "of": "int64", "similarity": "float64", "tokens": "int64", "paired": "bool"}
-    return pd.DataFrame(rows, columns=["item", "of", "section", "similarity", "tokens", "paired"]).astype(types)
+            rows.append(
+                (index, match[2], item.section, match[1] / 100, item.tokens, item.group is not None)
+            )
+    types = {
+        "item": "int64",
+        "of": "int64",
+        "similarity": "float64",
+        "tokens": "int64",
+        "paired": "bool",
+    }
+    return pd.DataFrame(
+        rows, columns=["item", "of", "section", "similarity", "tokens", "paired"]
+    ).astype(types)
 
 
 def _texts(items: Sequence[Item], from_tokens: int) -> Iterator[tuple[int, str]]:
@@ -95,12 +111,16 @@ def _near(texts: Sequence[str], at_least: float) -> Iterator[list[int]]:
     [[], [], [0]]
     """
     apart = 1 - at_least
-    length = max(1, min(8, int(0.35 / max(apart, 0.04) + 0.5)))  # the longest with which the share stays well above 0
+    length = max(
+        1, min(8, int(0.35 / max(apart, 0.04) + 0.5))
+    )  # the longest with which the share stays well above 0
     share = (1 - (2 * length - 1) * apart) / 2
     sizes = np.array([len(text) for text in texts])
     pieces_and_times = [np.unique(_pieces(text, length), return_counts=True) for text in texts]
     # An index: each piece gets a number, and each number the places of the texts that hold the piece.
-    all_pieces = np.concatenate([np.zeros(0, np.uint64), *(pieces for pieces, _ in pieces_and_times)])
+    all_pieces = np.concatenate(
+        [np.zeros(0, np.uint64), *(pieces for pieces, _ in pieces_and_times)]
+    )
     numbers = np.unique(all_pieces, return_inverse=True)[1]
     of_text = np.repeat(np.arange(len(texts)), [len(pieces) for pieces, _ in pieces_and_times])
     holders = of_text[np.argsort(numbers, kind="stable")]
@@ -110,14 +130,18 @@ def _near(texts: Sequence[str], at_least: float) -> Iterator[list[int]]:
     for place, ((_, times), end) in enumerate(zip(pieces_and_times, ends, strict=True)):
         piece_numbers = numbers[end - len(times) : end]
         order = np.argsort(-spread[piece_numbers], kind="stable")
-        needed = share * (sizes[:place] + sizes[place]) - length  # 1 less than the formula: similarities are rounded
+        needed = (
+            share * (sizes[:place] + sizes[place]) - length
+        )  # 1 less than the formula: similarities are rounded
         # The pieces that most texts hold are taken as shared, as long as enough must be shared beside them.
         least = share * 2 * sizes[place] / (1 + apart) - length
         common = np.searchsorted(np.cumsum(times[order]), 0.5 * least)
         taken = int(times[order[:common]].sum())
         rare = order[common:]
         many = spread[piece_numbers[rare]]
-        at = np.repeat(starts[piece_numbers[rare]] - np.cumsum(many) + many, many) + np.arange(many.sum())
+        at = np.repeat(starts[piece_numbers[rare]] - np.cumsum(many) + many, many) + np.arange(
+            many.sum()
+        )
         shared = np.bincount(holders[at], np.repeat(times[rare], many), len(texts))[:place]
         yield np.flatnonzero(shared + taken >= needed).tolist()
 

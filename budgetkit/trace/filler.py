@@ -34,8 +34,23 @@ _STAYS: Final = {"true", "false", "null"}
 _LETTERS: Final = "xabcdefghijklmnopqrstuvwyz"
 _BEFORE_NAMES: Final = ("", " ", ".", '"', "\n")
 # What may stand before a word elsewhere: a description's first word, and text in JSON, where signs are escaped.
-_ELSEWHERE: Final = {"": (" ", '"', ":"), '"': ("",), "\n": (" ", "\\n"), "\r": ("\\r",), "\t": ("\\t",)}
-_OTHERS: Final = ("x", "X", "a", "A", "xx", "Xx", "x a", "X a")  # tried where words do not add up to their text
+_ELSEWHERE: Final = {
+    "": (" ", '"', ":"),
+    '"': ("",),
+    "\n": (" ", "\\n"),
+    "\r": ("\\r",),
+    "\t": ("\\t",),
+}
+_OTHERS: Final = (
+    "x",
+    "X",
+    "a",
+    "A",
+    "xx",
+    "Xx",
+    "x a",
+    "X a",
+)  # tried where words do not add up to their text
 _MENDED = 16  # words that are tried so, from the end
 _TRIED = 700  # names of a word's own length, before shorter ones are tried
 
@@ -47,8 +62,12 @@ class Filler:
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
-    used: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # names by what stands before them
-    free: dict[Hashable, Iterator[str]] = field(default_factory=dict)  # names that words of one kind can still get
+    used: dict[str, set[str]] = field(
+        default_factory=lambda: defaultdict(set)
+    )  # names by what stands before them
+    free: dict[Hashable, Iterator[str]] = field(
+        default_factory=dict
+    )  # names that words of one kind can still get
 
     def text(self, text: str) -> str:
         """Replace the words of a text; where it is JSON, its fields keep names that differ."""
@@ -56,7 +75,11 @@ class Filler:
         pieces = _KEY.split(text) if is_json else [text]
         filler: list[str] = []
         for place, piece in enumerate(pieces):
-            filler += [f'"{self.name(piece, is_json)}"'] if place % 2 else _replaced(piece, self._word, is_json)
+            filler += (
+                [f'"{self.name(piece, is_json)}"']
+                if place % 2
+                else _replaced(piece, self._word, is_json)
+            )
         if self._sizes(whole := "".join(filler)) == self._sizes(text):
             return whole
         return self._mended(filler, text)
@@ -71,7 +94,8 @@ class Filler:
         if (filler := self.words.get((before, word))) is None:
             contexts = (before, *_ELSEWHERE.get(before[-1:], ()))
             short_words = (
-                _cased(candidate, word) for candidate in chain(_short(1), _short(2), islice(_short(3), _TRIED))
+                _cased(candidate, word)
+                for candidate in chain(_short(1), _short(2), islice(_short(3), _TRIED))
             )
             candidates = chain([alike(word)], short_words) if word[0] != "\\" else _escapes()
             filler = next(self._fitting(self._counts(word, contexts), contexts, candidates, " a"))
@@ -89,7 +113,11 @@ class Filler:
             kind = before, like, word[0] == "\\", *wanted
             if (free := self.free.get(kind)) is None:
                 near = islice(_variants(like), _TRIED)
-                candidates = chain(near, _short(2), islice(_short(3), 4 * _TRIED)) if word[0] != "\\" else _escapes()
+                candidates = (
+                    chain(near, _short(2), islice(_short(3), 4 * _TRIED))
+                    if word[0] != "\\"
+                    else _escapes()
+                )
                 free = self.free[kind] = self._fitting(wanted, contexts, candidates, "_a")
             filler = self.names[before, word] = next(name for name in free if name not in used)
             used.add(filler)
@@ -121,9 +149,14 @@ class Filler:
         """Change one word of filler so that the whole counts like the text, in all three ways or as it stands."""
         sizes = self._sizes(text)
         whole = "".join(pieces)
-        if text.count("\n") > 1 and not _is_json(text):  # in each line by itself, which is quicker in long texts
+        if text.count("\n") > 1 and not _is_json(
+            text
+        ):  # in each line by itself, which is quicker in long texts
             lines = [self.text(f"\n{line}") for line in text.split("\n")]
-            if all(line[:1] == "\n" for line in lines) and self._sizes(apart := "".join(lines)[1:]) == sizes:
+            if (
+                all(line[:1] == "\n" for line in lines)
+                and self._sizes(apart := "".join(lines)[1:]) == sizes
+            ):
                 return apart
         longer = " a" * (sizes[0] - self.count(whole))
         places = (at for at in range(len(pieces) - 2, 0, -1) if pieces[at][-1:].isalpha())
@@ -140,7 +173,9 @@ class Filler:
 
     def _of_size(self, size: int, as_list: bool) -> str:
         """Make any filler of a size, where words for words do not give it; a JSON list where one is wanted."""
-        words = max(0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1)
+        words = max(
+            0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1
+        )
         if as_list:
             lists = [f'["{"a" * less}{" a" * (words - less)}"]' for less in range(words)]
         else:

@@ -23,7 +23,17 @@ Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
 _DEEPEST = 100
-_READ = ["role", "content", "messages", "tool_calls", "tool_call_id", "tools", "functions", "contexts", "meta"]
+_READ = [
+    "role",
+    "content",
+    "messages",
+    "tool_calls",
+    "tool_call_id",
+    "tools",
+    "functions",
+    "contexts",
+    "meta",
+]
 _READ += ["system", "instructions", "contents", "parts", "request", "response", "mapping", "usage"]
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -70,7 +80,9 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
     blank = 0
     lines = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
     for number, line in enumerate(_reported(lines, stream, progress), start=1):
-        line = _refuse_long(line, name, number).removeprefix(_BYTE_ORDER_MARK if number == 1 else b"")
+        line = _refuse_long(line, name, number).removeprefix(
+            _BYTE_ORDER_MARK if number == 1 else b""
+        )
         if line.isspace() or not line:
             blank += 1
             if blank > MOST_BLANK:
@@ -85,7 +97,9 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
             if not first:
                 yield number, BrokenLine(_broken(name, number, error))
                 continue
-            rest = _decoded(_refuse_long(stream.read(LONGEST_LINE + 1), name, number), name, number + 1)
+            rest = _decoded(
+                _refuse_long(stream.read(LONGEST_LINE + 1), name, number), name, number + 1
+            )
             yield number, _whole(text, rest, name, number, error)
             return
         except ValueError as error:
@@ -104,7 +118,9 @@ def _refuse_long(read: bytes, name: str, number: int) -> bytes:
     return read
 
 
-def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
+def _reported(
+    lines: Iterator[bytes], stream: BinaryIO, progress: Progress | None
+) -> Iterator[bytes]:
     """Pass lines on, and report about once a megabyte how far reading has come."""
     if progress is None:
         yield from lines
@@ -141,7 +157,9 @@ def _parsed(text: str, name: str, number: int) -> Any:
         problem = f"{name}, line {number}: nested too deeply; a conversation needs about ten levels"
         raise ValueError(f"{problem}; look what wrote it") from None
     except ValueError as error:  # a number of more digits than Python reads
-        raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
+        raise ValueError(
+            f"{name}, line {number}: not readable as JSON; {error}; look what wrote it"
+        ) from None
 
 
 def _refuse_deep(value: Any, text: str) -> Any:
@@ -153,8 +171,12 @@ def _refuse_deep(value: Any, text: str) -> Any:
     for _ in range(_DEEPEST):
         if not level:
             return value
-        inside = (container.values() if isinstance(container, dict) else container for container in level)
-        level = [inner for container in inside for inner in container if isinstance(inner, dict | list)]
+        inside = (
+            container.values() if isinstance(container, dict) else container for container in level
+        )
+        level = [
+            inner for container in inside for inner in container if isinstance(inner, dict | list)
+        ]
     if level:
         raise RecursionError
     return value
@@ -167,7 +189,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         for name in _READ:
             if names.count(name) > 1:
-                raise ValueError(f"{brief(name)} stands twice in one object, and nobody knows which counts")
+                raise ValueError(
+                    f"{brief(name)} stands twice in one object, and nobody knows which counts"
+                )
     return fields
 
 

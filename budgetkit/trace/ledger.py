@@ -22,7 +22,13 @@ import pandas as pd
 from budgetkit.message import SYSTEM_ROLES, Message, Passage
 from budgetkit.plan.item import Item
 from budgetkit.requests import Framing
-from budgetkit.trace.sections import Roles, past_section, present_section, schemas_message, schemas_section
+from budgetkit.trace.sections import (
+    Roles,
+    past_section,
+    present_section,
+    schemas_message,
+    schemas_section,
+)
 from budgetkit.trace.turns import Turn, opening
 
 Count = Callable[[str], int]
@@ -89,7 +95,9 @@ class Ledger:
         present = list(compress(self.present[turn.start : turn.sent], there[turn.start :]))
         if (carrier := self._carrier(turn)) is not None:
             primed = replace(carrier, tokens=carrier.tokens + self.priming)
-            past, present = (past, [primed, *present[1:]]) if present else ([*past[:-1], primed], present)
+            past, present = (
+                (past, [primed, *present[1:]]) if present else ([*past[:-1], primed], present)
+            )
         head = min(self.opening, turn.start)
         return [*past[:head], *self.schemas, *past[head:], *self._found(turn), *present]
 
@@ -108,10 +116,16 @@ class Ledger:
         pandas.DataFrame
             One row a turn (index ``turn``), one int64 column a section, in tokens.
         """
-        starts, sents = (np.array([getattr(turn, edge) for turn in turns]) for edge in ("start", "sent"))
+        starts, sents = (
+            np.array([getattr(turn, edge) for turn in turns]) for edge in ("start", "sent")
+        )
         left = _running(self.past)
         lasting = _running(self.present)
-        extras = [(row, item) for row, turn in enumerate(turns) for item in (*self.schemas, *self._found(turn))]
+        extras = [
+            (row, item)
+            for row, turn in enumerate(turns)
+            for item in (*self.schemas, *self._found(turn))
+        ]
         columns = dict.fromkeys([*sections, *left, *lasting, *(item.section for _, item in extras)])
         table = {section: np.zeros(len(turns), dtype=np.int64) for section in columns}
         for section, sums in left.items():
@@ -138,7 +152,11 @@ class Ledger:
     def _carrier(self, turn: Turn) -> Item | None:
         """Find the item that carries the priming: the turn's first message, or else the last before the turn."""
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
-        sent = (index for index in order if self.gone[index] >= turn.sent and self.past[index].section != UNSENT)
+        sent = (
+            index
+            for index in order
+            if self.gone[index] >= turn.sent and self.past[index].section != UNSENT
+        )
         at = next(sent, None)
         if at is None:
             return None
@@ -147,7 +165,9 @@ class Ledger:
         return self.present[at]
 
     def _found(self, turn: Turn) -> list[Item]:
-        return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]
+        return [
+            item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())
+        ]
 
 
 def unwritable(tokens: npt.ArrayLike) -> Tokens:
@@ -187,7 +207,10 @@ def ledger(
     roles = roles if table is None else table
     sized = list(zip(messages, counted.messages.tolist(), _groups(messages), strict=True))
     past, present = (
-        [Item(place(message, roles), size, group=group, payload=message, roles=table) for message, size, group in sized]
+        [
+            Item(place(message, roles), size, group=group, payload=message, roles=table)
+            for message, size, group in sized
+        ]
         for place in (past_section, present_section)
     )
     schemas = schemas_message(tools)
@@ -195,8 +218,13 @@ def ledger(
         opening(messages),
         past,
         present,
-        [Item(schemas_section(tools, roles), counted.tools, payload=schemas, roles=table)] if tools else [],
-        {index: _retrieved(passages, counted.passages[index], roles, table) for index, passages in contexts.items()},
+        [Item(schemas_section(tools, roles), counted.tools, payload=schemas, roles=table)]
+        if tools
+        else [],
+        {
+            index: _retrieved(passages, counted.passages[index], roles, table)
+            for index, passages in contexts.items()
+        },
         counted.priming,
         gone,
     )
@@ -207,7 +235,9 @@ def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
     last = np.full(len(messages), _NEVER, dtype=np.int64)
     for compaction in compactions if isinstance(compactions, list | tuple) else ():
         at, first_kept = (
-            (compaction.get(name) for name in ("at", "first_kept")) if isinstance(compaction, Mapping) else (None, None)
+            (compaction.get(name) for name in ("at", "first_kept"))
+            if isinstance(compaction, Mapping)
+            else (None, None)
         )
         if type(at) is int and type(first_kept) is int and 0 <= first_kept <= at < len(messages):
             besides = compaction.get("kept")
@@ -226,7 +256,13 @@ def _retrieved(
 ) -> list[Item]:
     """Make items of passages."""
     return [
-        Item(past_section(passage.message, roles), size, score=score, payload=passage.message, roles=table)
+        Item(
+            past_section(passage.message, roles),
+            size,
+            score=score,
+            payload=passage.message,
+            roles=table,
+        )
         for passage, size, score in zip(passages, sizes, passage_scores(passages), strict=True)
     ]
 
@@ -261,7 +297,12 @@ def answered_call(message: Message) -> str | None:
 
 def _running(items: Sequence[Item], only: npt.NDArray[np.bool_] | None = None) -> dict[str, Tokens]:
     """Return running sums of tokens for each section: before each item, and after the last."""
-    tokens = np.array([item.tokens for item in items], dtype=np.int64) * (1 if only is None else only)
+    tokens = np.array([item.tokens for item in items], dtype=np.int64) * (
+        1 if only is None else only
+    )
     names = np.array([item.section for item in items], dtype=object)
     sections = dict.fromkeys(item.section for item in items)
-    return {section: np.concatenate(([0], np.cumsum(np.where(names == section, tokens, 0)))) for section in sections}
+    return {
+        section: np.concatenate(([0], np.cumsum(np.where(names == section, tokens, 0))))
+        for section in sections
+    }

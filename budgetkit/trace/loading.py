@@ -101,8 +101,12 @@ def load_trace(
             return trace
         trace_ids.append(trace.id)
     ids = ", ".join(map(one_line, trace_ids[:5])) + (", ..." if len(trace_ids) > 5 else "")
-    choices = f"it has {len(trace_ids)}, 0 to {len(trace_ids) - 1}, with the ids {ids}; take one of these"
-    raise ValueError(f"conversation {brief(conversation)} of {_name(source)} was asked for; {choices}")
+    choices = (
+        f"it has {len(trace_ids)}, 0 to {len(trace_ids) - 1}, with the ids {ids}; take one of these"
+    )
+    raise ValueError(
+        f"conversation {brief(conversation)} of {_name(source)} was asked for; {choices}"
+    )
 
 
 def load_traces(
@@ -164,7 +168,9 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
             messages = []
         name = str(id if value.get("id") is None else value["id"])
         format_name = str(value.get("format") or "openai-chat")
-        rows.append((name, _title(value), label(format_name), len(messages), sum(map(_length, messages))))
+        rows.append(
+            (name, _title(value), label(format_name), len(messages), sum(map(_length, messages)))
+        )
     return pd.DataFrame(rows, columns=["id", "title", "format", "messages", "characters"])
 
 
@@ -187,7 +193,9 @@ def iter_traces(
         yield made_trace(value, id, where)
 
 
-def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+def _named(
+    source: Source, progress: Progress | None, columns: Any
+) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     """Give each conversation with a default id and its place in the file."""
     stem = PurePosixPath(_name(source)).stem
     places = count()
@@ -211,10 +219,14 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
                 refused[name] = str(error)
     if next(places) == 0:
         problem = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
-        raise ValueError(f"{problem}; a trace has at least one message with a role; give a file that has one")
+        raise ValueError(
+            f"{problem}; a trace has at least one message with a role; give a file that has one"
+        )
     if refused:
         left = ", ".join(list(refused)[:3])
-        warn_caller(f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}")
+        warn_caller(
+            f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}"
+        )
 
 
 def _name(source: Source) -> str:
@@ -228,7 +240,9 @@ def _name(source: Source) -> str:
 
 
 def _title(value: Mapping[str, Any]) -> str:
-    title = next((value[name] for name in ("title", "name") if isinstance(value.get(name), str)), "")
+    title = next(
+        (value[name] for name in ("title", "name") if isinstance(value.get(name), str)), ""
+    )
     return " ".join(title.split())
 
 

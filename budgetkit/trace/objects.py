@@ -16,7 +16,17 @@ from budgetkit.requests.reading.pairing import Pairing
 from budgetkit.trace.importers.documents import converted
 
 _WRITERS = ("model_dump", "to_dict", "dict", "_asdict")
-_FIELDS = ("role", "type", "content", "parts", "name", "tool_calls", "tool_call_id", "additional_kwargs", "usage")
+_FIELDS = (
+    "role",
+    "type",
+    "content",
+    "parts",
+    "name",
+    "tool_calls",
+    "tool_call_id",
+    "additional_kwargs",
+    "usage",
+)
 _ROOM = 100
 
 
@@ -89,5 +99,7 @@ def _written(value: Any) -> Any:
     for name in ("item", "isoformat", "hex"):  # numpy's numbers, dates, identifiers
         if callable(write := getattr(value, name, None)):
             return write()
-    advice = "messages are dictionaries, or objects with a role and a content; write it as one of these"
+    advice = (
+        "messages are dictionaries, or objects with a role and a content; write it as one of these"
+    )
     raise TypeError(f"a value of type {type(value).__name__}; {advice}")

@@ -18,7 +18,16 @@ _TOKENS = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_to
 _LIVES = ["cache_write_5m_tokens", "cache_write_1h_tokens"]
 _TIMES = ["time", "started"]
 _MARKS = ["side_chain", "left", "is_summary"]
-_COLUMNS = ["message_index", "model", *_TOKENS, "context_tokens", "fresh_tokens", *_LIVES, *_TIMES, *_MARKS]
+_COLUMNS = [
+    "message_index",
+    "model",
+    *_TOKENS,
+    "context_tokens",
+    "fresh_tokens",
+    *_LIVES,
+    *_TIMES,
+    *_MARKS,
+]
 _MOST = 1 << 53
 _LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
 
@@ -52,11 +61,15 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         rows = [row for row in records if _is_reading(row, len(trace.messages))]
     else:
         rows = []
-    frame = pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS)
+    frame = pd.DataFrame(
+        [{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS
+    )
     frame["fresh_tokens"] = [_fresh(row) for row in rows]
     for name in ("message_index", *_LIVES):
         numbers = [row.get(name) for row in rows]
-        frame[name] = pd.array([number if type(number) is int else None for number in numbers], dtype="Int64")
+        frame[name] = pd.array(
+            [number if type(number) is int else None for number in numbers], dtype="Int64"
+        )
     for name in _TIMES:
         times = [seconds(row.get(name)) for row in rows]
         frame[name] = pd.to_datetime(times, unit="s", utc=True, errors="coerce")
@@ -142,7 +155,9 @@ def unpaired(trace: Trace) -> list[int]:
 
 
 @renamed(count="counter")
-def readings(trace: Trace, counter: Callable[[str], int], framing: Framing | None = None) -> pd.DataFrame:
+def readings(
+    trace: Trace, counter: Callable[[str], int], framing: Framing | None = None
+) -> pd.DataFrame:
     """Set what the provider counted beside what is counted here.
 
     Parameters
@@ -169,7 +184,9 @@ def readings(trace: Trace, counter: Callable[[str], int], framing: Framing | Non
     framing = trace.framing_of(counter, framing)
     tokens = trace.counts(counter, framing).copy()
     tokens[unpaired(trace)] = 0
-    taken = np.bincount(np.minimum(trace.gone, len(tokens)), tokens, len(tokens) + 1)[: len(tokens)].astype(np.int64)
+    taken = np.bincount(np.minimum(trace.gone, len(tokens)), tokens, len(tokens) + 1)[
+        : len(tokens)
+    ].astype(np.int64)
     before = np.concatenate(([0], np.cumsum(tokens - taken)))
     system = [message for message in trace.messages if message.role in SYSTEM_ROLES][:1]
     fixed = framing.priming + framing.schemas(trace.tools, counter, system)
@@ -177,4 +194,6 @@ def readings(trace: Trace, counter: Callable[[str], int], framing: Framing | Non
     usage = usage[usage["message_index"].notna()]
     index = usage["message_index"].to_numpy(dtype=np.int64)
     billed = usage["context_tokens"].to_numpy(dtype=np.int64)
-    return pd.DataFrame({"message_index": index, "counted": before[index] + fixed, "billed": billed})
+    return pd.DataFrame(
+        {"message_index": index, "counted": before[index] + fixed, "billed": billed}
+    )

@@ -16,7 +16,9 @@ from budgetkit.message import RESULT_ROLES, Message
 
 Roles = Mapping[str, str] | Callable[[Message], str]
 
-DEFAULT_ROLES: Final[Mapping[str, str]] = Table(lambda: read_toml("presets.toml")["roles"]["working_memory"])
+DEFAULT_ROLES: Final[Mapping[str, str]] = Table(
+    lambda: read_toml("presets.toml")["roles"]["working_memory"]
+)
 
 
 def past_section(message: Message, roles: Roles) -> str:

@@ -91,7 +91,10 @@ def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
     if (
         isinstance(value, list)
         and depth < _DEEPEST
-        and any(isinstance(entry, list) or (isinstance(entry, Mapping) and "role" not in entry) for entry in value)
+        and any(
+            isinstance(entry, list) or (isinstance(entry, Mapping) and "role" not in entry)
+            for entry in value
+        )
     ):
         return [conversation for entry in value for conversation in _split(entry, where, depth + 1)]
     if isinstance(value, list):
@@ -100,7 +103,9 @@ def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
         has = quoted(value)
     else:
         has = type(value).__name__
-    raise ValueError(f"{where}: no conversation; it has {has or 'nothing'}; {nearest(value) or _WANTED}")
+    raise ValueError(
+        f"{where}: no conversation; it has {has or 'nothing'}; {nearest(value) or _WANTED}"
+    )
 
 
 def _by_plugin(value: Any, where: str) -> list[Mapping[str, Any]] | None:
@@ -124,9 +129,14 @@ def _converted(value: Any) -> list[dict[str, Any]] | None:
     else:
         lines = value
     if isinstance(lines, list) and lines and sessions.matches(lines[0]):
-        read = [conversation for _, conversation in sessions.conversations(enumerate(lines, start=1))]
+        read = [
+            conversation for _, conversation in sessions.conversations(enumerate(lines, start=1))
+        ]
         return [
-            {**conversation, "messages": [placed(message)[1] for message in conversation["messages"]]}
+            {
+                **conversation,
+                "messages": [placed(message)[1] for message in conversation["messages"]],
+            }
             for conversation in read
         ] or None
     return converted(value)

@@ -33,7 +33,13 @@ _FRAMES = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")  # zstandard, LZ4
 _LARGEST_BUFFER = 1 << 42  # bytes
 _ROWS = 1_024  # rows that become values at a time
 _BLOCK = 1 << 16
-_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", _STREAM: "arrow", b"\xd0\xcf\x11\xe0": "xls"}
+_MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"FEA1": "arrow",
+    _STREAM: "arrow",
+    b"\xd0\xcf\x11\xe0": "xls",
+}
 
 
 class UnknownColumns(ValueError):
@@ -49,7 +55,9 @@ class UnknownColumns(ValueError):
         self.columns = tuple(columns)
         problem = f"a table whose columns are not known: {quoted(self.columns)}"
         wanted = 'columns={"role": ..., "content": ...}'
-        super().__init__(f"{name} is {problem}; say which holds who speaks and which what is said, with {wanted}")
+        super().__init__(
+            f"{name} is {problem}; say which holds who speaks and which what is said, with {wanted}"
+        )
 
 
 def kind(head: bytes, name: str) -> str:
@@ -57,10 +65,14 @@ def kind(head: bytes, name: str) -> str:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
-def rows(written: bytes, kind: str, name: str, columns: Columns, outflow: Outflow | None = None) -> Iterator[Numbered]:
+def rows(
+    written: bytes, kind: str, name: str, columns: Columns, outflow: Outflow | None = None
+) -> Iterator[Numbered]:
     """Read a binary table; what comes out of it is counted before it becomes values."""
     if kind == "xls":
-        raise ValueError(f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx")
+        raise ValueError(
+            f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx"
+        )
     outflow = outflow or Outflow(name, len(written))
     read = _excel if kind == "excel" else partial(_arrow, kind=kind)
     yield from conversations(
@@ -75,7 +87,9 @@ def _readable(table: Iterator[dict[str, Any]], name: str) -> Iterator[dict[str, 
     except (ImportError, OutflowError):
         raise
     except MemoryError:
-        raise ValueError(f"{name}: a table that does not fit into the memory; give a part of it") from None
+        raise ValueError(
+            f"{name}: a table that does not fit into the memory; give a part of it"
+        ) from None
     except Exception as error:  # each library has its own for a broken file
         reason = one_line(str(error)) or type(error).__name__
         raise ValueError(f"{name}: no table that can be read; {reason}; save it again") from None
@@ -109,7 +123,9 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
         delimiter = "\t"
     cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
     usual = format_table("columns")
-    if suffix not in (".csv", ".tsv") and not (cells & {*usual["role"]} and cells & {*usual["content"]}):
+    if suffix not in (".csv", ".tsv") and not (
+        cells & {*usual["role"]} and cells & {*usual["content"]}
+    ):
         return None
     try:
         table = list(text_table(text, delimiter))
@@ -124,7 +140,9 @@ def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
     return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
 
 
-def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Columns) -> Iterator[Numbered]:
+def conversations(
+    table: Iterable[Mapping[Any, Any]], name: str, columns: Columns
+) -> Iterator[Numbered]:
     """Read rows that are a conversation each, or rows that are a message each and name their conversation."""
     by_conversation: dict[str, list[dict[str, Any]]] = {}
     where: dict[str, int] = {}
@@ -134,15 +152,25 @@ def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Column
         if chosen is None:
             chosen = _chosen(cells, columns, name)
         if chosen["role"] is None:
-            document = {key: unpacked(value) for key, value in cells.items() if value not in (None, "")}
+            document = {
+                key: unpacked(value) for key, value in cells.items() if value not in (None, "")
+            }
             if columns is None and number == 2 and not _is_document(document):
                 raise UnknownColumns(name, cells)
             yield number, document
             continue
-        role, content, key = (cells.get(chosen[what] or "") for what in ("role", "content", "conversation"))
-        rest = {key: cell for key, cell in cells.items() if key not in chosen.values() and cell not in (None, "")}
+        role, content, key = (
+            cells.get(chosen[what] or "") for what in ("role", "content", "conversation")
+        )
+        rest = {
+            key: cell
+            for key, cell in cells.items()
+            if key not in chosen.values() and cell not in (None, "")
+        }
         where.setdefault(str(key), number)
-        by_conversation.setdefault(str(key), []).append({**rest, "role": role, "content": _parts(content)})
+        by_conversation.setdefault(str(key), []).append(
+            {**rest, "role": role, "content": _parts(content)}
+        )
     for key, messages in by_conversation.items():
         read = read_records(messages)
         if key == "None":
@@ -159,14 +187,22 @@ def _is_document(row: Mapping[str, Any]) -> bool:
 
 def _alone(messages: list[dict[str, Any]]) -> list[str]:
     """Say that all rows were taken as one conversation, where a column has values that several of them share."""
-    columns = dict.fromkeys(key for entry in messages for key in entry if key not in ("role", "content"))
+    columns = dict.fromkeys(
+        key for entry in messages for key in entry if key not in ("role", "content")
+    )
     values = {key: [str(entry.get(key, "")) for entry in messages] for key in columns}
-    shared = [key for key, entry in values.items() if 1 < len({*entry}) <= len(entry) / 2 and "" not in entry]
+    shared = [
+        key
+        for key, entry in values.items()
+        if 1 < len({*entry}) <= len(entry) / 2 and "" not in entry
+    ]
     if not shared:
         return []
     notice = f"all {len(messages):,} rows were taken as one conversation, since no column says which they belong to"
     mend = f'if {brief(shared[0])} does, pass columns={{"conversation": {brief(shared[0])}}}, or name it "conversation"'
-    return [f"{notice}; in these, several rows share a value: {quoted(shared[:5])}; {mend} in the table"]
+    return [
+        f"{notice}; in these, several rows share a value: {quoted(shared[:5])}; {mend} in the table"
+    ]
 
 
 def _parts(content: Any) -> Any:
@@ -182,13 +218,23 @@ def _parts(content: Any) -> Any:
 
 def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, str | None]:
     """Say which column holds the role, the content and the conversation."""
-    if columns is not None and (wrong := [column for column in columns.values() if column not in cells]):
-        raise ValueError(f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these")
+    if columns is not None and (
+        wrong := [column for column in columns.values() if column not in cells]
+    ):
+        raise ValueError(
+            f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these"
+        )
     lower = {key.lower().strip(): key for key in reversed(list(cells))}
     usual = format_table("columns").items()
-    matches = {what: next((lower[column] for column in names if column in lower), None) for what, names in usual}
+    matches = {
+        what: next((lower[column] for column in names if column in lower), None)
+        for what, names in usual
+    }
     chosen = {**matches, **(columns or {})}
-    if chosen["content"] is None or {"prompt", "instruction", "messages", "conversations"} & lower.keys():
+    if (
+        chosen["content"] is None
+        or {"prompt", "instruction", "messages", "conversations"} & lower.keys()
+    ):
         if columns is None:
             return {**chosen, "role": None}
         return chosen
@@ -224,7 +270,9 @@ def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[dict[str, An
         sheet = book.worksheets[0]
         sheet.reset_dimensions()  # what the file says of its size need not be so
         for row in sheet.iter_rows(values_only=True):
-            outflow.add(size=sum(len(cell) for cell in row if isinstance(cell, str)), values=1 + len(row))
+            outflow.add(
+                size=sum(len(cell) for cell in row if isinstance(cell, str)), values=1 + len(row)
+            )
     finally:
         book.close()
     frame = pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False)
@@ -246,7 +294,9 @@ def _check_excel_files(written: bytes, outflow: Outflow) -> None:
                     outflow.add(size=len(block))
                     elements += block.count(mark)
                     if elements > outflow.most_values:
-                        raise outflow.exceeded(f"{outflow.most_values:,} elements of {member.filename} come")
+                        raise outflow.exceeded(
+                            f"{outflow.most_values:,} elements of {member.filename} come"
+                        )
 
 
 def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[dict[str, Any]]:
@@ -325,7 +375,9 @@ def _weight(array: Any, pa: Any) -> tuple[int, int]:
     if kinds.is_map(kind):
         first = array.offsets[0].as_py()
         last = array.offsets[-1].as_py()
-        inside = [_weight(part.slice(first, last - first), pa) for part in (array.keys, array.items)]
+        inside = [
+            _weight(part.slice(first, last - first), pa) for part in (array.keys, array.items)
+        ]
         return length + sum(values for values, _ in inside), sum(size for _, size in inside)
     if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
         values, size = _weight(array.flatten(), pa)
@@ -343,8 +395,15 @@ def _weight(array: Any, pa: Any) -> tuple[int, int]:
     if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
         # A view is sixteen bytes, of which the first four are its length; many may show the same text.
         views = memoryview(array.buffers()[1])[16 * array.offset : 16 * (array.offset + length)]
-        return length, sum(int.from_bytes(views[at : at + 4], "little") for at in range(0, len(views), 16))
-    if kinds.is_primitive(kind) or kinds.is_null(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
+        return length, sum(
+            int.from_bytes(views[at : at + 4], "little") for at in range(0, len(views), 16)
+        )
+    if (
+        kinds.is_primitive(kind)
+        or kinds.is_null(kind)
+        or kinds.is_boolean(kind)
+        or kinds.is_decimal(kind)
+    ):
         return length, 8 * length
     if kinds.is_fixed_size_binary(kind):
         return length, length * int(kind.byte_width)
@@ -354,7 +413,13 @@ def _weight(array: Any, pa: Any) -> tuple[int, int]:
 def _is_text(kind: Any, kinds: Any) -> bool:
     """Say whether a column holds texts or bytes of any length."""
     return any(
-        is_kind(kind) for is_kind in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)
+        is_kind(kind)
+        for is_kind in (
+            kinds.is_string,
+            kinds.is_large_string,
+            kinds.is_binary,
+            kinds.is_large_binary,
+        )
     )
 
 
@@ -372,4 +437,6 @@ def _yaml(text: str, name: str) -> Any:
         return _cell(yaml.load(text, _Plain))  # noqa: S506 - a loader of plain values
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"{name}: YAML that cannot be read; {reason:.200}; mend it, or write it as JSON") from None
+        raise ValueError(
+            f"{name}: YAML that cannot be read; {reason:.200}; mend it, or write it as JSON"
+        ) from None

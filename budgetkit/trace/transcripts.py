@@ -31,7 +31,9 @@ _HEADING = re.compile(
 # What VS Code copies of a whole chat: the name of its user, and Copilot's.
 _COPILOT = re.compile(r"^GitHub Copilot: ", re.MULTILINE)
 _FIRST_NAME = re.compile(r"\s*([^\s:][^:\n]{0,60}): ")
-_ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "user")  # others assist
+_ROLES = {"system": "system"} | dict.fromkeys(
+    (*_USERS.split("|"), "prompt"), "user"
+)  # others assist
 
 
 def read(text: str, name: str) -> list[Numbered] | None:
@@ -114,6 +116,11 @@ def _aider(text: str) -> list[Numbered]:
             warnings = [f"{aside:,} lines of Aider's own output are left out"]
         else:
             warnings = []
-        conversation = {"id": start[1].strip(), "messages": messages, "format": "aider", **filled(warnings=warnings)}
+        conversation = {
+            "id": start[1].strip(),
+            "messages": messages,
+            "format": "aider",
+            **filled(warnings=warnings),
+        }
         sessions.append((number, conversation))
     return [numbered for numbered in sessions if numbered[1]["messages"]] or sessions

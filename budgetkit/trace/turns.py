@@ -43,10 +43,13 @@ def turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
     >>> turns([Message({"role": role}) for role in ("system", "user", "assistant", "user")])
     (Turn(number=1, start=1, sent=2, end=3), Turn(number=2, start=3, sent=4, end=4))
     """
-    starts = [index for index, message in enumerate(messages) if message.role == "user"] or [opening(messages)]
+    starts = [index for index, message in enumerate(messages) if message.role == "user"] or [
+        opening(messages)
+    ]
     bounds = pairwise([*starts, len(messages)])
     return tuple(
-        Turn(number, start, _sent(messages, start, end), end) for number, (start, end) in enumerate(bounds, start=1)
+        Turn(number, start, _sent(messages, start, end), end)
+        for number, (start, end) in enumerate(bounds, start=1)
     )
 
 

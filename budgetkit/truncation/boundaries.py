@@ -74,7 +74,9 @@ class Boundaries:
         self.text = text
         self._stretches: list[_Stretch] = []
         self._ends: dict[int, int] = {}
-        self._gaps: list[tuple[int, int, int]] = []  # from where on it is the first, its begin and its end
+        self._gaps: list[
+            tuple[int, int, int]
+        ] = []  # from where on it is the first, its begin and its end
 
     def end(self, by: By, place: int) -> int:
         """Return the last place up to the given one where kept text may end."""
@@ -185,7 +187,9 @@ class Boundaries:
             gap = _SENTENCE_START.match(self.text, match.start())
             begin, end = gap.span() if gap else match.span()
         else:
-            begin, end = next(((b, e) for first, b, e in self._gaps if first == ahead), (len(self.text),) * 2)
+            begin, end = next(
+                ((b, e) for first, b, e in self._gaps if first == ahead), (len(self.text),) * 2
+            )
         self._gaps.append((at, begin, end))
         return end
 

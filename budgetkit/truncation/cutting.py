@@ -103,9 +103,15 @@ def truncate(
         return _Cut(measure, boundaries, limit, keep, by, "").longest + marker
     if marker_at == "end" and keep != "head":
         return _marked_at_the_end(text, limit, count, keep, by, marker)
-    ways = dict.fromkeys((keep, way, mark) for way, mark in [(by, marker), ("token", marker), ("token", "")])
-    if keep == "middle":  # where one end has no room beside the other, one of them may still have it alone
-        ways |= dict.fromkeys((end, "token", mark) for mark in (marker, "") for end in ("head", "tail"))
+    ways = dict.fromkeys(
+        (keep, way, mark) for way, mark in [(by, marker), ("token", marker), ("token", "")]
+    )
+    if (
+        keep == "middle"
+    ):  # where one end has no room beside the other, one of them may still have it alone
+        ways |= dict.fromkeys(
+            (end, "token", mark) for mark in (marker, "") for end in ("head", "tail")
+        )
     for way in ways:
         if longest := _Cut(measure, boundaries, limit, *way).longest:
             return longest
@@ -134,7 +140,9 @@ class _Cut(NamedTuple):
     @property
     def longest(self) -> str:
         """The longest cut within the limit, "" where nothing of the text fits."""
-        low, top = self.measure.bounds(self.limit, self.marker, self.keep != "tail", self.keep != "head")
+        low, top = self.measure.bounds(
+            self.limit, self.marker, self.keep != "tail", self.keep != "head"
+        )
         spare = self.limit - self._cost(low)
         if spare < 0:
             low = self._aim(0, self.limit, low, -spare)
@@ -161,7 +169,9 @@ class _Cut(NamedTuple):
     def _grown(self, fits: int, top: int) -> int:
         """Try cuts from `top` down to one that fits: every one that is near, and far over the limit only some."""
         if not self.measure.near:
-            further = (fits + more for more in _FURTHER if fits + more <= top and self.by == "token")
+            further = (
+                fits + more for more in _FURTHER if fits + more <= top and self.by == "token"
+            )
             return next((size for size in further if self._cost(size) <= self.limit), fits)
         top = min(top, fits + self.measure.near)
         while top > fits:
@@ -184,7 +194,9 @@ class _Cut(NamedTuple):
         last = True
         edges = {True: self._edges(fits), False: None}
         while over - fits > 1:
-            step = max(1, round((spare if not excess or spare <= excess else excess) * rate)) * stride
+            step = (
+                max(1, round((spare if not excess or spare <= excess else excess) * rate)) * stride
+            )
             if not excess or spare <= excess:
                 place = fits + step
             else:
@@ -198,7 +210,9 @@ class _Cut(NamedTuple):
                 cost = self.measure.cost(here[0], self.marker, here[1])
                 inside = cost <= self.limit
                 rate = place / max(1, cost)
-                spare, excess = (self.limit - cost, excess) if inside else (spare, cost - self.limit)
+                spare, excess = (
+                    (self.limit - cost, excess) if inside else (spare, cost - self.limit)
+                )
             edges[inside] = here
             fits, over = (place, over) if inside else (fits, place)
             stride = stride * 2 if inside == last else 1

@@ -27,7 +27,9 @@ MARKERS: Final[Mapping[str, str]] = MappingProxyType(
         "first": "\n[more text is left out here]",
     }
 )
-_STAYS: Final[Mapping[str, Keep]] = MappingProxyType({"newest": "tail", "best": "head", "first": "head"})
+_STAYS: Final[Mapping[str, Keep]] = MappingProxyType(
+    {"newest": "tail", "best": "head", "first": "head"}
+)
 
 
 class Cutting(Protocol):
@@ -46,7 +48,10 @@ class Cutting(Protocol):
 
 @renamed(count="counter")
 def cutter(
-    counter: Counts, framing: Framing | None = None, markers: Mapping[str, str] = MARKERS, marker_at: MarkerAt = "cut"
+    counter: Counts,
+    framing: Framing | None = None,
+    markers: Mapping[str, str] = MARKERS,
+    marker_at: MarkerAt = "cut",
 ) -> Callable[[Item, int, Cutting], Item | None]:
     r"""Return a function that cuts one item to a number of tokens.
 
@@ -101,7 +106,9 @@ def cutter(
     return cut
 
 
-def _truncated(text: str, limit: int, count: Count, cost: Count, keep: Keep, by: By, marker: str, at: MarkerAt) -> str:
+def _truncated(
+    text: str, limit: int, count: Count, cost: Count, keep: Keep, by: By, marker: str, at: MarkerAt
+) -> str:
     """Cut a text by its own tokens where what surrounds it always costs the same, else by what both cost."""
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):
@@ -111,13 +118,19 @@ def _truncated(text: str, limit: int, count: Count, cost: Count, keep: Keep, by:
     return truncate(text, limit, cost, keep, by, marker, marker_at=at)
 
 
-def _holder(payload: Any, count: Count, framing: Framing) -> tuple[str, Count, Callable[[str], Any]] | None:
+def _holder(
+    payload: Any, count: Count, framing: Framing
+) -> tuple[str, Count, Callable[[str], Any]] | None:
     """Return a payload's text, what the payload costs with any other, and the payload with it."""
     if isinstance(payload, str):
         return payload, count, str
     if isinstance(payload, Mapping):
         message = Message(payload)
-        return message.text, _framed(message, count, framing), lambda text: dict(message.with_text(text).raw)
+        return (
+            message.text,
+            _framed(message, count, framing),
+            lambda text: dict(message.with_text(text).raw),
+        )
     if isinstance(payload, Message) and payload.text:
         return payload.text, _framed(payload, count, framing), payload.with_text
     return None

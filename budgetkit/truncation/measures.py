@@ -53,7 +53,10 @@ class Measure:
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
         """Tell whether the whole text is within a limit, without counting a text that is far beyond it."""
         chunk = int(_NEVER_HALF * CHARACTERS_A_TOKEN * limit) + _CHUNK * _CHUNK
-        if len(self.text) > 2 * chunk and self.count(self.text[:chunk]) > _NEVER_HALF * limit + _CHUNK:
+        if (
+            len(self.text) > 2 * chunk
+            and self.count(self.text[:chunk]) > _NEVER_HALF * limit + _CHUNK
+        ):
             return False
         return self.count(self.text) <= limit
 
@@ -75,7 +78,11 @@ class SeamMeasure(Measure):
         size = len(self.text)
         start, before = front.known(head)
         end, after = back.known(size - tail)
-        return before + self.count(f"{self.text[start:head]}{marker}{self.text[tail : size - end]}") + after
+        return (
+            before
+            + self.count(f"{self.text[start:head]}{marker}{self.text[tail : size - end]}")
+            + after
+        )
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
         """Tell whether the whole text is within a limit, reading no further than that takes from either end."""
@@ -145,7 +152,9 @@ class _Side:
         """Return a seam little before the inner end of what is kept, and the tokens up to it."""
         before = max(0, bisect_left(self.places, tokens) - 1)
         if tokens - self.places[before] > _NEAR:
-            seam = self._seam(max(self.places[before], tokens - _SEAMLESS) + 1, tokens - 1, last=True)
+            seam = self._seam(
+                max(self.places[before], tokens - _SEAMLESS) + 1, tokens - 1, last=True
+            )
             before = before if seam is None else self._insert(before, seam)
         return self.places[before], self.tokens[before]
 
@@ -157,7 +166,9 @@ class _Side:
             else:
                 rate = _FIRST_RATE
             left = rate * (limit - self.tokens[-1])
-            end = start + int(_MOST_OF_THE_WAY * left if left > _FEW else left / _MOST_OF_THE_WAY + _ASIDE)
+            end = start + int(
+                _MOST_OF_THE_WAY * left if left > _FEW else left / _MOST_OF_THE_WAY + _ASIDE
+            )
             seam = self._seam(end, end + _SEAMLESS)
             if seam is None:
                 return
@@ -212,11 +223,15 @@ class _Side:
         size = len(self.text)
         if start >= size:
             return size
-        low, high = (max(0, size - stop), size - start) if self.backwards else (start, min(size, stop))
+        low, high = (
+            (max(0, size - stop), size - start) if self.backwards else (start, min(size, stop))
+        )
         if self.backwards == last:
             seam = next_seam(self.text, low, high)
         else:
-            seam = next_seam(self.text, max(low, high - _ASIDE), high) or last_seam(self.text, low, high + 1)
+            seam = next_seam(self.text, max(low, high - _ASIDE), high) or last_seam(
+                self.text, low, high + 1
+            )
             seam = seam if seam > low else None
         if seam is None:
             if self.backwards and low == 0 and not last:
@@ -226,7 +241,9 @@ class _Side:
 
     def _between(self, start: int, end: int) -> int:
         size = len(self.text)
-        return self.count(self.text[size - end : size - start] if self.backwards else self.text[start:end])
+        return self.count(
+            self.text[size - end : size - start] if self.backwards else self.text[start:end]
+        )
 
 
 def measured(text: str, count: Count) -> Measure:

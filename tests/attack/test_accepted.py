@@ -22,7 +22,9 @@ from tests.attack.test_mutants import FORMATS, SAMPLES, mutated, values
 from tests.conftest import examples
 
 TEXTS = sorted(path for path in FORMATS.iterdir() if path not in SAMPLES)
-BUDGET = bk.Budget(1_000_000, (), [bk.Allocation("system"), bk.Allocation("history")], undeclared="pool")
+BUDGET = bk.Budget(
+    1_000_000, (), [bk.Allocation("system"), bk.Allocation("history")], undeclared="pool"
+)
 
 
 def stream(text: str, name: str) -> BytesIO:
@@ -56,7 +58,9 @@ def use(trace: bk.Trace) -> None:
 @settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(data=st.data())
-def test_a_conversation_that_loads_can_be_used_to_the_end(sample: Path, data: st.DataObject) -> None:
+def test_a_conversation_that_loads_can_be_used_to_the_end(
+    sample: Path, data: st.DataObject
+) -> None:
     text = mutated(data.draw, values(sample))
     try:
         traces: list[Any] = bk.load_traces(stream(text, sample.name))
@@ -70,14 +74,28 @@ def test_a_conversation_that_loads_can_be_used_to_the_end(sample: Path, data: st
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(data=st.data())
-def test_a_text_or_a_table_that_loads_can_be_used_to_the_end(sample: Path, data: st.DataObject) -> None:
+def test_a_text_or_a_table_that_loads_can_be_used_to_the_end(
+    sample: Path, data: st.DataObject
+) -> None:
     """These formats have no tree to change a place of: lines leave, stand twice, are cut, or hold something else."""
     lines = sample.read_bytes().decode("utf-8", "replace").splitlines(keepends=True)
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(lines) - 1))
         line = lines[place]
         cut = data.draw(st.integers(0, len(line)))
-        others = ["", line * 2, line[:cut], line[cut:], "\n", "user: x\n", "#### \n", "> \n", ",,,\n", '"', "\ud83d\n"]
+        others = [
+            "",
+            line * 2,
+            line[:cut],
+            line[cut:],
+            "\n",
+            "user: x\n",
+            "#### \n",
+            "> \n",
+            ",,,\n",
+            '"',
+            "\ud83d\n",
+        ]
         lines[place] = data.draw(st.sampled_from(others))
     try:
         traces = bk.load_traces(stream("".join(lines), sample.name))

@@ -59,7 +59,10 @@ def spreadsheet(sheet: bytes = b"", styles: bytes = b"") -> bytes:
     plain = io.BytesIO()
     book.save(plain)
     file = io.BytesIO()
-    with zipfile.ZipFile(plain) as before, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as after:
+    with (
+        zipfile.ZipFile(plain) as before,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as after,
+    ):
         for name in before.namelist():
             content = before.read(name)
             if name == "xl/worksheets/sheet1.xml":
@@ -99,7 +102,9 @@ def nulls(times: int) -> Any:
 
 def one_long_list(times: int) -> Any:
     pa = pytest.importorskip("pyarrow")
-    return pa.ListArray.from_arrays(pa.array([0, times], type=pa.int32()), pa.nulls(times, pa.string()))
+    return pa.ListArray.from_arrays(
+        pa.array([0, times], type=pa.int32()), pa.nulls(times, pa.string())
+    )
 
 
 def zstd(content: bytes) -> bytes:
@@ -132,19 +137,25 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "many.zip": lambda: zipped(**{f"chat{number}_jsonl": LINE * 10_000 for number in range(100)}),
     "gz-in.zip": lambda: zipped(chat_jsonl_gz=gzip.compress(LINE * 1_000_000)),
     "members.zip": lambda: zipped(**{f"chat{number}_jsonl": b"" for number in range(20_000)}),
-    "far-cell.xlsx": lambda: spreadsheet(sheet=b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
+    "far-cell.xlsx": lambda: spreadsheet(
+        sheet=b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+    ),
     "rows.xlsx": lambda: spreadsheet(sheet=b"<row><c><v>0</v></c></row>" * 2_000_000),
     "styles.xlsx": lambda: spreadsheet(styles=b"<xf/>" * 3_000_000),
     "repeated.parquet": lambda: table(
         "parquet", role=repeated("user", 900_000), content=repeated("x" * 9_999, 900_000)
     ),
-    "many-rows.parquet": lambda: table("parquet", role=repeated("user", MANY), content=repeated("x", MANY)),
+    "many-rows.parquet": lambda: table(
+        "parquet", role=repeated("user", MANY), content=repeated("x", MANY)
+    ),
     "long-list.parquet": lambda: table("parquet", messages=one_long_list(20_000_000)),
     "long-text.parquet": lambda: table("parquet", content=["x" * 100_000_000]),
     "json-cell.parquet": lambda: table("parquet", messages=["[" + "[]," * 20_000_000 + "[]]"]),
     "packed.arrow": lambda: table("zstd", content=["x" * 100_000_000]),
     "nulls.arrow": lambda: table("plain", role=nulls(50_000_000), content=nulls(50_000_000)),
-    "repeated.arrow": lambda: table("zstd", role=repeated("user", MANY), content=repeated("x" * 9_999, MANY)),
+    "repeated.arrow": lambda: table(
+        "zstd", role=repeated("user", MANY), content=repeated("x" * 9_999, MANY)
+    ),
 }
 
 
@@ -153,7 +164,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bombs")
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="the size of a process is read from /proc"
+)
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_file_that_would_fill_the_memory_is_refused(name: str, folder: Path) -> None:
     content = BOMBS[name]()

@@ -27,7 +27,9 @@ def lists(value: Any) -> Iterator[list[Any]]:
     """List the lists of objects in plain data."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         yield value
-    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for entry in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         yield from lists(entry)
 
 
@@ -55,10 +57,18 @@ def after(start: str, line: str) -> Callable[[int], str]:
 
 #: Shapes that a sample does not have: one long message, many sessions, lines without a word.
 SHAPES: dict[str, Callable[[int], str]] = {
-    "aider, one long answer": after("# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\n\n", "A line of it.\n"),
-    "aider, blank lines": after("# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\nSo.\n", "\n"),
-    "aider, many sessions": after("", "# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\n\nSo.\n\n"),
-    "cursor, rules and blank lines": after("# T\n_Exported on 1 from Cursor_\n\n**User**\n\nHi\n---", "\n"),
+    "aider, one long answer": after(
+        "# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\n\n", "A line of it.\n"
+    ),
+    "aider, blank lines": after(
+        "# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\nSo.\n", "\n"
+    ),
+    "aider, many sessions": after(
+        "", "# aider chat started at 2026-01-01 10:00:00\n\n#### Why?\n\nSo.\n\n"
+    ),
+    "cursor, rules and blank lines": after(
+        "# T\n_Exported on 1 from Cursor_\n\n**User**\n\nHi\n---", "\n"
+    ),
     "speakers, blank lines": after("User: Why?\nAssistant: So.\n", "\n"),
     "headings, blanks": after("## User\n\nWhy?\n\n## Assistant\n\nSo.\n", " \n"),
 }
@@ -102,12 +112,22 @@ def test_no_importer_is_quadratic(name: str) -> None:
 
 def test_blocks_of_one_answer_are_read_once() -> None:
     """Each block asked all before it whether one of them was a call."""
-    blocks = [{"type": "text", "text": "So."}, {"type": "tool_use", "id": "c", "name": "look", "input": {}}]
+    blocks = [
+        {"type": "text", "text": "So."},
+        {"type": "tool_use", "id": "c", "name": "look", "input": {}},
+    ]
     answer = {"type": "tool_result", "tool_use_id": "c", "content": "Sun"}
 
     def make(size: int) -> str:
         content = [*blocks, answer] * (size // 150)
-        return json.dumps({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": content}]})
+        return json.dumps(
+            {
+                "messages": [
+                    {"role": "user", "content": "Hi"},
+                    {"role": "assistant", "content": content},
+                ]
+            }
+        )
 
     assert grows_evenly(make, "answer.json", SHAPE_SIZE)
 

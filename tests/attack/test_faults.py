@@ -38,7 +38,9 @@ forks = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:Dep
 SAVES: dict[str, Callable[[Path], object]] = {
     "left.svg": lambda path: figures.waterfall.save(path, bk.presets.chat(8_192)),
     "report.html": lambda path: bk.BudgetExplorer("chat", "support-chat").save(path),
-    "baseline.json": lambda path: run(["check", "support-chat", "-w", "100000", "--save-baseline", str(path)]),
+    "baseline.json": lambda path: run(
+        ["check", "support-chat", "-w", "100000", "--save-baseline", str(path)]
+    ),
 }
 COMMANDS = {
     "report.html": lambda path: run(["report", "support-chat", "-o", str(path)]),
@@ -71,7 +73,9 @@ def after_a_fork(work: Callable[[], object]) -> int:
 @posix
 @forks
 @pytest.mark.parametrize("name", SAVES)
-def test_a_process_that_dies_while_it_saves_leaves_the_old_file_whole(name: str, tmp_path: Path) -> None:
+def test_a_process_that_dies_while_it_saves_leaves_the_old_file_whole(
+    name: str, tmp_path: Path
+) -> None:
     """It dies at the ninth byte; 0.1.0 wrote baselines over the old ones, which then were nine bytes long."""
     path = tmp_path / name
     SAVES[name](path)
@@ -89,11 +93,15 @@ def test_a_process_that_dies_while_it_saves_leaves_the_old_file_whole(name: str,
 @posix
 @forks
 @pytest.mark.parametrize("name", SAVES)
-def test_a_disk_that_is_full_leaves_the_old_file_and_nothing_beside_it(name: str, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_leaves_the_old_file_and_nothing_beside_it(
+    name: str, tmp_path: Path
+) -> None:
     path = tmp_path / name
     SAVES[name](path)
     saved = path.read_bytes()
-    assert after_a_fork(lambda: SAVES[name](path)) == (2 if name == "baseline.json" else errno.EFBIG)
+    assert after_a_fork(lambda: SAVES[name](path)) == (
+        2 if name == "baseline.json" else errno.EFBIG
+    )
     assert [each.name for each in tmp_path.iterdir()] == [name]
     assert path.read_bytes() == saved
 
@@ -121,7 +129,9 @@ def test_a_folder_that_may_not_be_written_to_is_said_with_the_name_that_was_give
     """And not with that of the file that is written beside it."""
     path = tmp_path / name
     SAVES[name](path)
-    COMMANDS.get(name, SAVES[name])(path)  # what is imported at first use may not be readable for nobody
+    COMMANDS.get(name, SAVES[name])(
+        path
+    )  # what is imported at first use may not be readable for nobody
     capsys.readouterr()
     for folder in (tmp_path, tmp_path / "none"):
         goal = folder / name
@@ -147,8 +157,12 @@ def test_a_full_disk_changes_no_count_of_the_fast_extra() -> None:
     def count() -> None:
         memory("cl100k_base").forget()
         accelerated._spent.cache_clear()
-        accelerated._is_usable = True  # a forked child loads nothing; this one stands for a process of its own
-        with pytest.warns(RuntimeWarning, match="raised OSError: .* File too large.*; tiktoken counts instead"):
+        accelerated._is_usable = (
+            True  # a forked child loads nothing; this one stands for a process of its own
+        )
+        with pytest.warns(
+            RuntimeWarning, match="raised OSError: .* File too large.*; tiktoken counts instead"
+        ):
             assert accelerated.accelerated("cl100k_base") is None
         assert counter("cl100k_base").many(texts) == expected
 
@@ -171,7 +185,9 @@ def test_a_clock_that_was_set_back_makes_no_prompt_cache_younger() -> None:
     ]
     trace = bk.Trace("set back", tuple(map(bk.Message, raw)))
     budget = bk.Budget(100_000, (), [bk.Allocation("history"), bk.Allocation("current")])
-    replayed = bk.replay(trace, budget, policies.OldestFirst(), counter=len, cache=CACHES["anthropic"])
+    replayed = bk.replay(
+        trace, budget, policies.OldestFirst(), counter=len, cache=CACHES["anthropic"]
+    )
     cached = replayed.frame()["cached"].tolist()
     assert [tokens > 0 for tokens in cached] == [False, True, True, False, True]
 
@@ -183,7 +199,11 @@ def test_the_time_of_day_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     before = [counter("o200k_base")("set back"), explorer.texts]
     monkeypatch.setattr(time, "time", lambda: float(next(now)))
     for tokens in (900, 1_000, 1_100):
-        explorer._heard(explorer.view, {"kind": "line", "line": "retrieval", "tokens": tokens, "gesture": "a"}, [])
+        explorer._heard(
+            explorer.view,
+            {"kind": "line", "line": "retrieval", "tokens": tokens, "gesture": "a"},
+            [],
+        )
     explorer._heard(explorer.view, {"kind": "undo"}, [])
     memory("o200k_base").forget()
     assert [counter("o200k_base")("set back"), explorer.texts] == before
@@ -192,10 +212,18 @@ def test_the_time_of_day_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
 # Many at once
 
 
-TEXTS = [*SHORT, *(f"{word} {number} times" for number in range(120) for word in ("said", "сказал", "说了"))]
+TEXTS = [
+    *SHORT,
+    *(f"{word} {number} times" for number in range(120) for word in ("said", "сказал", "说了")),
+]
 COUNTERS: dict[str, Callable[[], Any]] = {
-    **{name: partial(counter, name) for name in ("o200k_base", "cl100k_base", "estimate:o200k_base", "utf16/4")},
-    "calibrated": lambda: CalibratedCounter("mine", counter("o200k_base"), 1.25, "measured 2026-11-22", mark=0.5),
+    **{
+        name: partial(counter, name)
+        for name in ("o200k_base", "cl100k_base", "estimate:o200k_base", "utf16/4")
+    },
+    "calibrated": lambda: CalibratedCounter(
+        "mine", counter("o200k_base"), 1.25, "measured 2026-11-22", mark=0.5
+    ),
 }
 
 
@@ -214,7 +242,11 @@ def test_eight_threads_and_tasks_count_what_one_counts(make: Callable[[], Any]) 
         order = shuffled(number)
         if number % 3 == 0:
             memory("o200k_base").forget()
-        found = count.many([TEXTS[at] for at in order]) if number % 2 else [count(TEXTS[at]) for at in order]
+        found = (
+            count.many([TEXTS[at] for at in order])
+            if number % 2
+            else [count(TEXTS[at]) for at in order]
+        )
         return [tokens for _, tokens in sorted(zip(order, found, strict=True))]
 
     async def together() -> list[list[int]]:
@@ -227,7 +259,10 @@ def test_eight_threads_and_tasks_count_what_one_counts(make: Callable[[], Any]) 
 
 def test_eight_threads_share_a_trace_a_batch_and_the_tables() -> None:
     """Demand by turn, plans of many requests and models are remembered; all are asked for at once, from nothing."""
-    count, budgets = counter("chars/4"), [bk.presets.chat(size) for size in (2_000, 4_000, 8_000, 16_000)]
+    count, budgets = (
+        counter("chars/4"),
+        [bk.presets.chat(size) for size in (2_000, 4_000, 8_000, 16_000)],
+    )
     demands = bk.load_trace("support-chat").demand(count)
 
     def work(trace: bk.Trace, batch: Any, number: int) -> tuple[Any, ...]:
@@ -236,10 +271,16 @@ def test_eight_threads_share_a_trace_a_batch_and_the_tables() -> None:
         frame = bk.replay(trace, budget, policies.OldestFirst(), counter=count).frame()
         return found, frame.to_csv(), trace.demand(count).to_csv(), bk.model("gpt-4o").window
 
-    fresh = bk.load_trace("support-chat"), batch_of(pd.DataFrame({"conversation": demands.sum(axis=1)}))
+    fresh = (
+        bk.load_trace("support-chat"),
+        batch_of(pd.DataFrame({"conversation": demands.sum(axis=1)})),
+    )
     with ThreadPoolExecutor(8) as pool:
         found = [*pool.map(lambda number: work(*fresh, number), range(32))]
     for number, each in enumerate(found):
         assert each == found[number % 4]
-    alone = bk.load_trace("support-chat"), batch_of(pd.DataFrame({"conversation": demands.sum(axis=1)}))
+    alone = (
+        bk.load_trace("support-chat"),
+        batch_of(pd.DataFrame({"conversation": demands.sum(axis=1)})),
+    )
     assert found[:4] == [work(*alone, number) for number in range(4)]

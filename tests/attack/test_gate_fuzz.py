@@ -24,7 +24,13 @@ from budgetkit.models.resolved import resolve
 from tests.conftest import examples
 
 WRONG = (ValueError, TypeError, LookupError, OSError)
-ROLES = {"system": "system", "tools": "tools", "user": "history", "assistant": "history", "current": "history"}
+ROLES = {
+    "system": "system",
+    "tools": "tools",
+    "user": "history",
+    "assistant": "history",
+    "current": "history",
+}
 BUDGET = bk.Budget(
     4_000,
     [bk.Reserve("output", 500, serves="output"), bk.Reserve("safety", bk.Share(0.05))],
@@ -41,7 +47,13 @@ TALK: dict[str, Any] = {
     "id": "one",
     "messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}],
 }
-TOOLS = [{"name": "ping", "description": "Look whether a host answers", "inputSchema": {"type": "object"}}]
+TOOLS = [
+    {
+        "name": "ping",
+        "description": "Look whether a host answers",
+        "inputSchema": {"type": "object"},
+    }
+]
 #: What every option of the gate is given, files by their names.
 OPTIONS: dict[str, str] = {
     "--budget": "mine.json",
@@ -103,14 +115,24 @@ def misspelt(draw: st.DrawFn, word: str) -> str:
     places = [place for place, letter in enumerate(word) if letter.isalpha()]
     place = draw(st.sampled_from(places))
     before, letter, after = word[:place], word[place], word[place + 1 :]
-    mutants = {before + after, before + letter + letter + after, before + after[:1] + letter + after[1:]}
+    mutants = {
+        before + after,
+        before + letter + letter + after,
+        before + after[:1] + letter + after[1:],
+    }
     mutants |= {before + "q" + after, word + "x"}
     return draw(st.sampled_from(sorted(mutants - {word})))
 
 
 def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """List the places in plain data: of every key, and of every entry."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    entries = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, entry in entries:
         yield (*path, key)
         yield from spots(entry, (*path, key))
@@ -135,7 +157,12 @@ def budgets(draw: st.DrawFn) -> str:
     how = draw(st.sampled_from(["key", "value", "type"]))
     if how == "key" and isinstance(key, str):
         inside[draw(misspelt(key))] = inside.pop(key)
-    elif how == "value" and isinstance(inside[key], str) and inside[key].isidentifier() and key != "name":
+    elif (
+        how == "value"
+        and isinstance(inside[key], str)
+        and inside[key].isidentifier()
+        and key != "name"
+    ):
         inside[key] = draw(misspelt(inside[key]))
     else:
         inside[key] = draw(st.sampled_from(STRANGE))
@@ -150,7 +177,9 @@ def is_another_budget(text: str) -> bool:
         return False
     if not isinstance(budget, bk.Budget) or not set(ROLES.values()) <= set(budget.sections):
         return False
-    return budget.reserved > 500 or json.loads(text)["budget"].get("reserves") == []  # none, and said so
+    return (
+        budget.reserved > 500 or json.loads(text)["budget"].get("reserves") == []
+    )  # none, and said so
 
 
 def is_another_model(name: str) -> bool:
@@ -163,28 +192,47 @@ def mutants(draw: st.DrawFn) -> Mutant:
     """Change one thing in what is right."""
     files, options = right()
     conversation = "chats.jsonl"
-    how = draw(st.sampled_from(["budget", "yaml", "option", "name", "value", "file", "gone", "twice", "cut off"]))
+    how = draw(
+        st.sampled_from(
+            ["budget", "yaml", "option", "name", "value", "file", "gone", "twice", "cut off"]
+        )
+    )
     if how == "budget":
         files["mine.json"] = draw(budgets().filter(lambda text: not is_another_budget(text)))
     elif how == "yaml":
-        text = draw(budgets().filter(lambda text: not is_another_budget(text) and "NaN" not in text))
+        text = draw(
+            budgets().filter(lambda text: not is_another_budget(text) and "NaN" not in text)
+        )
         files["mine.json"] = yaml.safe_dump(json.loads(text))
     elif how == "option":
         option = draw(st.sampled_from(sorted(options)))
-        options = {draw(misspelt(name)) if name == option else name: value for name, value in options.items()}
+        options = {
+            draw(misspelt(name)) if name == option else name: value
+            for name, value in options.items()
+        }
     elif how == "name":
-        option = draw(st.sampled_from(["--budget", "--model", "--counter", "--prompt", "--tools", "--policy", ""]))
+        option = draw(
+            st.sampled_from(
+                ["--budget", "--model", "--counter", "--prompt", "--tools", "--policy", ""]
+            )
+        )
         if option:
-            options[option] = draw(misspelt(options[option]).filter(lambda word: not is_another_model(word)))
+            options[option] = draw(
+                misspelt(options[option]).filter(lambda word: not is_another_model(word))
+            )
         else:
             conversation = draw(misspelt(conversation))
     elif how == "value":
         option = draw(st.sampled_from(["--most-cut", "--floor", "--thinking", "--window"]))
-        options[option] = draw(st.sampled_from(["", "q", "-1", "nan", "inf", "1e3", "0x1", "1.5", "None", "9" * 40]))
+        options[option] = draw(
+            st.sampled_from(["", "q", "-1", "nan", "inf", "1e3", "0x1", "1.5", "None", "9" * 40])
+        )
     elif how == "file":
         file = draw(st.sampled_from(sorted(files)))
         files[file] = draw(
-            st.sampled_from([b"", b"  \n", b"\xff\xfe\xfd", b"[", b"null", b"3", b'"q"', b"[[]]", b"{}"])
+            st.sampled_from(
+                [b"", b"  \n", b"\xff\xfe\xfd", b"[", b"null", b"3", b'"q"', b"[[]]", b"{}"]
+            )
         )
         if file == "prompt.txt" and files[file] not in (b"", b"  \n", b"\xff\xfe\xfd"):
             files[file] = b""  # any other text is a prompt
@@ -217,7 +265,21 @@ CALLS: dict[str, Any] = {
     "floor": 100,
     "thinking": 0,
 }
-TYPES: list[Any] = [-1, 2.5, True, "q", b"q", float("nan"), 10**400, object(), [3], {"q": 3}, {3}, ["q"], {"q": "q"}]
+TYPES: list[Any] = [
+    -1,
+    2.5,
+    True,
+    "q",
+    b"q",
+    float("nan"),
+    10**400,
+    object(),
+    [3],
+    {"q": 3},
+    {3},
+    ["q"],
+    {"q": "q"},
+]
 
 
 def test_the_right_call_opens_the_gate_and_the_fixture() -> None:

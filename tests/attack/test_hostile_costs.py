@@ -47,13 +47,18 @@ def hostile(name: str, size: int) -> str:
 def plain(size: int) -> str:
     """Make text of made-up words that do not come again and again."""
     chance = random.Random(20261122)
-    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(1, 9))) for _ in range(9_000)]
+    words = [
+        "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(1, 9)))
+        for _ in range(9_000)
+    ]
     return " ".join(chance.choices(words, k=size // 4))[:size]
 
 
 def stored(text: str) -> io.BytesIO:
     said = [("system", "Be brief."), ("user", text), ("assistant", "So."), ("user", "Why?")]
-    return io.BytesIO(json.dumps({"messages": [{"role": role, "content": each} for role, each in said]}).encode())
+    return io.BytesIO(
+        json.dumps({"messages": [{"role": role, "content": each} for role, each in said]}).encode()
+    )
 
 
 def counted(text: str) -> object:
@@ -67,7 +72,9 @@ def truncated(text: str) -> object:
 
 
 def imported(text: str) -> object:
-    return bk.load_traces(stored(text)), refused(lambda: bk.load_traces(io.BytesIO(text.encode("utf-8", "replace"))))
+    return bk.load_traces(stored(text)), refused(
+        lambda: bk.load_traces(io.BytesIO(text.encode("utf-8", "replace")))
+    )
 
 
 def refused(load: Callable[[], object]) -> object:
@@ -116,7 +123,10 @@ def peak(work: Callable[[str], object], text: str) -> int:
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 def test_hostile_text_takes_some_times_the_time_and_the_memory_of_plain_text(name: str) -> None:
     work, slower, larger = WORK[name]
-    work(hostile("flags", 90_000)), work(hostile("combining marks", 90_000))  # tables that are made once
+    (
+        work(hostile("flags", 90_000)),
+        work(hostile("combining marks", 90_000)),
+    )  # tables that are made once
     usual, fills = min(seconds(work, plain(SIZE)) for _ in range(3)), peak(work, plain(SIZE))
     for each in HOSTILE:
         assert is_within(slower * usual + 0.1, work, hostile(each, SIZE)), each
@@ -131,7 +141,10 @@ def opened(explorer: Any) -> object:
 
 
 def of_documents(text: str) -> object:
-    texts = [corpora.Document(each, kind, "en", "a", kind) for each, kind in ((text, "prose"), ("some words", "chat"))]
+    texts = [
+        corpora.Document(each, kind, "en", "a", kind)
+        for each, kind in ((text, "prose"), ("some words", "chat"))
+    ]
     return opened(bk.AccuracyExplorer(corpus=corpora.Corpus(tuple(texts))))
 
 

@@ -35,8 +35,15 @@ def talk_with(summarise: Any) -> bk.Conversation:
     budget = bk.Budget(120, (), [bk.Allocation("history"), bk.Allocation("current", required=True)])
     talk = bk.Conversation(budget, bk.policies.Summarise(), "o200k_base", summarise=summarise)
     for number in range(8):
-        talk.add({"role": "user", "content": f"Question {number} about the parcel that is on its way"})
-        talk.add({"role": "assistant", "content": f"Answer {number}: it has left the house and comes on Friday"})
+        talk.add(
+            {"role": "user", "content": f"Question {number} about the parcel that is on its way"}
+        )
+        talk.add(
+            {
+                "role": "assistant",
+                "content": f"Answer {number}: it has left the house and comes on Friday",
+            }
+        )
     talk.add({"role": "user", "content": "And now?"})
     return talk
 
@@ -63,8 +70,12 @@ def test_a_conversation_is_saved_in_the_loop_while_a_request_waits_for_a_summary
 
     before, during, request = asyncio.run(asyncio.wait_for(both(), PATIENCE))
     assert request.summaries
-    restored = bk.Conversation.from_json(during, bk.policies.Summarise(), "o200k_base", summarise=lambda _: "Short.")
-    first = bk.Conversation.from_json(before, bk.policies.Summarise(), "o200k_base", summarise=lambda _: "Short.")
+    restored = bk.Conversation.from_json(
+        during, bk.policies.Summarise(), "o200k_base", summarise=lambda _: "Short."
+    )
+    first = bk.Conversation.from_json(
+        before, bk.policies.Summarise(), "o200k_base", summarise=lambda _: "Short."
+    )
     assert json.loads(during)["inbox"] == [{"role": "user", "content": "One thing more"}]
     assert first.request().messages == request.messages
     assert restored.request().messages[-1]["content"] == "One thing more"
@@ -112,7 +123,9 @@ def test_threads_save_while_others_ask_for_requests() -> None:
     talk = talk_with(lambda messages: "Short.")
     texts: list[str] = []
     threads = [threading.Thread(target=talk.request, daemon=True) for _ in range(4)]
-    threads += [threading.Thread(target=lambda: texts.append(talk.to_json()), daemon=True) for _ in range(8)]
+    threads += [
+        threading.Thread(target=lambda: texts.append(talk.to_json()), daemon=True) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -195,7 +208,9 @@ os._exit(0)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_child_counts_asks_and_saves_whatever_other_threads_held_at_the_fork() -> None:
     """Nine of 36 children hung where the fast extra counted in another thread."""
-    run = subprocess.run([sys.executable, "-c", FORKS, "12"], capture_output=True, text=True, timeout=300)
+    run = subprocess.run(
+        [sys.executable, "-c", FORKS, "12"], capture_output=True, text=True, timeout=300
+    )
     assert run.stdout.strip() == "0", run.stderr[-2_000:]
 
 
@@ -204,7 +219,11 @@ def test_a_child_counts_asks_and_saves_whatever_other_threads_held_at_the_fork()
     [
         {"role": "user", "content": "half an emoji \ud83d"},
         {"role": "assistant", "content": None, "tool_calls": []},
-        {"role": "user", "content": [{"type": "text", "text": "\udc00"}], "contexts": [{"text": "\ud800"}]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "\udc00"}],
+            "contexts": [{"text": "\ud800"}],
+        },
         {"role": "user", "content": "x", "extra": 10**400},
     ],
 )

@@ -33,13 +33,33 @@ from tests.slow_replay import ONE_A_CHARACTER
 pytestmark = pytest.mark.filterwarnings("ignore::budgetkit.models.RetiredModelWarning")
 
 SAID = [
-    {"role": role, "content": f"{word} " * size} for role, word, size in (("user", "why", 40), ("assistant", "so", 90))
+    {"role": role, "content": f"{word} " * size}
+    for role, word, size in (("user", "why", 40), ("assistant", "so", 90))
 ]
-TOY = bk.Trace("toy", tuple(bk.Message(each) for each in [{"role": "system", "content": "Be brief."}, *SAID * 4]))
-TEXTS = Corpus(tuple(Document(f"d{n}", ("prose", "code")[n % 2], "en", "toy", "some words " * n) for n in range(1, 7)))
+TOY = bk.Trace(
+    "toy",
+    tuple(bk.Message(each) for each in [{"role": "system", "content": "Be brief."}, *SAID * 4]),
+)
+TEXTS = Corpus(
+    tuple(
+        Document(f"d{n}", ("prose", "code")[n % 2], "en", "toy", "some words " * n)
+        for n in range(1, 7)
+    )
+)
 FILES = [
-    *(bk.trace.to_line(TOY).encode(), b"", b"\xff\xfe", b"[" * 3_000, b'{"messages": 5}', b"word " * 50),
-    *(to_json(bk.presets.chat(8_192)).encode(), to_yaml(bk.presets.rag(9_000)).encode(), b"a: &a [*a]"),
+    *(
+        bk.trace.to_line(TOY).encode(),
+        b"",
+        b"\xff\xfe",
+        b"[" * 3_000,
+        b'{"messages": 5}',
+        b"word " * 50,
+    ),
+    *(
+        to_json(bk.presets.chat(8_192)).encode(),
+        to_yaml(bk.presets.rag(9_000)).encode(),
+        b"a: &a [*a]",
+    ),
 ]
 TYPED = [file.decode() for file in FILES if b"\xff" not in file]
 STRANGE: list[Any] = [
@@ -85,7 +105,10 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
     "reset": {},
 }
 REPLAY: dict[str, dict[str, list[Any]]] = {
-    **{name: BUDGET[name] for name in ("model", "preset", "line", "amount", "counter", "load", "trace", "reset")},
+    **{
+        name: BUDGET[name]
+        for name in ("model", "preset", "line", "amount", "counter", "load", "trace", "reset")
+    },
     "policy": {"policy": ["oldest first", "sliding window", "octopus"], "on": [True, False]},
     "main": {"name": ["oldest first", "sliding window", "step"]},
     "number": {"policy": ["sliding window"], "number": ["turns"], "value": [1, 3]},
@@ -117,7 +140,11 @@ ACCURACY: dict[str, dict[str, list[Any]]] = {
 
 def shown(explorer: Any) -> dict[str, Any]:
     """Give what stands on the page, but for what differs in each picture: its number, its answer, what was said."""
-    return {name: value for name, value in explorer.view.state.items() if name not in ("serial", "ack", "status")}
+    return {
+        name: value
+        for name, value in explorer.view.state.items()
+        if name not in ("serial", "ack", "status")
+    }
 
 
 class ExplorerMachine(RuleBasedStateMachine):
@@ -148,11 +175,16 @@ class ExplorerMachine(RuleBasedStateMachine):
     def drawn(self, data: st.DataObject) -> dict[str, Any]:
         kind = data.draw(st.sampled_from([*type(self).known]))
         takes = type(self).known[kind]
-        values = {name: data.draw(st.sampled_from([*good * 2, *STRANGE])) for name, good in takes.items()}
+        values = {
+            name: data.draw(st.sampled_from([*good * 2, *STRANGE])) for name, good in takes.items()
+        }
         gesture = data.draw(st.sampled_from(["", "", "drag a", "slide b"]))
         return {"kind": kind, "id": "page 1", "gesture": gesture, **values}
 
-    @rule(kind=st.sampled_from(["", "no command", "refused", "file", "fold", *BUDGET]), value=st.sampled_from(STRANGE))
+    @rule(
+        kind=st.sampled_from(["", "no command", "refused", "file", "fold", *BUDGET]),
+        value=st.sampled_from(STRANGE),
+    )
     def nonsense(self, kind: str, value: Any) -> None:
         self.send({"kind": kind, "text": value, "line": value, "name": value, "other": value})
 
@@ -171,7 +203,13 @@ class ExplorerMachine(RuleBasedStateMachine):
         if not content:
             return
         size = max(1, len(content) // pieces)
-        told = {"kind": "file", "serial": "1", "name": name, "purpose": purpose, "size": len(content)}
+        told = {
+            "kind": "file",
+            "serial": "1",
+            "name": name,
+            "purpose": purpose,
+            "size": len(content),
+        }
         for offset in range(0, len(content), size):
             self.send({**told, "offset": offset}, content[offset : offset + size])
 
@@ -179,7 +217,9 @@ class ExplorerMachine(RuleBasedStateMachine):
     def tables(self, data: st.DataObject) -> None:
         view = self.explorer.view
         view.opened = data.draw(
-            st.lists(st.sampled_from([*view.figures, *self.explorer.folds, "x"]), unique=True, max_size=2)
+            st.lists(
+                st.sampled_from([*view.figures, *self.explorer.folds, "x"]), unique=True, max_size=2
+            )
         )
 
     @rule(data=st.data(), step=st.sampled_from(["_follow", "_scene", "_charts", "_show"]))
@@ -215,7 +255,9 @@ class ExplorerMachine(RuleBasedStateMachine):
 def machine(name: str, make: Callable[[], Any], known: dict[str, dict[str, list[Any]]]) -> Any:
     made: Any = type(name, (ExplorerMachine,), {"make": staticmethod(make), "known": known})
     case = made.TestCase
-    case.settings = settings(max_examples=examples(6), stateful_step_count=12, suppress_health_check=list(HealthCheck))
+    case.settings = settings(
+        max_examples=examples(6), stateful_step_count=12, suppress_health_check=list(HealthCheck)
+    )
     return case
 
 
@@ -233,7 +275,15 @@ POLICIES = (
     policies.Chain([policies.DropToolResults(1), policies.Summarise(bk.Share(0.6))]),
     policies.SlidingWindow(2),
 )
-REFUSED: list[Any] = [None, 5, {}, {"role": 5}, {"content": "nobody"}, [{"role": "user", "content": "x"}, 5], b"x"]
+REFUSED: list[Any] = [
+    None,
+    5,
+    {},
+    {"role": 5},
+    {"content": "nobody"},
+    [{"role": "user", "content": "x"}, 5],
+    b"x",
+]
 
 
 class ConversationMachine(RuleBasedStateMachine):
@@ -247,8 +297,14 @@ class ConversationMachine(RuleBasedStateMachine):
     @initialize(policy=st.sampled_from(POLICIES), size=st.integers(40, 160))
     def begin(self, policy: policies.Policy, size: int) -> None:
         self.policy = policy
-        self.more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell", "summarise": self.summary}
-        self.talk, self.twin = (bk.Conversation(window(size), policy, len, **self.more) for _ in range(2))
+        self.more: dict[str, Any] = {
+            "framing": ONE_A_CHARACTER,
+            "overrun": "tell",
+            "summarise": self.summary,
+        }
+        self.talk, self.twin = (
+            bk.Conversation(window(size), policy, len, **self.more) for _ in range(2)
+        )
 
     def summary(self, messages: list[Any]) -> str:
         if self.failure is not None:
@@ -281,7 +337,10 @@ class ConversationMachine(RuleBasedStateMachine):
     def ask(self) -> None:
         request, same = self.talk.request(), self.twin.request()
         assert request == same
-        assert ONE_A_CHARACTER.request([bk.Message(each) for each in request.messages], len) <= request.tokens
+        assert (
+            ONE_A_CHARACTER.request([bk.Message(each) for each in request.messages], len)
+            <= request.tokens
+        )
 
     @rule(failure=st.sampled_from([RuntimeError("the model is out"), KeyboardInterrupt()]))
     def ask_while_nobody_summarises(self, failure: BaseException) -> None:

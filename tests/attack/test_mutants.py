@@ -25,21 +25,37 @@ from budgetkit.trace import list_traces, readings, to_line, usage_frame
 from tests.conftest import examples
 
 FORMATS = Path(__file__).parents[1] / "formats"
-SAMPLES = sorted(path for path in FORMATS.iterdir() if path.suffix in (".json", ".jsonl", ".chat", ".traj"))
+SAMPLES = sorted(
+    path for path in FORMATS.iterdir() if path.suffix in (".json", ".jsonl", ".chat", ".traj")
+)
 
 PLAIN = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-5, 5),
     st.sampled_from([10**400, -(10**30), 1e308, 0.5]),
-    st.sampled_from(["", "user", "x", "\ud83d", '{"role": "user"}', '[{"type": "text"}]', "[1, 2]", "messages", "0"]),
+    st.sampled_from(
+        [
+            "",
+            "user",
+            "x",
+            "\ud83d",
+            '{"role": "user"}',
+            '[{"type": "text"}]',
+            "[1, 2]",
+            "messages",
+            "0",
+        ]
+    ),
 )
 ANY = st.recursive(
     PLAIN,
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.dictionaries(
-            st.sampled_from(["role", "content", "type", "text", "id", "messages", "0", "x.y"]), inner, max_size=3
+            st.sampled_from(["role", "content", "type", "text", "id", "messages", "0", "x.y"]),
+            inner,
+            max_size=3,
         ),
     ),
     max_leaves=6,
@@ -48,7 +64,11 @@ ANY = st.recursive(
 
 def values(path: Path) -> list[Any]:
     text = path.read_text("utf-8")
-    return [json.loads(text)] if path.suffix != ".jsonl" else [json.loads(line) for line in text.splitlines()]
+    return (
+        [json.loads(text)]
+        if path.suffix != ".jsonl"
+        else [json.loads(line) for line in text.splitlines()]
+    )
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -80,7 +100,9 @@ def mutated(draw: Callable[[st.SearchStrategy[Any]], Any], written: list[Any]) -
         elif how == "double":
             holder[key] = [holder[key], deepcopy(holder[key])]
         elif isinstance(holder, dict):
-            holder[draw(st.sampled_from(["messages", "content", "role", "parts", "input", "usage"]))] = holder.pop(key)
+            holder[
+                draw(st.sampled_from(["messages", "content", "role", "parts", "input", "usage"]))
+            ] = holder.pop(key)
     return "\n".join(json.dumps(each) for each in held)
 
 
@@ -98,7 +120,9 @@ def use(stream: BytesIO) -> None:
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(data=st.data())
-def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(sample: Path, data: st.DataObject) -> None:
+def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(
+    sample: Path, data: st.DataObject
+) -> None:
     text = mutated(data.draw, values(sample))
     for read in (use, list_traces):
         stream = BytesIO(text.encode())
@@ -111,19 +135,28 @@ def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(sample: Path
 
 def held(value: Any) -> dict[str, Any]:
     """Give a state, or a running conversation, as the JSON that it is saved as."""
-    saved: dict[str, Any] = json.loads(value.to_json() if isinstance(value, bk.Conversation) else state.to_json(value))
+    saved: dict[str, Any] = json.loads(
+        value.to_json() if isinstance(value, bk.Conversation) else state.to_json(value)
+    )
     return saved
 
 
 def spoken() -> bk.Conversation:
-    talk = bk.Conversation(bk.presets.working_memory(400, output=50), policies.SlidingWindow(2), len, overrun="tell")
+    talk = bk.Conversation(
+        bk.presets.working_memory(400, output=50), policies.SlidingWindow(2), len, overrun="tell"
+    )
     for turn in range(6):
-        talk.add({"role": "user", "content": "why " * turn}, {"role": "assistant", "content": "so " * 30})
+        talk.add(
+            {"role": "user", "content": "why " * turn}, {"role": "assistant", "content": "so " * 30}
+        )
         talk.request()
     return talk
 
 
-PLANNED = bk.fit(bk.Budget(100, (), [bk.Allocation("a", 50, keep="best")]), [bk.Item("a", 30, 0.5), bk.Item("a", 40)])
+PLANNED = bk.fit(
+    bk.Budget(100, (), [bk.Allocation("a", 50, keep="best")]),
+    [bk.Item("a", 30, 0.5), bk.Item("a", 40)],
+)
 STATES = {
     **{name: held(bk.presets.PRESETS[name](8_192)) for name in ("chat", "memory_engine", "agent")},
     "plan": held(PLANNED),
@@ -136,7 +169,9 @@ LONGEST = 700  # characters of an error: a sentence, with what was asked cut to 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:the saved conversation has the:UserWarning")
 @given(data=st.data())
-def test_a_state_with_one_thing_changed_comes_back_or_is_refused_in_words(name: str, data: st.DataObject) -> None:
+def test_a_state_with_one_thing_changed_comes_back_or_is_refused_in_words(
+    name: str, data: st.DataObject
+) -> None:
     text = mutated(data.draw, [STATES[name]])
     try:
         if name == "running":
@@ -149,9 +184,9 @@ def test_a_state_with_one_thing_changed_comes_back_or_is_refused_in_words(name: 
             return
         for load in (state.from_json, state.from_yaml):
             found = load(text)
-            assert repr(found) and state.from_json(state.to_json(found)) == found == state.from_yaml(
-                state.to_yaml(found)
-            )
+            assert repr(found) and state.from_json(
+                state.to_json(found)
+            ) == found == state.from_yaml(state.to_yaml(found))
     except ValueError as refusal:
         assert str(refusal) and "\n" not in str(refusal) and len(str(refusal)) < LONGEST, refusal
 
@@ -186,19 +221,31 @@ def test_an_answer_with_one_thing_changed_is_a_count_or_half_a_sentence(
 
 
 ASKED = [
-    {"model": "m", "messages": [{"role": "user", "content": "Hi", "name": "a"}], "tools": [{"name": "f"}]},
-    {"choices": [{"message": {"role": "assistant", "content": "Yes."}}], "usage": {"prompt_tokens": 9}, "model": "m"},
+    {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hi", "name": "a"}],
+        "tools": [{"name": "f"}],
+    },
+    {
+        "choices": [{"message": {"role": "assistant", "content": "Yes."}}],
+        "usage": {"prompt_tokens": 9},
+        "model": "m",
+    },
 ]
 
 
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(data=st.data())
-def test_a_call_with_one_thing_changed_reaches_its_caller_and_is_recorded_or_told(data: st.DataObject) -> None:
+def test_a_call_with_one_thing_changed_reaches_its_caller_and_is_recorded_or_told(
+    data: st.DataObject,
+) -> None:
     asked, answer = (json.loads(mutated(data.draw, [each]) or "{}") for each in ASKED)
     asked = asked if isinstance(asked, dict) else {"messages": asked}
     completions = SimpleNamespace(create=lambda **named: answer)
-    client = SimpleNamespace(chat=SimpleNamespace(completions=completions), api_key="sk-secret-0123456789")
+    client = SimpleNamespace(
+        chat=SimpleNamespace(completions=completions), api_key="sk-secret-0123456789"
+    )
     with bk.watch(client) as watched:
         for _ in range(2):
             assert client.chat.completions.create(**asked) is answer
@@ -216,7 +263,10 @@ CALLED = [("fit",), ("replay",), ("compare",), ("redact",), ("count", "--chat"),
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(data=st.data())
 def test_a_command_on_a_file_with_one_thing_changed_ends_in_a_table_or_a_sentence(
-    command: tuple[str, ...], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory, capsys: Any
+    command: tuple[str, ...],
+    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: Any,
 ) -> None:
     sample = data.draw(st.sampled_from(SAMPLES))
     path = tmp_path_factory.mktemp("mutant") / sample.name
@@ -247,7 +297,8 @@ def options_of(name: str) -> list[Any]:
     return [
         each
         for each in command.params
-        if each.name not in ("output", "saved_as", "report", "in_lab") and each.param_type_name != "argument"
+        if each.name not in ("output", "saved_as", "report", "in_lab")
+        and each.param_type_name != "argument"
     ]
 
 
@@ -274,8 +325,13 @@ TYPED = [
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore::budgetkit.models.RetiredModelWarning")
 @given(data=st.data())
-def test_a_command_with_any_options_ends_in_a_table_or_a_sentence(name: str, data: st.DataObject, capsys: Any) -> None:
-    arguments = [name, data.draw(st.sampled_from(["support-chat", "made-up-chats", "no such file", ""]))]
+def test_a_command_with_any_options_ends_in_a_table_or_a_sentence(
+    name: str, data: st.DataObject, capsys: Any
+) -> None:
+    arguments = [
+        name,
+        data.draw(st.sampled_from(["support-chat", "made-up-chats", "no such file", ""])),
+    ]
     for option in data.draw(st.lists(st.sampled_from(options_of(name)), max_size=3)):
         arguments.append(option.opts[-1])
         if not option.is_flag:

@@ -13,25 +13,74 @@ import pytest
 
 import budgetkit as bk
 
-BUDGET = bk.Budget(100, [bk.Reserve("output", 10)], [bk.Allocation("a", granularity="token"), bk.Allocation("b", 30)])
+BUDGET = bk.Budget(
+    100,
+    [bk.Reserve("output", 10)],
+    [bk.Allocation("a", granularity="token"), bk.Allocation("b", 30)],
+)
 POOL = bk.Budget(100, (), [bk.Allocation("a", keep="best")], undeclared="pool")
 ITEMS = [bk.Item("a", 60), bk.Item("a", 60), bk.Item("b", 4)]
 
 STRANGE: dict[str, Any] = {
-    **{repr(value): value for value in (None, True, 3.5, -1, "x", "0.5", b"x", (), [], [1], {}, {"a": 1}, 3j)},
-    **{"nan": float("nan"), "inf": float("inf"), "10**400": 10**400, "set": {1}, "object": object(), "type": type},
-    **{"bool of numpy": np.bool_(True), "float of numpy": np.float64(3), "text of numpy": np.str_("a")},
-    **{"array": np.array([1]), "empty array": np.array([]), "series": pd.Series([1]), "missing": pd.NA},
+    **{
+        repr(value): value
+        for value in (None, True, 3.5, -1, "x", "0.5", b"x", (), [], [1], {}, {"a": 1}, 3j)
+    },
+    **{
+        "nan": float("nan"),
+        "inf": float("inf"),
+        "10**400": 10**400,
+        "set": {1},
+        "object": object(),
+        "type": type,
+    },
+    **{
+        "bool of numpy": np.bool_(True),
+        "float of numpy": np.float64(3),
+        "text of numpy": np.str_("a"),
+    },
+    **{
+        "array": np.array([1]),
+        "empty array": np.array([]),
+        "series": pd.Series([1]),
+        "missing": pd.NA,
+    },
     **{"no number": Decimal("NaN"), "no number that signals": Decimal("sNaN")},
-    **{"decimal": Decimal("0.1"), "fraction": Fraction(1, 3), "budget": bk.Budget(9), "share": bk.Share(0.1)},
+    **{
+        "decimal": Decimal("0.1"),
+        "fraction": Fraction(1, 3),
+        "budget": bk.Budget(9),
+        "share": bk.Share(0.1),
+    },
 }
 FIELDS: dict[str, tuple[str, ...]] = {
     "Allocation": (
-        *("section", "cap", "floor", "weight", "importance", "required", "overflow", "when_full", "keep", "fill"),
+        *(
+            "section",
+            "cap",
+            "floor",
+            "weight",
+            "importance",
+            "required",
+            "overflow",
+            "when_full",
+            "keep",
+            "fill",
+        ),
         *("granularity", "limit_items"),
     ),
     "Budget": (
-        *("window", "reserves", "allocations", "kind", "deficit", "undeclared", "rounding", "remainder", "name"),
+        *(
+            "window",
+            "reserves",
+            "allocations",
+            "kind",
+            "deficit",
+            "undeclared",
+            "rounding",
+            "remainder",
+            "name",
+        ),
         *("constrained_below", "roles"),
     ),
     "Item": ("section", "tokens", "score", "importance", "group"),
@@ -68,9 +117,15 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "Reserve.name": lambda value: bk.Reserve(value, 1),
     "Reserve.size": lambda value: bk.Reserve("a", value),
     "Reserve.serves": lambda value: bk.Budget(9, [bk.Reserve("a", 1, value)]),
-    **{f"Allocation.{name}": in_field(allocated, section="a", field=name) for name in FIELDS["Allocation"]},
+    **{
+        f"Allocation.{name}": in_field(allocated, section="a", field=name)
+        for name in FIELDS["Allocation"]
+    },
     **{f"Budget.{name}": in_field(bk.Budget, window=9, field=name) for name in FIELDS["Budget"]},
-    **{f"Item.{name}": in_field(fitted, section="a", tokens=2, field=name) for name in FIELDS["Item"]},
+    **{
+        f"Item.{name}": in_field(fitted, section="a", tokens=2, field=name)
+        for name in FIELDS["Item"]
+    },
     "Budget.cap": BUDGET.cap,
     "Budget.assign": lambda value: BUDGET.assign(b=value),
     "Budget.assign.window": lambda value: BUDGET.assign(window=value),
@@ -116,7 +171,9 @@ def test_whole_numbers_of_numpy_are_taken() -> None:
 def test_a_section_has_one_column() -> None:
     """Of two with one name, as a merge of frames leaves them, neither is lost silently."""
     for names in (["a", "a"], ["1", 1]):
-        with pytest.raises(ValueError, match="two columns of demands have one name; .*; add them up or rename one"):
+        with pytest.raises(
+            ValueError, match="two columns of demands have one name; .*; add them up or rename one"
+        ):
             bk.allocate_many(POOL, pd.DataFrame([[1, 2]], columns=pd.Index(names, dtype=object)))
 
 
@@ -126,7 +183,10 @@ def test_importance_of_a_line_may_be_a_number_of_numpy() -> None:
     assert type(line.importance) is int
 
 
-BODY: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Why is it so?"}]}
+BODY: dict[str, Any] = {
+    "model": "gpt-4o",
+    "messages": [{"role": "user", "content": "Why is it so?"}],
+}
 
 
 def conversed(conversation: bk.Conversation) -> object:
@@ -134,7 +194,9 @@ def conversed(conversation: bk.Conversation) -> object:
     return conversation.request()
 
 
-NO_TOKENS = {name: STRANGE[name] for name in ("None", "nan", "inf", "-1", "10**400", "'x'", "3.5", "True")}
+NO_TOKENS = {
+    name: STRANGE[name] for name in ("None", "nan", "inf", "-1", "10**400", "'x'", "3.5", "True")
+}
 COUNTING: dict[str, Callable[[Any], object]] = {
     "counter": lambda count: bk.counter(count)("Why?"),
     "demand": lambda count: bk.load_trace("support-chat").demand(count),
@@ -146,7 +208,9 @@ COUNTING: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize(
-    "number", [None, float("nan"), float("inf"), -1, 10**400, "x", 1.5, True], ids=lambda value: repr(value)[:9]
+    "number",
+    [None, float("nan"), float("inf"), -1, 10**400, "x", 1.5, True],
+    ids=lambda value: repr(value)[:9],
 )
 @pytest.mark.parametrize("call", COUNTING.values(), ids=COUNTING)
 def test_a_counter_that_returns_no_number_of_tokens_is_refused_by_name(
@@ -157,10 +221,14 @@ def test_a_counter_that_returns_no_number_of_tokens_is_refused_by_name(
     def mine(text: str) -> Any:
         return number
 
-    with pytest.raises((TypeError, ValueError), match=r"what mine \(a function, line \d+\) counts is .*tokens are"):
+    with pytest.raises(
+        (TypeError, ValueError), match=r"what mine \(a function, line \d+\) counts is .*tokens are"
+    ):
         call(mine)
 
 
 def test_a_limit_beyond_all_tokens_is_refused_in_words() -> None:
-    with pytest.raises(ValueError, match=r"about 400 digits tokens was asked for; a limit is .* at most"):
+    with pytest.raises(
+        ValueError, match=r"about 400 digits tokens was asked for; a limit is .* at most"
+    ):
         bk.truncate("Why?", 10**400, "o200k_base")

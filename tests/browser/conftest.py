@@ -18,10 +18,26 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, FloatRect, Locator, Page, Request, WebSocket, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    FloatRect,
+    Locator,
+    Page,
+    Request,
+    WebSocket,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser.faults import complaint, watch
-from tests.browser.states import ALL_HAVE_RUN, CELL_ERRORS, CHARTS_REST, HAND_RESTS, HAS_THEME, IS_READY
+from tests.browser.states import (
+    ALL_HAVE_RUN,
+    CELL_ERRORS,
+    CHARTS_REST,
+    HAND_RESTS,
+    HAS_THEME,
+    IS_READY,
+)
 
 CHECKOUT = Path(__file__).parents[2]
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -41,7 +57,10 @@ RUN = 600  # seconds until a notebook must have run
 expect.set_options(timeout=1_000 * PATIENCE)
 # The size of targets is off by default. Which heading comes before an explorer is its notebook's to say.
 AXE = {
-    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
+    "runOnly": {
+        "type": "tag",
+        "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    },
     "rules": {"target-size": {"enabled": True}, "heading-order": {"enabled": False}},
 }
 # JupyterLab asks its makers for news and updates unless told not to.
@@ -80,12 +99,15 @@ class Notebook:
 
     def command(self, name: str, **arguments: object) -> None:
         self.page.evaluate(
-            "([name, given]) => jupyterapp.commands.execute(name, given).then(() => {})", [name, arguments]
+            "([name, given]) => jupyterapp.commands.execute(name, given).then(() => {})",
+            [name, arguments],
         )
 
     def run_all(self) -> None:
         """Run > Run All Cells; wait until all have run; no cell may fail."""
-        self.command("notebook:clear-all-cell-outputs")  # or the counts of an earlier run would count as run
+        self.command(
+            "notebook:clear-all-cell-outputs"
+        )  # or the counts of an earlier run would count as run
         self.page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells') }")
         self.page.wait_for_function(ALL_HAVE_RUN, timeout=1_000 * RUN)
         assert self.page.evaluate(CELL_ERRORS) == []
@@ -112,9 +134,9 @@ class Notebook:
 
     def control(self, label: str) -> Locator:
         """Find the ipywidgets control whose visible label is exactly this."""
-        return self.page.locator(".jupyter-widgets.widget-inline-hbox, .jupyter-widgets.widget-hbox").filter(
-            has=self.page.locator("> .widget-label").get_by_text(label, exact=True)
-        )
+        return self.page.locator(
+            ".jupyter-widgets.widget-inline-hbox, .jupyter-widgets.widget-hbox"
+        ).filter(has=self.page.locator("> .widget-label").get_by_text(label, exact=True))
 
     def slider(self, label: str) -> Locator:
         """Find the handle of a slider: focus it, then press arrow keys."""
@@ -174,9 +196,13 @@ def chromium() -> Iterator[Browser]:
     named = os.environ.get("BUDGETKIT_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
     if found is None and os.environ.get("BUDGETKIT_REQUIRE_BROWSER") == "1":
-        pytest.fail("browser tests are required, and there is no Chromium: install it or set BUDGETKIT_CHROMIUM")
+        pytest.fail(
+            "browser tests are required, and there is no Chromium: install it or set BUDGETKIT_CHROMIUM"
+        )
     if found is None:
-        pytest.skip("no Chromium for the browser tests; install it or set BUDGETKIT_CHROMIUM to its path")
+        pytest.skip(
+            "no Chromium for the browser tests; install it or set BUDGETKIT_CHROMIUM to its path"
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=BROWSER_ARGUMENTS)
         yield browser
@@ -194,7 +220,9 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     shutil.copytree(CHECKOUT / "data", root / "data")
     (root / "notebooks").mkdir()
     with (home / "log").open("w") as log:
-        process = subprocess.Popen(lab_command(root), env=lab_environment(home), stdout=log, stderr=log)
+        process = subprocess.Popen(
+            lab_command(root), env=lab_environment(home), stdout=log, stderr=log
+        )
     try:
         yield listening(process, home, root)
     finally:
@@ -213,7 +241,15 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def lab_command(root: Path) -> list[str]:
     return [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"),
+        *(
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--allow-root",
+            "--ip=127.0.0.1",
+            "--port=0",
+        ),
         *(f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"),
     ]
 
@@ -230,7 +266,9 @@ def lab_environment(home: Path) -> dict[str, str]:
     return os.environ | {variable: str(home / folder) for variable, folder in folders.items()}
 
 
-def listening(process: subprocess.Popen[bytes], home: Path, root: Path, seconds: float = PATIENCE) -> Server:
+def listening(
+    process: subprocess.Popen[bytes], home: Path, root: Path, seconds: float = PATIENCE
+) -> Server:
     """Wait for the note that a Jupyter server leaves once it listens."""
     note = home / "runtime" / f"jpserver-{process.pid}.json"
     end = time.monotonic() + seconds
@@ -273,7 +311,9 @@ def tab(chromium: Browser, server: Server) -> Iterator[Page]:
 
 
 @pytest.fixture
-def notebook(tab: Page, server: Server, request: pytest.FixtureRequest) -> Iterator[Callable[..., Notebook]]:
+def notebook(
+    tab: Page, server: Server, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Notebook]]:
     """Open a fresh copy of a notebook by name, or of any notebook by path; its kernel ends with the test."""
     opened: list[Notebook] = []
 

@@ -12,12 +12,21 @@ from tests.browser.conftest import Notebook
 def written(folder: Path, *cells: str) -> Path:
     """Write a notebook of these cells."""
     code: list[dict[str, Any]] = [
-        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": cell, "outputs": [], "execution_count": None}
+        {
+            "cell_type": "code",
+            "id": f"c{i}",
+            "metadata": {},
+            "source": cell,
+            "outputs": [],
+            "execution_count": None,
+        }
         for i, cell in enumerate((f"import budgetkit as bk\n{cells[0]}", *cells[1:]))
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path = folder / "own.ipynb"
-    path.write_text(json.dumps({"cells": code, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
+    path.write_text(
+        json.dumps({"cells": code, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
+    )
     return path
 
 

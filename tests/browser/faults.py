@@ -40,8 +40,14 @@ class Fault:
         place = PLACE.search(calls[0]) if len(calls) == 1 else None
         if place is None or "'removeChild' on 'Node'" not in self.message:
             return False
-        line, column = source(place["script"]).splitlines()[int(place["line"]) - 1], int(place["column"]) - 1
-        return line.startswith("removeChild(", column) and "splash-fade" in line[max(0, column - 200) : column]
+        line, column = (
+            source(place["script"]).splitlines()[int(place["line"]) - 1],
+            int(place["column"]) - 1,
+        )
+        return (
+            line.startswith("removeChild(", column)
+            and "splash-fade" in line[max(0, column - 200) : column]
+        )
 
 
 def watch(page: Page) -> list[Fault]:
@@ -63,5 +69,11 @@ def watch(page: Page) -> list[Fault]:
 def complaint(faults: Iterable[Fault], source: Callable[[str], str]) -> str:
     """Say what failed, and whose it is; nothing where only the host's splash did."""
     told = [fault for fault in faults if not fault.is_the_splash(source)]
-    names = ["budgetkit's script" if fault.is_ours else "a script that is not budgetkit's" for fault in told]
-    return "\n".join(f"{name} failed: {fault.message}\n{fault.stack}" for name, fault in zip(names, told, strict=True))
+    names = [
+        "budgetkit's script" if fault.is_ours else "a script that is not budgetkit's"
+        for fault in told
+    ]
+    return "\n".join(
+        f"{name} failed: {fault.message}\n{fault.stack}"
+        for name, fault in zip(names, told, strict=True)
+    )

@@ -27,7 +27,14 @@ STATES = {
     "no conversation": "explorer._do('trace', name=None)",
 }
 FACTORS: Mapping[str, Sequence[object]] = {
-    "model": ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "deepseek-v3.1", "mistral-large", "llama-3.1-70b"),
+    "model": (
+        "gpt-4o",
+        "claude-sonnet-4-5",
+        "gemini-2.5-pro",
+        "deepseek-v3.1",
+        "mistral-large",
+        "llama-3.1-70b",
+    ),
     "preset": ("chat", "working_memory", "agent_prompt", "memory_engine"),
     "state": tuple(STATES),
     "width": (480, 640, 780, 1024, 1300, 1400),

@@ -61,14 +61,18 @@ def buffers() -> dict[float, float]:
     return {risk: accuracy.buffer_for(errors, 8_192, risk).share for risk in (0.05, 0.1)}
 
 
-def test_risk_moved_by_keys_moves_buffer_and_copied_text(lab: Notebook, buffers: dict[float, float]) -> None:
+def test_risk_moved_by_keys_moves_buffer_and_copied_text(
+    lab: Notebook, buffers: dict[float, float]
+) -> None:
     page = lab.page
     expect_kpi(page, "buffer", f"{100 * buffers[0.05]:.1f} %")
     page.get_by_role("slider", name="Risk, %").press("ArrowRight")  # from 5 % to 10 %
     expect_kpi(page, "buffer", f"{100 * buffers[0.1]:.1f} %")
     expect(page.locator(".bk-card[data-key=buffers] .bk-note")).to_contain_text("At a risk of 10 %")
     reserve = accuracy.Buffer(buffers[0.1], 0, 1, 0.1, 8_192, 2, "chars/4").reserve
-    expect(page.locator(".bk-code")).to_contain_text(f"ratio: '{getattr(reserve.size, 'ratio', None)}'")
+    expect(page.locator(".bk-code")).to_contain_text(
+        f"ratio: '{getattr(reserve.size, 'ratio', None)}'"
+    )
     page.locator(".bk-takeaway").get_by_role("button", name="Copy").click()
     expect(page.locator(".bk-answer")).to_contain_text("Copied as YAML.")
     assert reserve in from_yaml(page.evaluate("navigator.clipboard.readText()")).reserves  # type: ignore[union-attr]
@@ -92,7 +96,9 @@ def test_a_class_that_is_chosen_leaves_its_documents_alone(lab: Notebook) -> Non
     option.click()
     expect(page.locator(".bk-source")).to_contain_text("of them looked at")
     expect(page.locator(".bk-kpi[data-key=mape] b")).not_to_have_text(before)
-    expect(page.locator(".bk-card[data-key=strip] .bk-note")).to_contain_text("code is counted worst")
+    expect(page.locator(".bk-card[data-key=strip] .bk-note")).to_contain_text(
+        "code is counted worst"
+    )
     page.get_by_role("button", name="Undo", exact=True).click()
     expect_kpi(page, "mape", before)
 
@@ -106,23 +112,33 @@ def test_a_clicked_point_is_read_token_by_token(lab: Notebook) -> None:
     box = lab.place_of(points.nth(points.count() // 2))
     page.mouse.move(box["x"] + box["width"] / 2 - 3, box["y"] + box["height"] / 2)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    expect(page.locator(".bk-card[data-key=strip] .hoverlayer")).to_contain_text("tokens; chars/4 estimates")
+    expect(page.locator(".bk-card[data-key=strip] .hoverlayer")).to_contain_text(
+        "tokens; chars/4 estimates"
+    )
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(title).not_to_have_text(before)
-    expect(page.locator(".bk-reader h3")).to_be_in_viewport()  # beside the figure, wherever that was clicked
+    expect(
+        page.locator(".bk-reader h3")
+    ).to_be_in_viewport()  # beside the figure, wherever that was clicked
     expect(page.locator(".bk-reader .bk-label").first).to_contain_text("estimate")
     assert page.locator(".bk-reader .bk-tone").count() > 10
-    assert (page.locator(".bk-reader .bk-tone").first.get_attribute("title") or "").startswith("token ")
+    assert (page.locator(".bk-reader .bk-tone").first.get_attribute("title") or "").startswith(
+        "token "
+    )
 
 
 @pytest.mark.parametrize("mix", ["texts of one kind", "texts of all kinds"])
-def test_sentence_key_figure_and_figure_of_the_buffer_speak_of_the_same_windows(lab: Notebook, mix: str) -> None:
+def test_sentence_key_figure_and_figure_of_the_buffer_speak_of_the_same_windows(
+    lab: Notebook, mix: str
+) -> None:
     page = lab.page
     lab.control("A window has").locator("select").select_option(mix)
     lab.wait_for_charts(CHARTS)
     share = page.locator(".bk-kpi[data-key=buffer] b").inner_text()
     tokens = page.locator(".bk-kpi[data-key=buffer] i").inner_text().split(" ")[0]
-    expect(page.locator(".bk-status")).to_contain_text(f"hold {share} of the window back, {tokens} tokens")
+    expect(page.locator(".bk-status")).to_contain_text(
+        f"hold {share} of the window back, {tokens} tokens"
+    )
     figure = page.locator(".bk-card[data-key=buffers]")
     expect(figure.locator(".bk-note")).to_contain_text(f"At a risk of 5 % hold {share} back")
     figure.locator("summary").click()
@@ -131,10 +147,15 @@ def test_sentence_key_figure_and_figure_of_the_buffer_speak_of_the_same_windows(
     figure.locator("summary").click()
 
 
-def test_a_text_of_ones_own_is_uploaded_and_a_broken_one_is_refused(lab: Notebook, tmp_path: Path) -> None:
+def test_a_text_of_ones_own_is_uploaded_and_a_broken_one_is_refused(
+    lab: Notebook, tmp_path: Path
+) -> None:
     page = lab.page
     own, broken = tmp_path / "<b>letter<b>.md", tmp_path / "logo.png"
-    own.write_text("# Letter\n\nDear Ann, thank you for the <img src=x onerror='window.hit = 1'> picture.\n" * 9)
+    own.write_text(
+        "# Letter\n\nDear Ann, thank you for the <img src=x onerror='window.hit = 1'> picture.\n"
+        * 9
+    )
     broken.write_bytes(b"\0\1\2")
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open texts of yours").click()
@@ -164,16 +185,23 @@ def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str)
 def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_too_wide(lab: Notebook) -> None:
     page = lab.page
     lab.resize(640, 1_200)
-    page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    page.wait_for_function(
+        "document.querySelector('.bk-controls').getBoundingClientRect().left < 200"
+    )
     lab.wait_for_charts(CHARTS)
-    tops = [page.locator(place).first.bounding_box() for place in (".bk-kpis", ".bk-controls", ".bk-charts")]
+    tops = [
+        page.locator(place).first.bounding_box()
+        for place in (".bk-kpis", ".bk-controls", ".bk-charts")
+    ]
     places = [box["y"] for box in tops if box is not None]
     assert places == sorted(places)
     page.wait_for_function(f"({TOO_WIDE})() === 0")
     lab.shoot("accuracy-narrow")
 
 
-def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook, buffers: dict[float, float]) -> None:
+def test_a_reloaded_page_shows_and_moves_as_before(
+    lab: Notebook, buffers: dict[float, float]
+) -> None:
     page = lab.page
     lab.reload()
     page.locator(".bk-kpis").scroll_into_view_if_needed()

@@ -29,7 +29,14 @@ def served(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    command = [sys.executable, "-m", "budgetkit.lab.app", "mine.jsonl", "--no-browser", f"--port={port}"]
+    command = [
+        sys.executable,
+        "-m",
+        "budgetkit.lab.app",
+        "mine.jsonl",
+        "--no-browser",
+        f"--port={port}",
+    ]
     environment = lab_environment(home) | {"PYTHONPATH": str(Path(__file__).parents[2])}
     with (home / "log").open("w") as log:
         process = subprocess.Popen(command, env=environment, cwd=home, stdout=log, stderr=log)
@@ -80,8 +87,16 @@ def test_the_whole_page_is_accessible_in_every_tab_and_at_every_width(app: Page)
 
 def test_a_file_that_cannot_be_read_is_told_before_anything_is_served(tmp_path: Path) -> None:
     (tmp_path / "none.jsonl").write_text("{}")
-    command = [sys.executable, "-m", "budgetkit.lab.app", str(tmp_path / "none.jsonl"), "--no-browser"]
+    command = [
+        sys.executable,
+        "-m",
+        "budgetkit.lab.app",
+        str(tmp_path / "none.jsonl"),
+        "--no-browser",
+    ]
     root = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    run = subprocess.run(command, capture_output=True, text=True, env=os.environ | root, timeout=PATIENCE)
+    run = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | root, timeout=PATIENCE
+    )
     assert run.returncode == 1
     assert "none.jsonl" in run.stderr.splitlines()[-1]

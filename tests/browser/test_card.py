@@ -11,7 +11,9 @@ from tests.browser.conftest import Notebook
 from tests.browser.explored import expect_kpi, written
 
 CARD = 'card = bk.DesignCard("chat", "mixed-language", window=8_192)\ncard'
-NOT_WIDER = "width => document.querySelector('.jp-NotebookPanel').getBoundingClientRect().right <= width"
+NOT_WIDER = (
+    "width => document.querySelector('.jp-NotebookPanel').getBoundingClientRect().right <= width"
+)
 KINDS = ("code", "CJK", "prose")
 
 
@@ -28,7 +30,10 @@ def card(notebook: Callable[..., Notebook], tmp_path: Path) -> Notebook:
 def strip(card: Notebook) -> list[list[str]]:
     """Read the table of errors: kind, where, error, what the budget really takes, pool left, and the verdict."""
     rows = card.page.locator(".bk-strip-table tbody tr").all()
-    return [[text for i, text in enumerate(row.locator("th, td").all_text_contents()) if i != 2] for row in rows]
+    return [
+        [text for i, text in enumerate(row.locator("th, td").all_text_contents()) if i != 2]
+        for row in rows
+    ]
 
 
 def test_a_reserve_and_an_allocation_move_pool_history_and_errors_together(card: Notebook) -> None:
@@ -52,11 +57,20 @@ def test_a_reserve_and_an_allocation_move_pool_history_and_errors_together(card:
     expect(page.locator(".bk-scale")).to_contain_text("planned 2,048")
     allocated = strip(card)
     for before, between, after in zip(first, reserved, allocated, strict=True):
-        assert before[2] == between[2] == after[2]  # the share is the counter's; what it means is the budget's
+        assert (
+            before[2] == between[2] == after[2]
+        )  # the share is the counter's; what it means is the budget's
         assert before[3] == between[3] != after[3]
         assert before[5] != after[5]
     assert [row[5].split(" ", 1)[1] for row in first] == [
-        *("from the pool", "from the pool", "too many", "too many", "from the pool", "from the pool"),
+        *(
+            "from the pool",
+            "from the pool",
+            "too many",
+            "too many",
+            "from the pool",
+            "from the pool",
+        ),
     ]
 
 
@@ -97,7 +111,9 @@ RUNS_OUT = """() => {
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-5"])
-@pytest.mark.parametrize(("width", "files"), [(1440, False), (1024, True), (640, True), (640, False)])
+@pytest.mark.parametrize(
+    ("width", "files"), [(1440, False), (1024, True), (640, True), (640, False)]
+)
 def test_the_errors_keep_their_bars_and_stay_in_their_card(
     notebook: Callable[..., Notebook], tmp_path: Path, width: int, files: bool, model: str
 ) -> None:
@@ -115,7 +131,13 @@ def test_the_errors_keep_their_bars_and_stay_in_their_card(
 
 
 #: One model of each maker, an open one, and one that nobody knows.
-MAKERS = ["gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "Llama-3.3-70B-Instruct", "no-such-model-1"]
+MAKERS = [
+    "gpt-4o",
+    "claude-sonnet-4-5",
+    "gemini-2.5-pro",
+    "Llama-3.3-70B-Instruct",
+    "no-such-model-1",
+]
 
 
 @pytest.mark.parametrize("model", MAKERS)
@@ -131,7 +153,10 @@ def test_window_pool_history_and_errors_shift_together_for_every_maker(
     expect(page.locator(".bk-errors h3")).to_have_text("How far off is chars/4?")
     expect(page.locator(".bk-errors .bk-note")).to_contain_text(model)
     first = strip(card)
-    assert all(row[2] not in ("0 %", "none") and " to " in row[3] and row[5] != "as planned" for row in first)
+    assert all(
+        row[2] not in ("0 %", "none") and " to " in row[3] and row[5] != "as planned"
+        for row in first
+    )
 
     # A reserve ratio: the pool gives, the error's share stays. Gemini's answer stands beside its window.
     pool = page.locator(".bk-kpi[data-key=pool] b").inner_text()
@@ -149,7 +174,9 @@ def test_window_pool_history_and_errors_shift_together_for_every_maker(
     for _ in range(4):
         page.keyboard.press("ArrowRight")
     card.rest()
-    expect(page.locator(".bk-strip-table tbody td:nth-child(5)").first).not_to_have_text(reserved[0][3])
+    expect(page.locator(".bk-strip-table tbody td:nth-child(5)").first).not_to_have_text(
+        reserved[0][3]
+    )
     allocated = strip(card)
     assert all(before[3] != after[3] for before, after in zip(reserved, allocated, strict=True))
 
@@ -170,7 +197,9 @@ def test_one_click_sets_models_side_by_side_and_two_pins_budgets(card: Notebook)
     table = page.locator(".bk-sides table")
     expect(table.get_by_role("columnheader")).to_have_count(4)
     expect(table.get_by_role("columnheader").nth(1)).to_have_text("claude-sonnet-4-5, chat")
-    expect(table.locator("tr", has_text="history budget").locator("td").first).to_have_text("1,638 (conversation)")
+    expect(table.locator("tr", has_text="history budget").locator("td").first).to_have_text(
+        "1,638 (conversation)"
+    )
     expect(table.locator(".bk-miniature").first).to_have_attribute(
         "aria-label", re.compile("conversation: 1,638 tokens")
     )

@@ -56,7 +56,9 @@ def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> 
     expect(page.locator(".bk-reader h3")).to_contain_text("request 85 (turn 27)")
     lab.slider("Request").press("Home")
     expect_kpi(page, "now", "624")
-    expect(page.locator(".bk-reader h3")).to_have_text("What does request 1 (turn 1) send, and what is missing?")
+    expect(page.locator(".bk-reader h3")).to_have_text(
+        "What does request 1 (turn 1) send, and what is missing?"
+    )
     expect(page.locator(".bk-reader .bk-note")).to_contain_text("nothing has left before")
     for _ in range(2):
         page.keyboard.press("ArrowRight")
@@ -107,11 +109,15 @@ def test_a_click_anywhere_in_the_timeline_goes_to_that_request(lab: Notebook) ->
 
 def test_an_uploaded_session_is_shown_and_can_be_taken_back(lab: Notebook, tmp_path: Path) -> None:
     page = lab.page
-    messages = [{"role": role, "content": f"{role} {i}"} for i in range(4) for role in ("user", "assistant")]
+    messages = [
+        {"role": role, "content": f"{role} {i}"} for i in range(4) for role in ("user", "assistant")
+    ]
     path = tmp_path / "mine.jsonl"
     path.write_text(json.dumps({"id": "mine", "messages": messages}))
     page.locator(".bk-strip input[type=file]").first.set_input_files(path)
-    expect(page.locator(".bk-source")).to_contain_text("mine.jsonl: 8 messages, 4 turns, 4 requests")
+    expect(page.locator(".bk-source")).to_contain_text(
+        "mine.jsonl: 8 messages, 4 turns, 4 requests"
+    )
     expect_kpi(page, "first", "none")
     expect(page.locator(".bk-block")).to_have_count(7)
     broken = tmp_path / "broken.jsonl"
@@ -143,10 +149,14 @@ def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str)
     lab.shoot(f"conversation-{theme}")
 
 
-def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_wider_than_the_page(lab: Notebook) -> None:
+def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_wider_than_the_page(
+    lab: Notebook,
+) -> None:
     page = lab.page
     lab.resize(640)
-    page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    page.wait_for_function(
+        "document.querySelector('.bk-controls').getBoundingClientRect().left < 200"
+    )
     lab.wait_for_charts(CHARTS)
     order = page.evaluate("""() => [".bk-kpis", ".bk-controls", ".bk-charts", ".bk-reader"]
         .map(name => document.querySelector(name).getBoundingClientRect().top)""")

@@ -129,7 +129,9 @@ def test_nothing_that_the_hand_does_is_lost_while_the_kernel_is_slow(lab: Notebo
         handle(page, "retrieval").press("ArrowRight")
     lab.rest()
     expect_kpi(page, "pool", f"{CHAT['pool'] - 3 * (50 + 50):,}")
-    page.get_by_role("button", name="Undo", exact=True).evaluate("node => [1, 2, 3, 4].forEach(() => node.click())")
+    page.get_by_role("button", name="Undo", exact=True).evaluate(
+        "node => [1, 2, 3, 4].forEach(() => node.click())"
+    )
     lab.rest()
     expect_kpi(page, "pool", f"{CHAT['pool'] - 50 - 50:,}")
 
@@ -232,7 +234,9 @@ def test_text_that_is_pasted_is_a_conversation_and_in_a_box_it_is_typed(lab: Not
     assert page.locator(".bk-status.bk-is-error").count() == 0
 
 
-def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(lab: Notebook, tmp_path: Path) -> None:
+def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(
+    lab: Notebook, tmp_path: Path
+) -> None:
     page = lab.page
     large = tmp_path / "large.jsonl"
     large.write_bytes(b" " * (20 * 1024 * 1024 + 1))
@@ -240,7 +244,9 @@ def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(lab: Notebook, tm
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a conversation").click()
     chooser.value.set_files(large)
-    expect(page.locator(".bk-status.bk-is-error")).to_contain_text('type the file\'s path into "File" instead')
+    expect(page.locator(".bk-status.bk-is-error")).to_contain_text(
+        'type the file\'s path into "File" instead'
+    )
     expect(page.locator(".bk-source")).to_contain_text("support-chat")
     assert page.evaluate("window.sent") < 1_000_000
     lab.slider("output").press("ArrowRight")
@@ -248,10 +254,14 @@ def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(lab: Notebook, tm
     assert page.evaluate("window.sent") > 0, "had it been sent, it would have been weighed"
 
 
-def test_a_broken_file_is_said_with_its_line_and_nothing_else_changes(lab: Notebook, tmp_path: Path) -> None:
+def test_a_broken_file_is_said_with_its_line_and_nothing_else_changes(
+    lab: Notebook, tmp_path: Path
+) -> None:
     page = lab.page
     broken = tmp_path / "broken.jsonl"
-    broken.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n{"messages": [{"content": "who?"}]}\n')
+    broken.write_text(
+        '{"messages": [{"role": "user", "content": "Hi"}]}\n{"messages": [{"content": "who?"}]}\n'
+    )
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a conversation").click()
     chooser.value.set_files(broken)
@@ -274,14 +284,20 @@ def test_too_much_is_drawn_past_the_windows_end_and_says_how_to_mend_it(lab: Not
     assert past["width"] > 0.3 * bar["width"]
 
 
-def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(notebook: Open, tmp_path: Path) -> None:
+def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(
+    notebook: Open, tmp_path: Path
+) -> None:
     frames: list[int] = []
 
     def note(socket: WebSocket) -> None:
         socket.on("framereceived", lambda frame: frames.append(len(frame)))
 
     own = notebook(
-        written(tmp_path, "bk.BudgetExplorer('chat')", "second = bk.BudgetExplorer('rag', window=100_000)\nsecond")
+        written(
+            tmp_path,
+            "bk.BudgetExplorer('chat')",
+            "second = bk.BudgetExplorer('rag', window=100_000)\nsecond",
+        )
     )
     page = own.page
     page.on("websocket", note)
@@ -290,7 +306,9 @@ def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(noteboo
     assert page.locator(".bk-explorer").count() == 2
     assert page.evaluate(f"{SHELF}.transfers") == 1
     assert len([size for size in frames if size > 1_000_000]) == 1
-    page.evaluate("""() => { const content = jupyterapp.shell.currentWidget.content; content.activeCellIndex = 0; }""")
+    page.evaluate(
+        """() => { const content = jupyterapp.shell.currentWidget.content; content.activeCellIndex = 0; }"""
+    )
     own.command("notebook:delete-cell")
     expect(page.locator(".bk-explorer")).to_have_count(1)
     own.slider("output").press("ArrowRight")
@@ -298,7 +316,9 @@ def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(noteboo
     page.wait_for_function(CHART_IS_NEW)
 
 
-def test_a_view_asks_for_itself_when_the_one_that_asked_is_gone(notebook: Open, tmp_path: Path) -> None:
+def test_a_view_asks_for_itself_when_the_one_that_asked_is_gone(
+    notebook: Open, tmp_path: Path
+) -> None:
     own = notebook(written(tmp_path, "bk.BudgetExplorer('chat')"))
     own.page.evaluate(f"""() => {{
         {SHELF} = {{ library: null, asker: () => false, since: performance.now(), transfers: 0, waiting: new Set() }};
@@ -370,7 +390,9 @@ def test_dark_follows_jupyterlab_at_once(lab: Notebook) -> None:
     lab.wait_for_charts()
     assert page.evaluate(ink).startswith("rgba(255, 255, 255")
     assert page.evaluate(tick) == "rgb(255, 255, 255)"
-    assert page.evaluate("getComputedStyle(document.querySelector('.bk-plot .main-svg')).backgroundColor") in (
+    assert page.evaluate(
+        "getComputedStyle(document.querySelector('.bk-plot .main-svg')).backgroundColor"
+    ) in (
         "rgba(0, 0, 0, 0)",
         "transparent",
     )
@@ -379,9 +401,14 @@ def test_dark_follows_jupyterlab_at_once(lab: Notebook) -> None:
 def test_at_640_pixels_the_key_figures_and_the_bar_come_first(lab: Notebook) -> None:
     page = lab.page
     lab.resize(640, 1_200)
-    page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    page.wait_for_function(
+        "document.querySelector('.bk-controls').getBoundingClientRect().left < 200"
+    )
     lab.wait_for_charts()
-    tops = [page.locator(place).first.bounding_box() for place in (".bk-kpis", ".bk-bar", ".bk-controls", ".bk-charts")]
+    tops = [
+        page.locator(place).first.bounding_box()
+        for place in (".bk-kpis", ".bk-bar", ".bk-controls", ".bk-charts")
+    ]
     places = [box["y"] for box in tops if box is not None]
     assert places == sorted(places)
     assert len(places) == 4
@@ -408,11 +435,15 @@ LAID_OUT = """([width, files]) => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "files"), [(640, True), (640, False), (1_280, False), (1_600, False)])
+@pytest.mark.parametrize(
+    ("width", "files"), [(640, True), (640, False), (1_280, False), (1_600, False)]
+)
 def test_no_letter_of_a_chart_is_cut_off(lab: Notebook, width: int, files: bool) -> None:
     """Also beside JupyterLab's file browser, which leaves the explorer fewer than 300 pixels of 640."""
     page = lab.page
-    lab.execute("explorer.controls.lines['conversation'].slider.value = 27")  # first cut in the middle of the turns
+    lab.execute(
+        "explorer.controls.lines['conversation'].slider.value = 27"
+    )  # first cut in the middle of the turns
     lab.resize(width, 1_200)
     page.evaluate(f"jupyterapp.shell.{'expand' if files else 'collapse'}Left()")
     try:
@@ -420,26 +451,40 @@ def test_no_letter_of_a_chart_is_cut_off(lab: Notebook, width: int, files: bool)
         lab.wait_for_charts()
         assert page.evaluate(OUTSIDE) == []
         cut = "[...document.querySelectorAll('.bk-kpi b, .bk-controls .bk-number input')]"
-        assert page.evaluate(f"{cut}.filter(node => node.scrollWidth > node.clientWidth + 1).length") == 0
+        assert (
+            page.evaluate(f"{cut}.filter(node => node.scrollWidth > node.clientWidth + 1).length")
+            == 0
+        )
     finally:
         lab.shoot(f"explorer-{width}-{files}")
         page.evaluate("jupyterapp.shell.collapseLeft()")
 
 
-def test_a_finger_moves_a_handle_to_the_side_and_scrolls_the_page_up_and_down(lab: Notebook) -> None:
+def test_a_finger_moves_a_handle_to_the_side_and_scrolls_the_page_up_and_down(
+    lab: Notebook,
+) -> None:
     page = lab.page
     knob = lab.place_of(handle(page, "retrieval").locator(".bk-knob"))
     x, y = knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2
     touch = page.context.new_cdp_session(page)
-    for kind, at in (("touchStart", x), ("touchMove", x - 30), ("touchMove", x - 60), ("touchEnd", None)):
+    for kind, at in (
+        ("touchStart", x),
+        ("touchMove", x - 30),
+        ("touchMove", x - 60),
+        ("touchEnd", None),
+    ):
         points = [] if at is None else [{"x": at, "y": y}]
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     tokens = math.floor(CHAT["retrieval"] - 60 * WINDOW / width_of_bar(page) + 0.5)
     expect(page.locator(".bk-legend li[data-key=retrieval] b")).to_have_text(f"{tokens:,}")
-    assert page.evaluate("getComputedStyle(document.querySelector('.bk-bar')).touchAction") == "pan-y"
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('.bk-bar')).touchAction") == "pan-y"
+    )
 
 
-def test_files_are_opened_and_changes_taken_back_without_a_mouse(lab: Notebook, tmp_path: Path) -> None:
+def test_files_are_opened_and_changes_taken_back_without_a_mouse(
+    lab: Notebook, tmp_path: Path
+) -> None:
     page = lab.page
     saved = tmp_path / "set-up.yaml"
     saved.write_text(to_yaml(chat(8_192)))
@@ -466,7 +511,9 @@ def test_charts_and_rows_may_go_while_they_are_drawn_and_have_the_focus(lab: Not
     for preset in ("agent", "working_memory", "memory_engine", "chat"):
         lab.slider("output").press("ArrowRight")
         lab.execute("explorer.controls.trace.value = None")
-        lab.execute(f"explorer.controls.trace.value, explorer.controls.preset.value = 'support-chat', {preset!r}")
+        lab.execute(
+            f"explorer.controls.trace.value, explorer.controls.preset.value = 'support-chat', {preset!r}"
+        )
     expect(page.locator(".bk-charts > .bk-card")).to_have_count(4)
     expect(lab.slider("retrieval")).to_have_count(1)
     lab.wait_for_charts(4)
@@ -475,10 +522,14 @@ def test_charts_and_rows_may_go_while_they_are_drawn_and_have_the_focus(lab: Not
 def test_hovering_a_section_fades_the_others_everywhere(lab: Notebook) -> None:
     page = lab.page
     page.locator(".bk-legend li[data-key=retrieval]").hover()
-    expect(page.locator(".bk-segment[data-key=system]")).to_have_class("bk-segment bk-section bk-faded")
+    expect(page.locator(".bk-segment[data-key=system]")).to_have_class(
+        "bk-segment bk-section bk-faded"
+    )
     faded = """() => [...document.querySelectorAll(".bk-card[data-key=waterfall] .point")]
         .filter(point => point.style.opacity).length"""
-    assert page.evaluate(faded) == 5  # of window, output, system, memory, retrieval, conversation and pool
+    assert (
+        page.evaluate(faded) == 5
+    )  # of window, output, system, memory, retrieval, conversation and pool
     page.locator(".bk-source").hover()
     expect(page.locator(".bk-faded")).to_have_count(0)
 
@@ -499,12 +550,17 @@ IMAGE_FAILS = "() => new Promise(done => Object.assign(new Image(), { onerror: d
 EVIL = '<img src=x onerror="window.hit = 1">'
 
 
-def test_names_of_sections_models_and_files_are_never_read_as_markup(notebook: Open, tmp_path: Path) -> None:
+def test_names_of_sections_models_and_files_are_never_read_as_markup(
+    notebook: Open, tmp_path: Path
+) -> None:
     budget = (
-        f"bk.Budget(8_192, [bk.Reserve('output', 900)], [bk.Allocation({EVIL!r}, 700)], roles={{'user': {EVIL!r}}})"
+        f"bk.Budget(8_192, [bk.Reserve('output', 900)], [bk.Allocation({EVIL!r}, 700)], "
+        f"roles={{'user': {EVIL!r}}})"
     )
     evil = tmp_path / "<b>evil<b>.jsonl"
-    evil.write_text(json.dumps({"id": EVIL, "messages": [{"role": "user", "content": "Hi"}]}) + "\n")
+    evil.write_text(
+        json.dumps({"id": EVIL, "messages": [{"role": "user", "content": "Hi"}]}) + "\n"
+    )
     cells = [f"explorer = bk.BudgetExplorer({budget}, {str(evil)!r}, model='gpt-4o')\nexplorer"]
     lab = explored(notebook(written(tmp_path, *cells)))
     page = lab.page

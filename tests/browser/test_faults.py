@@ -33,7 +33,9 @@ def opened(page: Page, server: Server, folder: Path) -> Notebook:
     return Notebook(page, server, path.name)
 
 
-def test_whatever_fails_in_the_view_fails_the_test(chromium: Browser, server: Server, tmp_path: Path) -> None:
+def test_whatever_fails_in_the_view_fails_the_test(
+    chromium: Browser, server: Server, tmp_path: Path
+) -> None:
     """Also where ipywidgets would catch it."""
     with (
         pytest.raises(AssertionError, match="^budgetkit's script failed: "),
@@ -46,14 +48,18 @@ def test_whatever_fails_in_the_view_fails_the_test(chromium: Browser, server: Se
                 lab.execute(code)
         lab.shut_down()
     assert all(fault.is_ours for fault in seen)
-    assert len({fault.message for fault in seen}) == len(BREAKS), "what is broken fails again when it is drawn again"
+    assert len({fault.message for fault in seen}) == len(BREAKS), (
+        "what is broken fails again when it is drawn again"
+    )
 
 
 def test_a_splash_removed_twice_is_forgiven_and_the_same_words_from_elsewhere_are_not(
     chromium: Browser, server: Server, tmp_path: Path
 ) -> None:
     with (
-        pytest.raises(AssertionError, match="^a script that is not budgetkit's failed: .*removeChild") as raised,
+        pytest.raises(
+            AssertionError, match="^a script that is not budgetkit's failed: .*removeChild"
+        ) as raised,
         opened_tab(chromium, server) as page,
     ):
         lab = opened(page, server, tmp_path)

@@ -15,10 +15,13 @@ Open = Callable[..., Notebook]
 
 
 @pytest.fixture(scope="module")
-def called(chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+def called(
+    chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Notebook]:
     """Open a notebook of one explorer for the tests that share it."""
     path = written(
-        tmp_path_factory.mktemp("own"), "explorer = bk.BudgetExplorer('chat', 'support-chat', window=16_384)\nexplorer"
+        tmp_path_factory.mktemp("own"),
+        "explorer = bk.BudgetExplorer('chat', 'support-chat', window=16_384)\nexplorer",
     )
     (server.root / "notebooks" / "first-minute.ipynb").write_text(path.read_text())
     with opened_tab(chromium, server) as page:
@@ -66,7 +69,9 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     type_into(lab, "Window, in tokens", "plenty")
     told = page.locator(".bk-beside")
     expect(told).to_contain_text("'plenty' is no number; 100,000 stays")
-    expect(page.locator(".bk-status")).not_to_contain_text("plenty")  # said once: the sentence keeps what holds
+    expect(page.locator(".bk-status")).not_to_contain_text(
+        "plenty"
+    )  # said once: the sentence keeps what holds
     expect(page.locator(".bk-status")).to_contain_text("Everything fits")
     box = lab.place_of(page.locator(".bk-controls input[title='Window, in tokens']"))
     assert 0 <= lab.place_of(told)["y"] - box["y"] < 60
@@ -77,11 +82,15 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
 
 
 @pytest.mark.parametrize("width", [1_440, 1_024, 640])
-def test_key_figures_keep_their_digits_or_are_shortened_and_stand_in_even_rows(lab: Notebook, width: int) -> None:
+def test_key_figures_keep_their_digits_or_are_shortened_and_stand_in_even_rows(
+    lab: Notebook, width: int
+) -> None:
     page = lab.page
     lab.resize(width)
     lab.execute("explorer.controls.window_box.value = 1_047_576")
-    page.wait_for_function("document.querySelector('.bk-kpi[data-key=window] b').textContent.match(/1,047,576|1.05M/)")
+    page.wait_for_function(
+        "document.querySelector('.bk-kpi[data-key=window] b').textContent.match(/1,047,576|1.05M/)"
+    )
     lab.wait_for_charts()
     cut = "[...document.querySelectorAll('.bk-kpi b')].filter(node => node.scrollWidth > node.clientWidth + 1).length"
     assert page.evaluate(cut) == 0
@@ -130,17 +139,29 @@ def test_a_border_that_two_lines_share_moves_the_one_that_is_grabbed(lab: Notebo
 
 def test_one_figure_that_cannot_be_drawn_stops_no_other(notebook: Open, tmp_path: Path) -> None:
     """On 0.1.0 the explorer drew no chart again."""
-    own = explored(notebook(written(tmp_path, "explorer = bk.BudgetExplorer('chat', 'support-chat')\nexplorer")))
+    own = explored(
+        notebook(
+            written(tmp_path, "explorer = bk.BudgetExplorer('chat', 'support-chat')\nexplorer")
+        )
+    )
     page = own.page
     page.evaluate("window.addEventListener('error', event => event.preventDefault())")
-    own.execute("explorer.view.figure_waterfall = {**explorer.view.figure_waterfall, 'spec': {'data': 3}}")
-    expect(page.locator(".bk-card[data-key=waterfall] .bk-note")).to_contain_text("could not be drawn")
+    own.execute(
+        "explorer.view.figure_waterfall = {**explorer.view.figure_waterfall, 'spec': {'data': 3}}"
+    )
+    expect(page.locator(".bk-card[data-key=waterfall] .bk-note")).to_contain_text(
+        "could not be drawn"
+    )
     own.execute("explorer.controls.lines['system'].slider.value = 20")
     own.wait_for_charts()
-    expect(page.locator(".bk-card[data-key=waterfall] .bk-note")).not_to_contain_text("could not be drawn")
+    expect(page.locator(".bk-card[data-key=waterfall] .bk-note")).not_to_contain_text(
+        "could not be drawn"
+    )
 
 
-def test_a_kernel_that_is_gone_leaves_its_last_picture_and_a_sentence(notebook: Open, tmp_path: Path) -> None:
+def test_a_kernel_that_is_gone_leaves_its_last_picture_and_a_sentence(
+    notebook: Open, tmp_path: Path
+) -> None:
     made = "explorer = bk.BudgetExplorer('chat', 'support-chat', window=100_000)\nexplorer"
     own = explored(notebook(written(tmp_path, made)))
     page = own.page
@@ -155,14 +176,18 @@ def test_a_kernel_that_is_gone_leaves_its_last_picture_and_a_sentence(notebook: 
     own.run_all()
     own.wait_for_charts()
     expect(page.locator(".bk-status")).not_to_contain_text("Run the cell again")
-    page.evaluate("jupyterapp.shell.collapseLeft()")  # on a narrow page the bar's handles stand for the sliders
+    page.evaluate(
+        "jupyterapp.shell.collapseLeft()"
+    )  # on a narrow page the bar's handles stand for the sliders
     own.slider("output").focus()
     page.keyboard.press("ArrowRight")
     expect_kpi(page, "usable", "84,500")
 
 
 @pytest.mark.parametrize("made", ["BudgetExplorer('chat', ", "DesignCard('chat', ", "App("])
-def test_a_saved_notebook_shows_the_explorers_last_state(notebook: Open, tmp_path: Path, made: str) -> None:
+def test_a_saved_notebook_shows_the_explorers_last_state(
+    notebook: Open, tmp_path: Path, made: str
+) -> None:
     own = notebook(written(tmp_path, f"explorer = bk.{made}'support-chat')\nexplorer"))
     own.run_all()
     page = own.page

@@ -23,7 +23,9 @@ def slider_notebook(tmp_path: Path) -> Path:
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}}
     path = tmp_path / "slider.ipynb"
-    path.write_text(json.dumps(document | {"cells": [cell | {"outputs": [], "execution_count": None}]}))
+    path.write_text(
+        json.dumps(document | {"cells": [cell | {"outputs": [], "execution_count": None}]})
+    )
     return path
 
 
@@ -46,4 +48,6 @@ def test_the_theme_follows_and_axe_finds_the_nameless_handle_of_ipywidgets(
     lab.run_all()
     lab.set_theme("dark")
     assert lab.page.evaluate("document.body.dataset.jpThemeLight") == "false"
-    assert any(line.startswith("aria-input-field-name") for line in lab.violations(".jp-OutputArea-output"))
+    assert any(
+        line.startswith("aria-input-field-name") for line in lab.violations(".jp-OutputArea-output")
+    )

@@ -49,7 +49,9 @@ def test_a_warning_opens_why_and_a_mend_is_seen_before_it_is_made_and_can_be_tak
     expect(page.locator(".bk-fold[open]")).to_have_count(0)
     page.locator(".bk-asks", has_text="history loses").click()
     why = page.locator(".bk-fold[data-key=why]")
-    expect(why.locator(".bk-reasons li").first).to_contain_text("history asked for 9,135 tokens and got")
+    expect(why.locator(".bk-reasons li").first).to_contain_text(
+        "history asked for 9,135 tokens and got"
+    )
     window = page.locator(".bk-kpi[data-key=window] b")
     row = why.locator(".bk-rows li", has_text="Take a larger window: from 9,000")
     ticks = page.locator(".bk-axis")
@@ -80,7 +82,9 @@ def test_a_dropped_message_says_why(notebook: Open, tmp_path: Path) -> None:
     expect(why.locator(".bk-reasons li")).to_have_count(3)
 
 
-def test_tuning_runs_on_its_button_and_a_point_of_the_front_sets_all_sliders(notebook: Open, tmp_path: Path) -> None:
+def test_tuning_runs_on_its_button_and_a_point_of_the_front_sets_all_sliders(
+    notebook: Open, tmp_path: Path
+) -> None:
     lab = shown(notebook, tmp_path, CHATS)
     decide = fold(lab, "decide")
     decide.get_by_role("button", name="Tune on 48 conversations").click()
@@ -104,7 +108,9 @@ def test_tuning_runs_on_its_button_and_a_point_of_the_front_sets_all_sliders(not
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_folds_of_both_explorers_stand_in_nobodys_way(notebook: Open, tmp_path: Path, theme: str) -> None:
+def test_the_folds_of_both_explorers_stand_in_nobodys_way(
+    notebook: Open, tmp_path: Path, theme: str
+) -> None:
     lab = shown(notebook, tmp_path, AGENT if theme == "dark" else BUDGET)
     lab.set_theme(theme)
     for name in ("billed", "check", *(["why"] if theme == "light" else [])):
@@ -112,7 +118,9 @@ def test_the_folds_of_both_explorers_stand_in_nobodys_way(notebook: Open, tmp_pa
     sure = "tokens, between" if theme == "dark" else "tokens, exact"
     expect(fold(lab, "billed").locator(".bk-note").first).to_contain_text(sure)
     total = fold(lab, "billed").locator(".annotation-text")
-    assert lab.place_of(total)["y"] >= lab.place_of(fold(lab, "billed").locator(".bk-plot"))["y"], "not cut off"
+    assert lab.place_of(total)["y"] >= lab.place_of(fold(lab, "billed").locator(".bk-plot"))["y"], (
+        "not cut off"
+    )
     lab.wait_for_charts(3)
     assert lab.violations(".bk-explorer") == []
     lab.resize(640)
@@ -120,8 +128,12 @@ def test_the_folds_of_both_explorers_stand_in_nobodys_way(notebook: Open, tmp_pa
     assert lab.page.evaluate(WIDER) == []
 
 
-def test_systems_stand_side_by_side_and_a_message_is_followed_through_them(notebook: Open, tmp_path: Path) -> None:
-    lab = shown(notebook, tmp_path, "explorer = bk.ConversationExplorer('made-up-session')\nexplorer")
+def test_systems_stand_side_by_side_and_a_message_is_followed_through_them(
+    notebook: Open, tmp_path: Path
+) -> None:
+    lab = shown(
+        notebook, tmp_path, "explorer = bk.ConversationExplorer('made-up-session')\nexplorer"
+    )
     lab.resize(1360, 1500)
     systems = fold(lab, "systems")
     expect(systems.locator(".bk-said").first).to_contain_text("not a forecast")
@@ -129,8 +141,12 @@ def test_systems_stand_side_by_side_and_a_message_is_followed_through_them(noteb
         expect(systems.get_by_text(name).first).to_be_attached()
     systems.scroll_into_view_if_needed()
     systems.locator("select").select_option(index=1)
-    expect(systems.locator(".bk-rows li", has_text="nothing leaves")).to_contain_text("there to the end")
-    expect(systems.locator(".bk-rows li", has_text="Gemini CLI")).to_contain_text("needed by the call of request")
+    expect(systems.locator(".bk-rows li", has_text="nothing leaves")).to_contain_text(
+        "there to the end"
+    )
+    expect(systems.locator(".bk-rows li", has_text="Gemini CLI")).to_contain_text(
+        "needed by the call of request"
+    )
     assert lab.page.evaluate(WIDER) == []
     lab.shoot("systems")
     reads = fold(lab, "reads")

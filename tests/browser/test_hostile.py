@@ -33,7 +33,11 @@ TRACES = """() => [document, ...[...document.querySelectorAll("iframe")].map(fra
 
 def conversation(folder: Path) -> Path:
     """Write messages, names and results of tools, an id and a file name that are all hostile."""
-    call = {"id": IMAGE, "type": "function", "function": {"name": SCRIPT, "arguments": json.dumps({LINK: IMAGE})}}
+    call = {
+        "id": IMAGE,
+        "type": "function",
+        "function": {"name": SCRIPT, "arguments": json.dumps({LINK: IMAGE})},
+    }
     said = [
         {"role": "system", "content": SCRIPT, "name": IMAGE},
         *({"role": "user", "content": f"{text} " * 20, "name": text} for text in HOSTILE),
@@ -41,7 +45,10 @@ def conversation(folder: Path) -> Path:
         {"role": "tool", "tool_call_id": IMAGE, "content": STYLE},
     ]
     path = folder / "<img src=x onerror=hit()>.jsonl"
-    path.write_text(json.dumps({"id": IMAGE, "messages": said, "contexts": [{"text": LINK, "source": IMAGE}]}) + "\n")
+    path.write_text(
+        json.dumps({"id": IMAGE, "messages": said, "contexts": [{"text": LINK, "source": IMAGE}]})
+        + "\n"
+    )
     return path
 
 
@@ -49,9 +56,17 @@ def cells(path: Path) -> tuple[str, ...]:
     """Say what is shown: the explorers, a plan and its tables, figures of them."""
     lines = ", ".join(f"bk.Allocation({name!r}, 300)" for name in HOSTILE)
     documents = ", ".join(
-        f"bk.corpora.Document({text!r} * 9, {text!r}, {text!r}, {text!r}, {text!r})" for text in HOSTILE
+        f"bk.corpora.Document({text!r} * 9, {text!r}, {text!r}, {text!r}, {text!r})"
+        for text in HOSTILE
     )
-    roles = {"system": IMAGE, "user": SCRIPT, "assistant": LINK, "tool": CODE, "context": STYLE, "tools": STYLE}
+    roles = {
+        "system": IMAGE,
+        "user": SCRIPT,
+        "assistant": LINK,
+        "tool": CODE,
+        "context": STYLE,
+        "tools": STYLE,
+    }
     budget = f"bk.Budget(8_192, [bk.Reserve('<b>output', 900)], [{lines}], roles={roles!r}, name={IMAGE!r})"
     return (
         f"budget = {budget}\nexplorer = bk.BudgetExplorer(budget, {str(path)!r}, model='gpt-4o')\nexplorer",
@@ -82,7 +97,9 @@ def test_markup_in_texts_and_names_is_shown_as_text_and_code_in_them_never_runs(
     for name in ("<b>output", *HOSTILE):
         expect(budget.locator(".bk-legend")).to_contain_text(name)
     expect(budget.locator(".bk-source")).to_contain_text("<img src=x onerror=hit()>.jsonl")
-    expect(measured.locator(".bk-reader")).to_contain_text(re.compile("|".join(map(re.escape, HOSTILE))))
+    expect(measured.locator(".bk-reader")).to_contain_text(
+        re.compile("|".join(map(re.escape, HOSTILE)))
+    )
     for text in HOSTILE:
         expect(said.locator(".bk-reader")).to_contain_text(text)
     expect(page.locator(".jp-RenderedPlotly .nsewdrag")).to_have_count(2)
@@ -94,7 +111,9 @@ def test_markup_in_texts_and_names_is_shown_as_text_and_code_in_them_never_runs(
     budget.locator(".bk-legend li").nth(1).hover()
     for figure in page.locator(".jp-RenderedPlotly .nsewdrag").all():
         figure.hover(force=True)
-    assert page.locator(".jp-RenderedPlotly .main-svg.hl, .jp-RenderedPlotly .infolayer").count() >= 2
+    assert (
+        page.locator(".jp-RenderedPlotly .main-svg.hl, .jp-RenderedPlotly .infolayer").count() >= 2
+    )
     lab.shoot("hostile")
     assert page.evaluate(TRACES) == []
 

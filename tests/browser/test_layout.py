@@ -34,7 +34,9 @@ SCROLLER = "document.querySelector('.jp-WindowedPanel-outer')"
 
 
 @pytest.fixture(scope="module")
-def called(chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+def called(
+    chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Notebook]:
     """Open a notebook of one explorer whose budget cuts inside its messages, for the tests that share it."""
     path = written(tmp_path_factory.mktemp("own"), CUT)
     (server.root / "notebooks" / "layout.ipynb").write_text(path.read_text())
@@ -78,7 +80,9 @@ def test_the_first_screen_holds_bar_sentence_turns_and_controls(
     expect(page.locator(".bk-block").first).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("explorer", ["App('mixed-language', window=8_192)", FIRST_SCREEN.removeprefix("bk.")])
+@pytest.mark.parametrize(
+    "explorer", ["App('mixed-language', window=8_192)", FIRST_SCREEN.removeprefix("bk.")]
+)
 def test_a_narrow_page_beside_the_file_browser_holds_bar_and_controls_and_nothing_is_cut_off(
     notebook: Callable[..., Notebook], tmp_path: Path, explorer: str
 ) -> None:
@@ -122,7 +126,9 @@ def test_names_and_numbers_are_whole_at_every_width(
     assert len(names) >= len(sections) - 1, "all but the current message, which is a hair wide"
     assert all(name in sections or len(name) >= len("sys…") for name in names), names
     lines = page.evaluate(LINES)
-    assert {"Window", "output", "safety", "system", "memory", "conversation", "Turn"} <= {name for name, *_ in lines}
+    assert {"Window", "output", "safety", "system", "memory", "conversation", "Turn"} <= {
+        name for name, *_ in lines
+    }
     assert all(slider > 30 and is_whole for _, slider, is_whole in lines), lines
     folds = own.place_of(page.locator(".bk-folds"))
     for fold in page.locator(".bk-fold").all():
@@ -163,9 +169,13 @@ def block(page: Page, state: str) -> Locator:
 def test_a_cut_runs_through_the_very_words(lab: Notebook) -> None:
     page = lab.page
     system = block(page, "cut").first
-    lab.execute("kept = explorer.plan.decisions.cuts[0].payload.text.split('\\n[more text')[0][-60:]")
+    lab.execute(
+        "kept = explorer.plan.decisions.cuts[0].payload.text.split('\\n[more text')[0][-60:]"
+    )
     lab.execute("whole = explorer.plan.decisions.columns.items[0].payload.text")
-    lab.execute("import json; explorer.view.texts = {'yaml': json.dumps([kept, whole[whole.index(kept) + 60:][:60]])}")
+    lab.execute(
+        "import json; explorer.view.texts = {'yaml': json.dumps([kept, whole[whole.index(kept) + 60:][:60]])}"
+    )
     page.wait_for_function("document.querySelector('.bk-code').textContent.startsWith('[')")
     kept, gone = page.evaluate("JSON.parse(document.querySelector('.bk-code').textContent)")
     before, after = page.evaluate("""() => {
@@ -181,7 +191,9 @@ def test_a_cut_runs_through_the_very_words(lab: Notebook) -> None:
     )
 
 
-def test_a_segment_lights_its_messages_up_and_a_message_says_what_became_of_it(lab: Notebook) -> None:
+def test_a_segment_lights_its_messages_up_and_a_message_says_what_became_of_it(
+    lab: Notebook,
+) -> None:
     page = lab.page
     page.locator(".bk-segment[data-key=history] .bk-fill").hover()
     expect(block(page, "cut").first).to_have_class("bk-block bk-is-cut bk-faded")
@@ -190,9 +202,13 @@ def test_a_segment_lights_its_messages_up_and_a_message_says_what_became_of_it(l
     page.mouse.move(0, 0)
     gone = block(page, "gone").last
     gone.locator(".bk-label").click()
-    expect(gone.locator(".bk-why")).to_contain_text("Dropped because: over its cap. history asks for 9,190 tokens")
+    expect(gone.locator(".bk-why")).to_contain_text(
+        "Dropped because: over its cap. history asks for 9,190 tokens"
+    )
     expect(gone.locator(".bk-label")).to_have_attribute("aria-expanded", "true")
-    expect(page.locator(".bk-segment[data-key=system]")).to_have_class("bk-segment bk-section bk-faded")
+    expect(page.locator(".bk-segment[data-key=system]")).to_have_class(
+        "bk-segment bk-section bk-faded"
+    )
     page.locator(".bk-reading").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
@@ -211,10 +227,16 @@ def test_the_bar_is_two_stops_of_the_keyboard_away(lab: Notebook) -> None:
 
 def test_controls_are_called_what_they_are(lab: Notebook) -> None:
     page = lab.page
-    for name in ("Turn, by its number", "Window, in tokens", "system, in tokens; empty: it draws on the shared pool"):
+    for name in (
+        "Turn, by its number",
+        "Window, in tokens",
+        "system, in tokens; empty: it draws on the shared pool",
+    ):
         expect(page.get_by_role("textbox", name=name, exact=True)).to_have_count(1)
     for name in ("Turn", "Window", "system"):
-        expect(page.locator(".bk-controls").get_by_role("slider", name=name, exact=True)).to_have_count(1)
+        expect(
+            page.locator(".bk-controls").get_by_role("slider", name=name, exact=True)
+        ).to_have_count(1)
 
 
 def test_who_wants_no_motion_gets_none(lab: Notebook) -> None:

@@ -13,7 +13,14 @@ from playwright.sync_api import Browser, expect
 from budgetkit.presets import PRESETS
 from tests.browser.conftest import Notebook, Server, opened_tab
 from tests.browser.explored import written
-from tests.browser.layouts import CONTAINER, FACTORS, FAULTS_AT_REST, code_of, pairs_of, pairwise_layouts
+from tests.browser.layouts import (
+    CONTAINER,
+    FACTORS,
+    FAULTS_AT_REST,
+    code_of,
+    pairs_of,
+    pairwise_layouts,
+)
 
 CARD = "explorer = bk.DesignCard('chat', 'mixed-language', window=8_192)\nexplorer"
 MOST_PAGES = 60
@@ -23,7 +30,9 @@ SLIDERS = """[...document.querySelectorAll(".bk-controls .slider-container")].ma
 
 
 @pytest.fixture(scope="module")
-def card(chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+def card(
+    chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Notebook]:
     """Open one card, for all layouts that are looked at."""
     path = written(tmp_path_factory.mktemp("pairs"), CARD)
     (server.root / "notebooks" / "pairs.ipynb").write_text(path.read_text())
@@ -41,7 +50,10 @@ def test_few_pages_have_every_pair() -> None:
     assert len(layouts) <= MOST_PAGES
     met = set().union(*map(pairs_of, layouts))
     assert len(met) == sum(
-        len(one) * len(other) for name, one in FACTORS.items() for after, other in FACTORS.items() if name < after
+        len(one) * len(other)
+        for name, one in FACTORS.items()
+        for after, other in FACTORS.items()
+        if name < after
     )
 
 
@@ -76,7 +88,16 @@ def test_the_table_of_errors_gives_way_to_long_numbers(card: Notebook, window: i
 
 @pytest.mark.parametrize(
     ("width", "least"),
-    [(480, 0.45), (560, 0.8), (640, 0.8), (720, 0.5), (780, 0.5), (939, 0.5), (940, 0.8), (1024, 0.8)],
+    [
+        (480, 0.45),
+        (560, 0.8),
+        (640, 0.8),
+        (720, 0.5),
+        (780, 0.5),
+        (939, 0.5),
+        (940, 0.8),
+        (1024, 0.8),
+    ],
 )
 def test_a_slider_is_as_wide_as_the_controls(card: Notebook, width: int, least: float) -> None:
     """On 0.2.0 it was 39 pixels long, so that a pixel was 2.6 % of the window."""
@@ -89,9 +110,15 @@ def test_a_slider_is_as_wide_as_the_controls(card: Notebook, width: int, least: 
 
 @pytest.mark.parametrize(
     "explorer",
-    ["BudgetExplorer('chat', 'support-chat', window=16_384)", "AccuracyExplorer()", "ConversationExplorer()"],
+    [
+        "BudgetExplorer('chat', 'support-chat', window=16_384)",
+        "AccuracyExplorer()",
+        "ConversationExplorer()",
+    ],
 )
-def test_other_explorers_keep_their_text_too(notebook: Callable[..., Notebook], tmp_path: Path, explorer: str) -> None:
+def test_other_explorers_keep_their_text_too(
+    notebook: Callable[..., Notebook], tmp_path: Path, explorer: str
+) -> None:
     own = notebook(written(tmp_path, f"bk.{explorer}"))
     own.resize(1_600, 1_000)
     own.page.evaluate("jupyterapp.shell.collapseLeft()")

@@ -30,7 +30,11 @@ def test_it_is_sent_once_plays_smoothly_and_takes_the_explorer_along(
     expect(card.locator(".bk-lane")).to_have_count(2)
     card.get_by_role("button", name="Pause").click()
     frames = sorted(set(page.evaluate("window.drawn")))
-    gaps = sorted(later - earlier for earlier, later in zip(frames, frames[1:], strict=False) if later - earlier > 2)
+    gaps = sorted(
+        later - earlier
+        for earlier, later in zip(frames, frames[1:], strict=False)
+        if later - earlier > 2
+    )
     print(
         f"{len(gaps)} frames, median {gaps[len(gaps) // 2]:.1f} ms, 95 in 100 under {gaps[int(len(gaps) * 0.95)]:.1f}"
     )

@@ -50,7 +50,9 @@ def answer(name: str) -> bk.Plan:
 
 
 @pytest.mark.parametrize("width", [390, 1_200])
-def test_every_point_of_a_receipt_is_what_allocate_says(chromium: Browser, tmp_path: Path, width: int) -> None:
+def test_every_point_of_a_receipt_is_what_allocate_says(
+    chromium: Browser, tmp_path: Path, width: int
+) -> None:
     path = tmp_path / "receipt.html"
     bk.DesignCard("chat", window=8_192).share(path)
     context = chromium.new_context(viewport={"width": width, "height": 900}, offline=True)
@@ -70,10 +72,16 @@ def test_every_point_of_a_receipt_is_what_allocate_says(chromium: Browser, tmp_p
         assert each["history"] == f"{plan.remainder:,}"
         assert each["planned"] == f"planned {plan.remainder:,}"
         window = f"{plan.budget.window:,}"
-        assert each["window"] == window or each["window"].startswith(f"{window}: "), "it snaps, and says so"
+        assert each["window"] == window or each["window"].startswith(f"{window}: "), (
+            "it snaps, and says so"
+        )
 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}}).response
+    found = (
+        Axe()
+        .run(page, options={"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa"]}})
+        .response
+    )
     assert [each["id"] for each in found["violations"]] == []
     assert complaints == []
     context.close()

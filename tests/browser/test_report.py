@@ -46,13 +46,20 @@ OVERFLOWING = """() => {
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reports")
     policies = ["oldest first", "summarise", "tool results first"]
-    bk.ConversationExplorer("coding-agent", window=16_000, policies=policies).save(folder / "conversation.html")
+    bk.ConversationExplorer("coding-agent", window=16_000, policies=policies).save(
+        folder / "conversation.html"
+    )
     bk.BudgetExplorer("chat", "support-chat", window=8_192).save(folder / "budget.html")
     bk.DesignCard("chat", "mixed-language", window=8_192).save(folder / "card.html")
     odd = "</script><img src=x onerror=alert(1)> $x^2$ \x00\u202e <b>"
-    said = [{"role": ("user", "assistant")[i % 2], "content": odd * (i + 1), "name": odd} for i in range(12)]
+    said = [
+        {"role": ("user", "assistant")[i % 2], "content": odd * (i + 1), "name": odd}
+        for i in range(12)
+    ]
     trace = bk.Trace(odd, tuple(map(bk.Message, said)))
-    bk.ConversationExplorer(trace, policies={odd: "oldest first", "b": "last turns"}).save(folder / "odd.html")
+    bk.ConversationExplorer(trace, policies={odd: "oldest first", "b": "last turns"}).save(
+        folder / "odd.html"
+    )
     return folder
 
 
@@ -60,12 +67,18 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(chromium: Browser, reports: Path) -> Callable[..., AbstractContextManager[Page]]:
     @contextmanager
     def open_report(name: str, width: int = 1_440, **options: object) -> Iterator[Page]:
-        context = chromium.new_context(viewport={"width": width, "height": 900}, offline=True, **options)  # type: ignore[arg-type]
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900},
+            offline=True,
+            **options,  # type: ignore[arg-type]
+        )
         context.set_default_timeout(1_000 * PATIENCE)
         page = context.new_page()
         told: list[str] = []
         address = (reports / f"{name}.html").as_uri()
-        context.on("request", lambda asked: None if asked.url == address else told.append(asked.url))
+        context.on(
+            "request", lambda asked: None if asked.url == address else told.append(asked.url)
+        )
         page.on("console", lambda message: told.append(message.text))
         page.on("pageerror", lambda error: told.append(str(error)))
         page.on("dialog", lambda dialog: told.append(dialog.message))
@@ -81,7 +94,9 @@ def scrub(page: Page, to: int) -> None:
     page.locator(".bk-play-range").fill(str(to))
 
 
-def test_going_to_a_request_moves_all_that_belongs_to_it(opened: Callable[..., AbstractContextManager[Page]]) -> None:
+def test_going_to_a_request_moves_all_that_belongs_to_it(
+    opened: Callable[..., AbstractContextManager[Page]],
+) -> None:
     with opened("conversation") as page:
         expect(page.locator(".bk-play-where")).to_have_text("request 85 (turn 27) of 27 turns")
         line = page.locator(".bk-figure[data-by=request] .here").first
@@ -110,7 +125,9 @@ def test_the_numbers_beside_a_policy_are_those_of_the_replay(
     with opened("conversation") as page:
         scrub(page, 40)
         told = page.locator(".bk-lane-told").first
-        expect(told).to_contain_text(f"{int(row['sent']):,} sent; {int(row['cached']):,} read from the cache")
+        expect(told).to_contain_text(
+            f"{int(row['sent']):,} sent; {int(row['cached']):,} read from the cache"
+        )
 
 
 def test_it_plays_sixty_frames_a_second_and_stops_where_it_is_told(
@@ -127,7 +144,9 @@ def test_it_plays_sixty_frames_a_second_and_stops_where_it_is_told(
         times = page.evaluate("window.drawn")
         frames = sorted(set(times))
         shares = [
-            later - earlier for earlier, later in zip(frames[10:], frames[11:], strict=False) if later - earlier > 2
+            later - earlier
+            for earlier, later in zip(frames[10:], frames[11:], strict=False)
+            if later - earlier > 2
         ]
         print(f"{len(shares)} frames, median {sorted(shares)[len(shares) // 2]:.1f} ms")
         # A frame lasts 16.7 ms where nothing else runs; a machine that is shared drops some.
@@ -136,7 +155,9 @@ def test_it_plays_sixty_frames_a_second_and_stops_where_it_is_told(
         assert page.locator(".bk-play-where").inner_text() == stopped
 
 
-def test_one_who_asks_for_less_motion_sees_whole_steps(opened: Callable[..., AbstractContextManager[Page]]) -> None:
+def test_one_who_asks_for_less_motion_sees_whole_steps(
+    opened: Callable[..., AbstractContextManager[Page]],
+) -> None:
     with opened("conversation", reduced_motion="reduce") as page:
         scrub(page, 1)
         page.evaluate(COUNT_FRAMES)
@@ -146,14 +167,20 @@ def test_one_who_asks_for_less_motion_sees_whole_steps(opened: Callable[..., Abs
         assert len(page.evaluate("window.drawn")) <= 10, "two lanes, drawn once a request"
 
 
-def test_a_budget_goes_through_its_turns(opened: Callable[..., AbstractContextManager[Page]]) -> None:
+def test_a_budget_goes_through_its_turns(
+    opened: Callable[..., AbstractContextManager[Page]],
+) -> None:
     with opened("budget") as page:
         expect(page.get_by_role("slider", name="Turn")).to_be_visible()
         scrub(page, 1)
         expect(page.locator(".bk-lane-told")).to_contain_text("cut 0; conversation budget 1,638")
         scrub(page, 75)
-        expect(page.locator(".bk-lane-told")).to_contain_text("asked 10,680; granted 3,163; cut 7,517")
-        expect(page.locator("#bk-messages li")).to_have_count(30)  # on 0.1.0 only those that the turn itself brings
+        expect(page.locator(".bk-lane-told")).to_contain_text(
+            "asked 10,680; granted 3,163; cut 7,517"
+        )
+        expect(page.locator("#bk-messages li")).to_have_count(
+            30
+        )  # on 0.1.0 only those that the turn itself brings
 
 
 def test_what_a_section_loses_is_seen_at_its_end_as_in_the_explorer(
@@ -172,7 +199,10 @@ def test_no_text_is_taken_for_markup(opened: Callable[..., AbstractContextManage
         scrub(page, 3)
         expect(page.locator("#bk-messages h2")).to_have_text("Messages at turn 3")
         assert page.locator("img").count() == 0
-        assert "</script><img src=x onerror=alert(1)> $x^2$" in page.locator("#bk-messages").inner_text()
+        assert (
+            "</script><img src=x onerror=alert(1)> $x^2$"
+            in page.locator("#bk-messages").inner_text()
+        )
         assert "</script>" in page.locator(".bk-play-choice option").first.inner_text()
 
 

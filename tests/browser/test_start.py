@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import CHECKOUT, Notebook, Server, end, lab_command, lab_environment, listening, opened_tab
+from tests.browser.conftest import (
+    CHECKOUT,
+    Notebook,
+    Server,
+    end,
+    lab_command,
+    lab_environment,
+    listening,
+    opened_tab,
+)
 from tests.browser.states import ALL_HAVE_RUN
 
 FIRST = "00-start.ipynb"
@@ -23,7 +32,9 @@ def expect_in_sight(page: Page) -> None:
 
 
 @SIZES
-def test_after_run_all_the_explorer_stands_in_sight(notebook: Callable[..., Notebook], width: int, height: int) -> None:
+def test_after_run_all_the_explorer_stands_in_sight(
+    notebook: Callable[..., Notebook], width: int, height: int
+) -> None:
     first = notebook(FIRST)
     first.resize(width, height)
     first.run_all()
@@ -39,13 +50,21 @@ def served(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     root = home / "root"
     (root / "notebooks").mkdir(parents=True)
     (root / "notebooks" / "other.ipynb").write_bytes((CHECKOUT / "notebooks" / FIRST).read_bytes())
-    recipe = re.search(r"-m jupyterlab (.*?)\$\(ROOT_USER\)", (CHECKOUT / "Makefile").read_text(), re.DOTALL)
+    recipe = re.search(
+        r"-m jupyterlab (.*?)\$\(ROOT_USER\)", (CHECKOUT / "Makefile").read_text(), re.DOTALL
+    )
     assert recipe is not None
-    added = [word for word in shlex.split(recipe[1].replace("\\\n", " ")) if "extra_labextensions_path" in word]
+    added = [
+        word
+        for word in shlex.split(recipe[1].replace("\\\n", " "))
+        if "extra_labextensions_path" in word
+    ]
     assert len(added) == 1
     command = [*lab_command(root), *added]
     with (home / "log").open("w") as log:
-        process = subprocess.Popen(command, env=lab_environment(home), stdout=log, stderr=log, cwd=CHECKOUT)
+        process = subprocess.Popen(
+            command, env=lab_environment(home), stdout=log, stderr=log, cwd=CHECKOUT
+        )
     try:
         yield listening(process, home, root)
     finally:
@@ -60,7 +79,9 @@ def made_lab(served: Server) -> Server:
 
 
 @SIZES
-def test_make_lab_ends_with_a_living_explorer(made_lab: Server, chromium: Browser, width: int, height: int) -> None:
+def test_make_lab_ends_with_a_living_explorer(
+    made_lab: Server, chromium: Browser, width: int, height: int
+) -> None:
     with opened_tab(chromium, made_lab) as page:
         page.set_viewport_size({"width": width, "height": height})
         page.goto(f"{made_lab.address}lab/tree/notebooks/{FIRST}?token={made_lab.token}&reset")
@@ -79,7 +100,9 @@ def test_a_page_that_is_reloaded_goes_on_where_it_was_whether_it_was_saved_or_no
     address = f"{made_lab.address}lab/tree/notebooks/{FIRST}?token={made_lab.token}&reset"
     with opened_tab(chromium, made_lab) as page:
         page.on("dialog", lambda dialog: dialog.accept())
-        with page.expect_response(lambda answer: answer.request.method == "PUT" and FIRST in answer.url):
+        with page.expect_response(
+            lambda answer: answer.request.method == "PUT" and FIRST in answer.url
+        ):
             page.goto(address)
         budget = page.locator(".bk-kpi[data-key=remainder] b")
         page.locator(".bk-handle[data-key=conversation]").press("ArrowRight")
@@ -108,7 +131,8 @@ def test_no_other_notebook_is_run(made_lab: Server, chromium: Browser) -> None:
         other = Notebook(page, made_lab, "other.ipynb")
         other.command("docmanager:open", path=f"notebooks/{FIRST}")
         page.wait_for_function(
-            f"(name => !!jupyterapp.shell.currentWidget?.content?.model && ({WAS_RUN})(name))", arg=FIRST
+            f"(name => !!jupyterapp.shell.currentWidget?.content?.model && ({WAS_RUN})(name))",
+            arg=FIRST,
         )
         page.wait_for_function(ALL_HAVE_RUN)
         assert not page.evaluate(WAS_RUN, "other.ipynb")

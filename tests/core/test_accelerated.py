@@ -24,7 +24,9 @@ from budgetkit.counters.exact import counted, memory
 from tests.conftest import examples
 from tests.hostile import MILLION, RUNS, any_text, hostile_text, long_text
 
-installed = pytest.mark.skipif(find_spec("gigatoken") is None, reason="gigatoken (extra: fast) is not installed")
+installed = pytest.mark.skipif(
+    find_spec("gigatoken") is None, reason="gigatoken (extra: fast) is not installed"
+)
 ENCODINGS = ("o200k_base", "cl100k_base", "o200k_harmony")
 SEPARATOR = accelerated._SEPARATOR
 
@@ -56,11 +58,16 @@ def test_the_golden_digests_are_those_of_tiktokens_tokens_of_every_character(nam
     assert {*document["digests"]} == {*ENCODINGS} and len(document["contexts"]) >= 5
     for context, text in accelerated.in_contexts(document):
         assert len(text) > 150_000 * len(context) - 10**6
-        assert accelerated.tokens_digest(encodings.tokens(name, text)) == document["digests"][name][context]
+        assert (
+            accelerated.tokens_digest(encodings.tokens(name, text))
+            == document["digests"][name][context]
+        )
 
 
 @contextmanager
-def with_package(change: Callable[[str, list[int]], list[int]] = lambda text, tokens: tokens) -> Iterator[None]:
+def with_package(
+    change: Callable[[str, list[int]], list[int]] = lambda text, tokens: tokens,
+) -> Iterator[None]:
     """Pretend that a tokenizer is installed which makes tiktoken's tokens, and changes them."""
 
     class Tokenizer:
@@ -68,12 +75,16 @@ def with_package(change: Callable[[str, list[int]], list[int]] = lambda text, to
         def from_tiktoken(path: object, pattern: str, special: dict[str, int]) -> Any:
             assert special == {SEPARATOR: accelerated._SEPARATES}
             return SimpleNamespace(
-                encode=lambda text: np.array(change(text, by_tiktoken("o200k_base", text)), np.uint32)
+                encode=lambda text: np.array(
+                    change(text, by_tiktoken("o200k_base", text)), np.uint32
+                )
             )
 
     package = SimpleNamespace(Tokenizer=Tokenizer)
     with mock.patch.multiple(
-        accelerated, find_spec=mock.Mock(return_value=True), import_module=mock.Mock(return_value=package)
+        accelerated,
+        find_spec=mock.Mock(return_value=True),
+        import_module=mock.Mock(return_value=package),
     ):
         yield
 
@@ -114,14 +125,23 @@ def test_one_that_is_off_somewhere_is_left_out_with_a_warning(
 ) -> None:
     with (
         with_package(change),
-        pytest.warns(RuntimeWarning, match=rf"gigatoken was to count o200k_base, and {sentence}.*; tiktoken counts"),
+        pytest.warns(
+            RuntimeWarning,
+            match=rf"gigatoken was to count o200k_base, and {sentence}.*; tiktoken counts",
+        ),
     ):
         assert accelerated.accelerated("o200k_base") is None
 
 
 def test_one_that_has_no_room_for_its_file_is_left_out_with_a_warning() -> None:
-    full = mock.patch.object(tempfile, "TemporaryDirectory", side_effect=OSError(28, "No space left on device"))
-    with with_package(), full, pytest.warns(RuntimeWarning, match=r"No space left on device; tiktoken counts instead"):
+    full = mock.patch.object(
+        tempfile, "TemporaryDirectory", side_effect=OSError(28, "No space left on device")
+    )
+    with (
+        with_package(),
+        full,
+        pytest.warns(RuntimeWarning, match=r"No space left on device; tiktoken counts instead"),
+    ):
         assert accelerated.accelerated("o200k_base") is None
 
 
@@ -136,7 +156,10 @@ def test_the_warning_comes_once_and_counting_goes_on() -> None:
 
 def test_it_is_loaded_where_that_is_won_back_and_used_from_then_on() -> None:
     few, many = 100, accelerated.WORTH_LOADING
-    with with_package(), mock.patch.object(accelerated, "_encode", wraps=accelerated._encode) as made:
+    with (
+        with_package(),
+        mock.patch.object(accelerated, "_encode", wraps=accelerated._encode) as made,
+    ):
         assert accelerated.for_work("o200k_base", few, ahead=many) is None
         assert accelerated.for_work("o200k_base", many // 2) is None
         assert not made.called
@@ -158,7 +181,9 @@ def test_it_is_made_anew_before_it_has_remembered_too_much() -> None:
         assert faster is not None
         with mock.patch.object(accelerated, "_encode", wraps=accelerated._encode) as made:
             assert faster(["word " * 2_000] * 10) == [2_001] * 10
-    assert made.call_count == 5, "after each two of the texts, which are long enough for calls of their own"
+    assert made.call_count == 5, (
+        "after each two of the texts, which are long enough for calls of their own"
+    )
 
 
 def test_eight_threads_share_one() -> None:
@@ -173,7 +198,11 @@ def test_eight_threads_share_one() -> None:
 
     with with_package(one_at_a_time), ThreadPoolExecutor(8) as pool:
         texts = [long_text(20_000, seed) for seed in range(8)]
-        found = [*pool.map(lambda text: counted("o200k_base", [text], ahead=accelerated.WORTH_LOADING), texts)]
+        found = [
+            *pool.map(
+                lambda text: counted("o200k_base", [text], ahead=accelerated.WORTH_LOADING), texts
+            )
+        ]
     assert found == [[len(encodings.tokens("o200k_base", text))] for text in texts]
 
 
@@ -202,13 +231,17 @@ def real(request: pytest.FixtureRequest) -> tuple[str, accelerated.CountMany]:
 @installed
 @settings(max_examples=examples(300))
 @given(texts=st.lists(hostile_text | any_text, max_size=10))
-def test_the_installed_one_counts_as_tiktoken(real: tuple[str, accelerated.CountMany], texts: list[str]) -> None:
+def test_the_installed_one_counts_as_tiktoken(
+    real: tuple[str, accelerated.CountMany], texts: list[str]
+) -> None:
     name, faster = real
     assert faster(texts) == [len(encodings.tokens(name, text)) for text in texts]
 
 
 @installed
-def test_the_installed_one_counts_long_texts_as_tiktoken(real: tuple[str, accelerated.CountMany]) -> None:
+def test_the_installed_one_counts_long_texts_as_tiktoken(
+    real: tuple[str, accelerated.CountMany],
+) -> None:
     name, faster = real
     texts = [long_text(200_000), *(run * (MILLION // 10) for run in RUNS)]
     assert faster(texts) == [len(encodings.tokens(name, text)) for text in texts]

@@ -27,7 +27,8 @@ def test_clamps_win_over_the_window() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rounding", "parts"), [("floor", (33, 33, 33)), ("nearest", (33, 33, 33)), ("largest_remainder", (34, 33, 33))]
+    ("rounding", "parts"),
+    [("floor", (33, 33, 33)), ("nearest", (33, 33, 33)), ("largest_remainder", (34, 33, 33))],
 )
 def test_three_ways_to_round(rounding: str, parts: tuple[int, ...]) -> None:
     """Three thirds of 100: only the largest remainder gives 100."""
@@ -64,7 +65,9 @@ def test_apportion_needs_a_weight() -> None:
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 100), min_size=1, max_size=8))
-def test_largest_remainder_sums_shares_to_the_floor_of_their_sum(window: int, percents: list[int]) -> None:
+def test_largest_remainder_sums_shares_to_the_floor_of_their_sum(
+    window: int, percents: list[int]
+) -> None:
     """Unclamped shares lose at most the fraction of a token, together."""
     shares = [bk.Share(Decimal(p) / 100) for p in percents]
     assert sum(sizes(shares, window, "largest_remainder")) == sum(percents) * window // 100
@@ -86,7 +89,11 @@ def test_more_tokens_than_anything_has_are_refused_everywhere() -> None:
         lambda: budget.assign(a=2**70),
         lambda: bk.allocate(budget, {"a": 2**70}),
     ):
-        with pytest.raises(ValueError, match=r"is 1,180,591,620,717,411,303,424; tokens are at most .*; look where"):
+        with pytest.raises(
+            ValueError, match=r"is 1,180,591,620,717,411,303,424; tokens are at most .*; look where"
+        ):
             make()
-    with pytest.raises(ValueError, match=r"demand of 'a' has a number that is .* too large; .*; check that column"):
+    with pytest.raises(
+        ValueError, match=r"demand of 'a' has a number that is .* too large; .*; check that column"
+    ):
         bk.allocate_many(budget, pd.DataFrame({"a": [2**70]}))

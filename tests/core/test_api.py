@@ -17,23 +17,63 @@ from budgetkit.lab import figures
 PACKAGE = Path(budgetkit.__file__).parent
 
 PUBLIC = {
-    *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
+    *(
+        "Share",
+        "Item",
+        "Reserve",
+        "Allocation",
+        "Budget",
+        "allocate",
+        "allocate_many",
+        "fit",
+        "sweep",
+    ),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
-    *("Message", "Trace", "list_traces", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
+    *(
+        "Message",
+        "Trace",
+        "list_traces",
+        "load_trace",
+        "load_traces",
+        "BudgetExplorer",
+        "AccuracyExplorer",
+    ),
     *("ConversationExplorer", "DesignCard", "App"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
-    *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
+    *(
+        "shipped_traces",
+        "cutter",
+        "cut_share",
+        "count_request",
+        "count_answer",
+        "RequestCount",
+        "fit_bill",
+    ),
     *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
     *("thinking", "section_orders", "near_duplicates", "Session", "sessions", "compare"),
     *("deciding", "build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
 }
 
 # The kit is what an application installs. The laboratory is what a notebook adds to it, an extra what a pipeline adds.
-KIT = {"budget", "message", "files", "models", "plan", "promise", "pruning", "counters", "requests", "presets"}
+KIT = {
+    "budget",
+    "message",
+    "files",
+    "models",
+    "plan",
+    "promise",
+    "pruning",
+    "counters",
+    "requests",
+    "presets",
+}
 KIT |= {"state", "trace", "truncation", "conversation", "inputs", "plugins"}
-LAB = {f"lab.{room}" for room in ("accuracy", "replay", "deciding", "figures", "explorers", "app", "sessions")}
+LAB = {
+    f"lab.{room}"
+    for room in ("accuracy", "replay", "deciding", "figures", "explorers", "app", "sessions")
+}
 EXTRAS = {f"extras.{room}" for room in ("endpoints", "shell", "adapters", "redaction")}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
@@ -59,7 +99,9 @@ FLOORS = [
 SHOWN = {"lab.figures", "lab.explorers", "lab.accuracy", "lab.replay"}
 DOORS = {
     "tiktoken": {"counters"},
-    **dict.fromkeys(("tokenizers", "mistral_common", "litellm", "sentencepiece", "ctok"), {"counters"}),
+    **dict.fromkeys(
+        ("tokenizers", "mistral_common", "litellm", "sentencepiece", "ctok"), {"counters"}
+    ),
     "plotly": SHOWN,
     **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {"lab.app", "lab.explorers"}),
     "genai_prices": {"models", "lab.replay"},
@@ -140,27 +182,41 @@ def test_imports_point_down(path: Path) -> None:
     for other, line in own_imports(path):
         if other == room:
             continue
-        assert other in floor_of, f"line {line}: import {other} from its own module, not through the package"
-        assert floor_of[other] < floor_of[room], f"line {line}: {room} may not import {other}, which stands above it"
+        assert other in floor_of, (
+            f"line {line}: import {other} from its own module, not through the package"
+        )
+        assert floor_of[other] < floor_of[room], (
+            f"line {line}: {room} may not import {other}, which stands above it"
+        )
 
 
 def test_the_kit_needs_neither_laboratory_nor_extras() -> None:
-    assert floors().keys() == KIT | LAB | EXTRAS, "a new room belongs to the kit, to the laboratory or to the extras"
+    assert floors().keys() == KIT | LAB | EXTRAS, (
+        "a new room belongs to the kit, to the laboratory or to the extras"
+    )
     for path in SOURCES:
         if place(path) in KIT:
             needs = {room for room, _ in own_imports(path)}
-            assert needs <= KIT, f"{source_name(path)} is of the kit and imports {sorted(needs - KIT)}"
+            assert needs <= KIT, (
+                f"{source_name(path)} is of the kit and imports {sorted(needs - KIT)}"
+            )
 
 
 def test_a_request_is_read_without_knowing_what_it_costs() -> None:
     """Two folders of one room: what reads a request imports nothing of what bills it."""
     for path in sorted((PACKAGE / "requests" / "reading").glob("*.py")):
         names = [name for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))]
-        assert [name for name in names if within(name, "budgetkit.requests.billing")] == [], path.name
+        assert [name for name in names if within(name, "budgetkit.requests.billing")] == [], (
+            path.name
+        )
 
 
 def test_the_first_level_is_the_kit_and_two_folders() -> None:
-    entries = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if not path.name.startswith("__")}
+    entries = {
+        path.name.removesuffix(".py")
+        for path in PACKAGE.iterdir()
+        if not path.name.startswith("__")
+    }
     assert entries - {"py.typed", "data"} == KIT | {"lab", "extras"}
 
 
@@ -187,7 +243,9 @@ def test_no_module_imports_itself_by_a_detour() -> None:
 
 
 def module_name(path: Path) -> str:
-    return ".".join(("budgetkit", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    return ".".join(("budgetkit", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
@@ -195,19 +253,27 @@ def test_each_outside_world_has_one_door(path: Path) -> None:
     for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
         for world, doors in DOORS.items():
             if within(name, world):
-                assert place(path) in doors, f"line {node.lineno}: only {doors or 'nobody'} may import {world}"
+                assert place(path) in doors, (
+                    f"line {node.lineno}: only {doors or 'nobody'} may import {world}"
+                )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
 def test_files_are_found_through_their_door(path: Path) -> None:
     """The explorer reads its own script and style sheet; all other files lie under data/."""
-    looks = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
+    looks = {
+        node.id
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name)
+    }
     assert "__file__" not in looks or place(path) in {"files", "lab.explorers"}
 
 
 def test_import_loads_nothing_slow() -> None:
     program = "import sys; before = set(sys.modules); import budgetkit; print(*(sys.modules.keys() - before))"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
     assert "budgetkit" in loaded
     assert loaded & NOT_AT_IMPORT == set()
@@ -234,18 +300,24 @@ def test_a_type_checker_and_import_find_each_name_in_the_same_place(package: Mod
         value = getattr(package, name)
         inner = f"{module}.{name}"
         room = isinstance(value, ModuleType)
-        assert value is (import_module(inner) if room else getattr(import_module(module), name)), name
+        assert value is (import_module(inner) if room else getattr(import_module(module), name)), (
+            name
+        )
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(AttributeError, match=r"budgetkit has no 'Budgets'; it has .*Budget, .*; take one of these"):
+    with pytest.raises(
+        AttributeError, match=r"budgetkit has no 'Budgets'; it has .*Budget, .*; take one of these"
+    ):
         budgetkit.Budgets  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.slow
 def test_importing_a_module_never_hides_the_function_of_its_name() -> None:
     program = "import budgetkit, budgetkit.lab.replay; print(callable(budgetkit.replay), budgetkit.presets)"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert run.stdout.startswith("True <module 'budgetkit.presets'")
 
 
@@ -253,7 +325,9 @@ def documented() -> Iterator[tuple[str, object]]:
     """List the public functions and classes, those of the public modules among them."""
     for name in sorted(PUBLIC):
         value = getattr(budgetkit, name)
-        for inner, member in public_members(value) if isinstance(value, ModuleType) else [("", value)]:
+        for inner, member in (
+            public_members(value) if isinstance(value, ModuleType) else [("", value)]
+        ):
             if inspect.isfunction(member) or inspect.isclass(member):
                 yield f"{name}.{inner}".rstrip("."), member
 
@@ -272,7 +346,10 @@ def test_every_public_name_has_a_numpydoc_docstring_with_an_example() -> None:
         text = inspect.getdoc(value) or ""
         takes = bool(inspect.signature(value).parameters)  # type: ignore[arg-type]
         wanted = [">>> ", *(["Parameters\n----------"] * takes)]
-        if inspect.isfunction(value) and inspect.signature(value).return_annotation not in (None, "None"):
+        if inspect.isfunction(value) and inspect.signature(value).return_annotation not in (
+            None,
+            "None",
+        ):
             wanted.append("Returns\n-------")
         if missing := [part.partition("\n")[0] for part in wanted if part not in text]:
             lacking[name] = missing

@@ -10,8 +10,12 @@ import budgetkit as bk
 from budgetkit import assembly, presets
 
 
-def message(section: str, tokens: int, role: str, content: str, group: int | None = None) -> bk.Item:
-    return bk.Item(section, tokens, group=group, payload=bk.Message({"role": role, "content": content}))
+def message(
+    section: str, tokens: int, role: str, content: str, group: int | None = None
+) -> bk.Item:
+    return bk.Item(
+        section, tokens, group=group, payload=bk.Message({"role": role, "content": content})
+    )
 
 
 def test_messages_stand_in_the_order_of_the_sections() -> None:
@@ -34,7 +38,9 @@ def test_messages_stand_in_the_order_of_the_sections() -> None:
 def test_passages_are_not_sent_again_inside_the_message_they_came_with() -> None:
     """A trace keeps them on the message; a provider would refuse the field, and nobody has counted it."""
     raw = {"role": "user", "content": "And now?", "name": "bob", "contexts": [{"text": "A fact."}]}
-    plan = bk.fit(presets.working_memory(8_000, output=0), [bk.Item("current", 5, payload=bk.Message(raw))])
+    plan = bk.fit(
+        presets.working_memory(8_000, output=0), [bk.Item("current", 5, payload=bk.Message(raw))]
+    )
     assert assembly.messages(plan) == [{"role": "user", "content": "And now?", "name": "bob"}]
 
 
@@ -53,9 +59,12 @@ def test_what_was_said_stays_in_the_order_it_was_said() -> None:
 
 def test_dropped_items_are_not_sent_and_tool_schemas_go_beside() -> None:
     """Only what was kept."""
-    schemas = bk.Item("system", 5, payload=bk.Message({"role": "tools", "tools": [{"name": "look"}]}))
+    schemas = bk.Item(
+        "system", 5, payload=bk.Message({"role": "tools", "tools": [{"name": "look"}]})
+    )
     plan = bk.fit(
-        bk.Budget(10, (), [bk.Allocation("system"), bk.Allocation("a")]), [schemas, message("a", 9, "user", "x")]
+        bk.Budget(10, (), [bk.Allocation("system"), bk.Allocation("a")]),
+        [schemas, message("a", 9, "user", "x")],
     )
     assert assembly.messages(plan) == []
     assert assembly.tools(plan) == [{"name": "look"}]
@@ -71,12 +80,16 @@ def test_an_item_without_a_text_cannot_be_sent(payload: object) -> None:
 
 def test_a_plan_restored_without_its_texts_says_what_to_do() -> None:
     """It has all its numbers, and nothing to send; saved with them, the same messages go out."""
-    plan = bk.fit(presets.chat(8_192), bk.load_trace("support-chat").items(3, len, presets.chat(8_192).roles))
-    with pytest.raises(ValueError, match="has no text; .* save the plan with its texts, or fit its budget again"):
-        assembly.messages(cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan))))
-    assert assembly.messages(cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan, texts=True)))) == (
-        assembly.messages(plan)
+    plan = bk.fit(
+        presets.chat(8_192), bk.load_trace("support-chat").items(3, len, presets.chat(8_192).roles)
     )
+    with pytest.raises(
+        ValueError, match="has no text; .* save the plan with its texts, or fit its budget again"
+    ):
+        assembly.messages(cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan))))
+    assert assembly.messages(
+        cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan, texts=True)))
+    ) == (assembly.messages(plan))
 
 
 def test_a_plan_of_numbers_has_no_messages() -> None:
@@ -106,7 +119,9 @@ def test_the_budget_text_fits_as_the_message_that_carries_it() -> None:
     for window in range(50, 110):
         plan = bk.allocate(bk.Budget(window, (), [bk.Allocation("system")]), demand)
         text = assembly.describe(plan, count)
-        sent = bk.FRAMINGS["openai"].message({"role": "system", "content": text}, count) if text else 0
+        sent = (
+            bk.FRAMINGS["openai"].message({"role": "system", "content": text}, count) if text else 0
+        )
         assert sent <= plan.free
         assert not text or f"Using {plan.used + sent:,}/{window}" in text
     alone = bk.Budget(72, (), [bk.Allocation("system")])

@@ -18,7 +18,11 @@ from tests.strategies import ITEMS, SECTIONS, budgets
 
 def batch(requests: Sequence[Sequence[bk.Item]]) -> RequestBatch:
     found = [Items(items) for items in requests]
-    demand = pd.DataFrame([each.demand for each in found], columns=list(SECTIONS)).fillna(0).astype("int64")
+    demand = (
+        pd.DataFrame([each.demand for each in found], columns=list(SECTIONS))
+        .fillna(0)
+        .astype("int64")
+    )
     return RequestBatch(demand, found.__getitem__)
 
 
@@ -38,25 +42,38 @@ def test_a_request_that_fits_is_granted_whole_and_one_that_does_not_item_by_item
 
 def test_the_best_few_are_all_there_is_whatever_room_is_left() -> None:
     best = bk.Allocation("history", keep="best", limit_items=2)
-    assert granted(bk.Budget(100, (), [best], undeclared="pool"), history(10, 10), history(10, 10, 10)) == [20, 20]
+    assert granted(
+        bk.Budget(100, (), [best], undeclared="pool"), history(10, 10), history(10, 10, 10)
+    ) == [20, 20]
 
 
 def test_what_is_required_stands_whole_or_keeps_its_first_item_over_its_cap() -> None:
     for keep, kept in (("first", [40, 40]), ("newest", [40, 20])):
         required = bk.Allocation("history", 30, required=True, keep=keep)  # type: ignore[arg-type]
-        assert granted(bk.Budget(100, (), [required], undeclared="pool"), history(40), history(20, 20)) == kept
+        assert (
+            granted(bk.Budget(100, (), [required], undeclared="pool"), history(40), history(20, 20))
+            == kept
+        )
 
 
 def test_a_call_and_its_result_in_two_sections_go_together() -> None:
     lines = [bk.Allocation("history"), bk.Allocation("tool", 10)]
-    called = [bk.Item("history", 5, group="call"), bk.Item("tool", 20, group="call"), bk.Item("history", 7)]
+    called = [
+        bk.Item("history", 5, group="call"),
+        bk.Item("tool", 20, group="call"),
+        bk.Item("history", 7),
+    ]
     assert granted(bk.Budget(100, (), lines, undeclared="pool"), called) == [7]
 
 
 def test_a_result_without_tokens_beyond_the_best_few_takes_its_call_along() -> None:
     """Nothing was lost by tokens, so 0.1.0's batch kept the call that `fit` let go."""
     lines = [bk.Allocation("history"), bk.Allocation("tool", limit_items=1)]
-    called = [bk.Item("tool", 5), bk.Item("tool", 0, group="call"), bk.Item("history", 7, group="call")]
+    called = [
+        bk.Item("tool", 5),
+        bk.Item("tool", 0, group="call"),
+        bk.Item("history", 7, group="call"),
+    ]
     assert granted(bk.Budget(100, (), lines, undeclared="pool"), called) == [0]
     assert bk.fit(bk.Budget(100, (), lines), called)["history"].granted == 0
 
@@ -66,13 +83,17 @@ def test_an_item_may_be_cut_inside_where_its_section_says_so() -> None:
     budget = bk.Budget(100, (), lines, undeclared="pool")
     requests = [Items(history(20, 20))]
     cut = RequestBatch(
-        pd.DataFrame({"history": [40]}), requests.__getitem__, lambda item, limit, _: bk.Item(item.section, limit)
+        pd.DataFrame({"history": [40]}),
+        requests.__getitem__,
+        lambda item, limit, _: bk.Item(item.section, limit),
     )
     assert cut.columns(budget)["history"]["granted"].tolist() == [30]
 
 
 def test_more_than_there_is_is_granted_and_never_an_error() -> None:
-    budget = bk.Budget(100, (), [bk.Allocation("history", required=True)], undeclared="pool", deficit="raise")
+    budget = bk.Budget(
+        100, (), [bk.Allocation("history", required=True)], undeclared="pool", deficit="raise"
+    )
     assert granted(budget, history(80, 80)) == [160]
 
 
@@ -99,7 +120,9 @@ def test_a_batch_is_a_memo_that_nobody_writes_to() -> None:
 
 @settings(deadline=None, max_examples=examples(60))
 @given(budgets(), st.lists(ITEMS, min_size=1, max_size=4))
-def test_a_batch_grants_each_request_what_fit_grants_it_alone(budget: bk.Budget, requests: list[list[bk.Item]]) -> None:
+def test_a_batch_grants_each_request_what_fit_grants_it_alone(
+    budget: bk.Budget, requests: list[list[bk.Item]]
+) -> None:
     columns = batch(requests).columns(budget)
     for row, items in enumerate(requests):
         plan = bk.fit(budget, items)
@@ -119,10 +142,15 @@ def shorter(item: bk.Item, limit: int, allocation: bk.Allocation) -> bk.Item:
 def test_with_groups_and_cuts_inside_as_well(
     budget: bk.Budget, requests: list[list[bk.Item]], section: str, data: st.DataObject
 ) -> None:
-    lines = [replace(a, granularity="token" if a.section == section else "item") for a in budget.allocations]
+    lines = [
+        replace(a, granularity="token" if a.section == section else "item")
+        for a in budget.allocations
+    ]
     budget = replace(budget, allocations=lines)
     groups = data.draw(st.lists(st.sampled_from([None, None, "a", "b"]), min_size=30, max_size=30))
-    requests = [[replace(item, group=groups[i]) for i, item in enumerate(items)] for items in requests]
+    requests = [
+        [replace(item, group=groups[i]) for i, item in enumerate(items)] for items in requests
+    ]
     many = replace(batch(requests), cut=shorter)
     try:
         alone = [bk.fit(budget, items, shorter) for items in requests]
@@ -137,8 +165,13 @@ def test_with_groups_and_cuts_inside_as_well(
         }
 
 
-@given(budgets(), st.lists(st.lists(st.integers(0, 300), min_size=5, max_size=5), min_size=1, max_size=5))
-def test_without_items_a_batch_is_many_requests_of_plain_numbers(budget: bk.Budget, requests: list[list[int]]) -> None:
+@given(
+    budgets(),
+    st.lists(st.lists(st.integers(0, 300), min_size=5, max_size=5), min_size=1, max_size=5),
+)
+def test_without_items_a_batch_is_many_requests_of_plain_numbers(
+    budget: bk.Budget, requests: list[list[int]]
+) -> None:
     columns = batch_of(pd.DataFrame(requests, columns=list(SECTIONS))).columns(budget)
     for row, demand in enumerate(requests):
         for grant in bk.allocate(budget, dict(zip(SECTIONS, demand, strict=True))).grants:

@@ -52,8 +52,14 @@ def test_an_interval_of_projects_left_out_is_wider_than_one_of_readings_left_out
     assert own.high < others.high
 
 
-@given(st.integers(-500, 2_000), st.integers(50, 200), st.lists(st.integers(0, 10_000), min_size=3, unique=True))
-def test_readings_on_a_line_are_found_exactly(constant: int, percent: int, counted: list[int]) -> None:
+@given(
+    st.integers(-500, 2_000),
+    st.integers(50, 200),
+    st.lists(st.integers(0, 10_000), min_size=3, unique=True),
+)
+def test_readings_on_a_line_are_found_exactly(
+    constant: int, percent: int, counted: list[int]
+) -> None:
     bill = fit_bill(counted, [constant + percent / 100 * size for size in counted])
     assert bill.constant == pytest.approx(constant, abs=1e-4)
     assert bill.slope == pytest.approx(percent / 100)
@@ -62,7 +68,10 @@ def test_readings_on_a_line_are_found_exactly(constant: int, percent: int, count
 
 @pytest.mark.parametrize("counted", [[1, 2], [5, 5, 5]])
 def test_too_few_readings_are_refused(counted: list[int]) -> None:
-    with pytest.raises(ValueError, match=r"a constant and a slope need three of different sizes; give more readings"):
+    with pytest.raises(
+        ValueError,
+        match=r"a constant and a slope need three of different sizes; give more readings",
+    ):
         fit_bill(counted, counted)
 
 
@@ -75,7 +84,10 @@ def test_readings_leave_out_what_was_never_sent_again() -> None:
         {"role": "user", "content": "u" * 20},
         {"role": "assistant", "content": "a" * 30},
     ]
-    usage = [{"message_index": 1, "context_tokens": 110}, {"message_index": 3, "context_tokens": 131}]
+    usage = [
+        {"message_index": 1, "context_tokens": 110},
+        {"message_index": 3, "context_tokens": 131},
+    ]
     trace = bk.Trace("toy", tuple(map(bk.Message, raw)), fields={"usage": usage})
     assert unpaired(trace) == [1]
     assert readings(trace, len, Framing(priming=1)).to_dict("list") == {

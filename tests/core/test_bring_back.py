@@ -13,9 +13,33 @@ import budgetkit as bk
 from benchmarks.promised import IMPORTANCE, PARTS, POLICIES, kendall, kept
 from budgetkit.pruning.search import Index
 
-THINGS = ("passport", "bicycle", "cellar", "violin", "orchard", "telescope", "dentist", "mower", "aquarium", "stairs")
+THINGS = (
+    "passport",
+    "bicycle",
+    "cellar",
+    "violin",
+    "orchard",
+    "telescope",
+    "dentist",
+    "mower",
+    "aquarium",
+    "stairs",
+)
 PLACES = ("Bergen", "Lyon", "Porto", "Graz", "Turku", "Malmo", "Ghent", "Split", "Brno", "Cork")
-CHATTER = ("weather", "morning", "lunch", "train", "window", "coffee", "music", "walk", "garden", "rain", "book", "sun")
+CHATTER = (
+    "weather",
+    "morning",
+    "lunch",
+    "train",
+    "window",
+    "coffee",
+    "music",
+    "walk",
+    "garden",
+    "rain",
+    "book",
+    "sun",
+)
 
 
 def marked(seed: int, turns: int = 80) -> bk.Trace:
@@ -31,7 +55,9 @@ def marked(seed: int, turns: int = 80) -> bk.Trace:
         user: dict[str, Any] = {"role": "user", "content": f"Today: {small}.", "id": f"m{turn}"}
         if turn in told:
             thing = things[told.index(turn)]
-            user["content"] = f"My {thing} is in {places[told.index(turn)]}, bought in {1900 + turn}, {small}."
+            user["content"] = (
+                f"My {thing} is in {places[told.index(turn)]}, bought in {1900 + turn}, {small}."
+            )
             where[thing] = user["id"]
         if turn in asked:
             thing = things[asked.index(turn)]
@@ -50,25 +76,37 @@ def shares() -> dict[str, Any]:
         rows = [row for trace in traces for row in kept(trace, by).to_dict("records")]
         sums: dict[Any, Any] = {}
         for row in rows:
-            sums.setdefault((row["policy"], row["part"]), []).append((row["present"], row["needed"]))
-        found[by] = {key: sum(p for p, _ in each) / sum(n for _, n in each) for key, each in sums.items()}
+            sums.setdefault((row["policy"], row["part"]), []).append(
+                (row["present"], row["needed"])
+            )
+        found[by] = {
+            key: sum(p for p, _ in each) / sum(n for _, n in each) for key, each in sums.items()
+        }
     return found
 
 
 @pytest.mark.slow
-def test_at_a_tenth_of_the_conversation_half_of_the_evidence_comes_back(shares: dict[str, Any]) -> None:
+def test_at_a_tenth_of_the_conversation_half_of_the_evidence_comes_back(
+    shares: dict[str, Any],
+) -> None:
     by_marks = shares["marks"]
     assert by_marks["oldest first", 0.1] <= 0.15
     assert by_marks["half of it brought back", 0.1] >= 0.5
     for part in PARTS:
-        assert by_marks["hindsight", part] >= max(share for (_, at), share in by_marks.items() if at == part)
+        assert by_marks["hindsight", part] >= max(
+            share for (_, at), share in by_marks.items() if at == part
+        )
 
 
 @pytest.mark.parametrize(("names", "least"), [(tuple(POLICIES), 0.5), (tuple(IMPORTANCE), 0.45)])
-def test_the_proxy_ranks_policies_as_the_marks_do(shares: dict[str, Any], names: tuple[str, ...], least: float) -> None:
+def test_the_proxy_ranks_policies_as_the_marks_do(
+    shares: dict[str, Any], names: tuple[str, ...], least: float
+) -> None:
     found = []
     for part in PARTS:
-        one, other = (pd.Series([shares[by][name, part] for name in names]) for by in ("marks", "names"))
+        one, other = (
+            pd.Series([shares[by][name, part] for name in names]) for by in ("marks", "names")
+        )
         found.append(kendall(one, other))
     assert np.mean(found) >= least
 
@@ -76,7 +114,10 @@ def test_the_proxy_ranks_policies_as_the_marks_do(shares: dict[str, Any], names:
 def two_questions() -> bk.Trace:
     said = ["The cellar key hangs behind the blue door.", "Good.", *["la " * 30, "so " * 30] * 6]
     said += ["Where is the cellar key?", "Behind the door.", "Thanks, and now a song.", "La."]
-    raw = [{"role": "user" if n % 2 == 0 else "assistant", "content": text} for n, text in enumerate(said)]
+    raw = [
+        {"role": "user" if n % 2 == 0 else "assistant", "content": text}
+        for n, text in enumerate(said)
+    ]
     return bk.Trace("keys", tuple(bk.Message(each) for each in raw))
 
 
@@ -103,7 +144,11 @@ def test_the_cache_ends_where_something_came_back() -> None:
 
 
 def test_a_call_comes_back_with_its_result() -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"what": "zebra"}'}}
+    call = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "find", "arguments": '{"what": "zebra"}'},
+    }
     raw: list[dict[str, Any]] = [
         {"role": "user", "content": "look"},
         {"role": "assistant", "content": None, "tool_calls": [call]},

@@ -24,7 +24,9 @@ def test_iterating_gives_the_lines_that_a_slider_needs() -> None:
 
 def test_assign_changes_a_line_and_leaves_the_budget_as_it_was() -> None:
     """A size, a cap, the window, some fields, or a whole line."""
-    changed = BUDGET.assign(window=10_000, output=500, system=bk.Share(0.1), history={"floor": 700, "keep": "newest"})
+    changed = BUDGET.assign(
+        window=10_000, output=500, system=bk.Share(0.1), history={"floor": 700, "keep": "newest"}
+    )
     assert (changed.usable, changed.cap("system"), changed.floors["history"]) == (9_500, 1_000, 700)
     assert changed.allocations[1].keep == "newest"
     assert BUDGET.window == 8_192
@@ -32,8 +34,12 @@ def test_assign_changes_a_line_and_leaves_the_budget_as_it_was() -> None:
     assert BUDGET.assign(system=None).cap("system") == BUDGET.usable
 
 
-@pytest.mark.parametrize(("kind", "usable"), [("shared", 6_964), ("input", 8_192), ("usable", 8_192)])
-def test_what_the_window_holds_decides_whether_the_answer_claims_room(kind: str, usable: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "usable"), [("shared", 6_964), ("input", 8_192), ("usable", 8_192)]
+)
+def test_what_the_window_holds_decides_whether_the_answer_claims_room(
+    kind: str, usable: int
+) -> None:
     """The reserve is known either way."""
     budget = replace(BUDGET, kind=kind)  # type: ignore[arg-type]
     assert (budget.usable, budget.sizes["output"]) == (usable, 1_228)
@@ -43,7 +49,13 @@ def test_what_the_window_holds_decides_whether_the_answer_claims_room(kind: str,
 def test_reserves_and_caps_are_rounded_together(rounding: str) -> None:
     """Shares that sum to 1 claim the whole window with the largest remainder, and never more than it."""
     lines = [bk.Allocation("a", bk.Share(0.5)), bk.Allocation("b", bk.Share(0.35))]
-    budget = bk.Budget(8_191, [bk.Reserve("output", bk.Share(0.15))], lines, deficit="signed", rounding=rounding)  # type: ignore[arg-type]
+    budget = bk.Budget(
+        8_191,
+        [bk.Reserve("output", bk.Share(0.15))],
+        lines,
+        deficit="signed",
+        rounding=rounding,  # type: ignore[arg-type]
+    )
     assert budget.shared_pool == {"floor": 2, "nearest": -1, "largest_remainder": 0}[rounding]
 
 
@@ -56,7 +68,11 @@ def test_deficit_is_signed_or_clamped(deficit: str, usable: int, pool: int) -> N
 
 def test_who_is_asked_first() -> None:
     """Required, then by importance; or required, then those with a cap."""
-    lines = [bk.Allocation("a", importance=9), bk.Allocation("b", 10), bk.Allocation("c", required=True)]
+    lines = [
+        bk.Allocation("a", importance=9),
+        bk.Allocation("b", 10),
+        bk.Allocation("c", required=True),
+    ]
     for order, names in (("importance", "cab"), ("caps first", "cba"), ("pool by item", "cba")):
         budget = bk.Budget(100, (), lines, order=order)  # type: ignore[arg-type]
         assert "".join(a.section for a in budget.asked) == names
@@ -64,41 +80,80 @@ def test_who_is_asked_first() -> None:
 
 def test_repr_says_the_sizes() -> None:
     """Short enough for a notebook's output."""
-    assert repr(BUDGET) == "Budget(window=8192, output=1228, system=800, history=pool, shared_pool=6164)"
+    assert (
+        repr(BUDGET)
+        == "Budget(window=8192, output=1228, system=800, history=pool, shared_pool=6164)"
+    )
     assert repr(LINES[0]) == "Allocation('system', cap=800, required=True)"
 
 
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: bk.Budget(-1), ValueError, "window is -1; tokens are whole numbers of 0 or more; give one of these"),
+        (
+            lambda: bk.Budget(-1),
+            ValueError,
+            "window is -1; tokens are whole numbers of 0 or more; give one of these",
+        ),
         (lambda: bk.Budget(1.5), TypeError, "window is 1.5; tokens are whole numbers"),  # type: ignore[arg-type]
         (lambda: bk.Budget(True), TypeError, "window is True"),
         (lambda: bk.Reserve("output", -5), ValueError, "reserve 'output' is -5"),
         (lambda: bk.Allocation("a", cap="9"), TypeError, "cap of 'a' is '9'"),  # type: ignore[arg-type]
         (lambda: bk.Allocation(""), ValueError, "names are texts with at least one character"),
         (lambda: bk.Allocation("a", fill="most"), ValueError, "known are prefix, skip, knapsack"),  # type: ignore[arg-type]
-        (lambda: bk.Allocation("a", required=True, overflow="drop"), ValueError, "what is required stays"),
+        (
+            lambda: bk.Allocation("a", required=True, overflow="drop"),
+            ValueError,
+            "what is required stays",
+        ),
         (lambda: bk.Allocation("a", weight=-1), ValueError, "weight of 'a' is -1"),
-        (lambda: bk.Budget(9, order="best"), ValueError, "known are importance, caps first, pool tog"),  # type: ignore[arg-type]
-        (lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2), ValueError, "'a' names more than one line"),
-        (lambda: bk.Budget(9, (), [bk.Allocation("window")]), ValueError, "'window' names more than one line"),
-        (lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]), ValueError, "names more than one line"),
-        (lambda: bk.Budget(9, [bk.Reserve("r", 1, serves="b")]), ValueError, "reserve 'r' serves 'b'; known are"),
+        (
+            lambda: bk.Budget(9, order="best"),  # type: ignore[arg-type]
+            ValueError,
+            "known are importance, caps first, pool tog",
+        ),
+        (
+            lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2),
+            ValueError,
+            "'a' names more than one line",
+        ),
+        (
+            lambda: bk.Budget(9, (), [bk.Allocation("window")]),
+            ValueError,
+            "'window' names more than one line",
+        ),
+        (
+            lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]),
+            ValueError,
+            "names more than one line",
+        ),
+        (
+            lambda: bk.Budget(9, [bk.Reserve("r", 1, serves="b")]),
+            ValueError,
+            "reserve 'r' serves 'b'; known are",
+        ),
         (lambda: bk.Budget(9, remainder="b"), ValueError, "remainder is 'b'"),
         (
             lambda: bk.Budget(9, (), [bk.Allocation("a", 3, floor=4)]),
             ValueError,
             "floor of 'a' (4) is above its cap (3)",
         ),
-        (lambda: BUDGET.assign(system={"flor": 1}), LookupError, "no field 'flor' in Allocation('system', cap=800"),
+        (
+            lambda: BUDGET.assign(system={"flor": 1}),
+            LookupError,
+            "no field 'flor' in Allocation('system', cap=800",
+        ),
         (
             lambda: BUDGET.assign(output={"cap": 1}),
             LookupError,
             "no field 'cap' in Reserve('output', Share(0.15), serves",
         ),
         (lambda: BUDGET.assign(system={3: 1}), LookupError, "no field 3 in"),  # type: ignore[dict-item]
-        (lambda: BUDGET.assign(histroy=1), LookupError, "no line 'histroy' in this budget; its lines are window"),
+        (
+            lambda: BUDGET.assign(histroy=1),
+            LookupError,
+            "no line 'histroy' in this budget; its lines are window",
+        ),
         (lambda: BUDGET.cap("memory"), LookupError, "no section 'memory' in this budget"),
         (
             lambda: bk.Budget(9, (), [bk.Allocation("a", floor=1)], order="pool by item"),

@@ -14,7 +14,11 @@ from budgetkit.presets import PRESETS
 from budgetkit.requests import DEFAULT_FRAMING
 
 COUNT = bk.counter("gpt-4o")
-HISTORY = [{"role": role, "content": f"{role} says {turn}"} for turn in range(6) for role in ("user", "assistant")]
+HISTORY = [
+    {"role": role, "content": f"{role} says {turn}"}
+    for turn in range(6)
+    for role in ("user", "assistant")
+]
 PARTS: dict[str, Any] = {
     "system": "Be brief.",
     "procedure": "Ask for the number of the order first.",
@@ -40,7 +44,9 @@ def test_octopus_six_components_stand_in_the_documents_order_and_under_its_roles
 
 def test_components_that_are_empty_are_absent() -> None:
     built = bk.build(
-        bk.presets.working_memory(8_000), COUNT, **{**PARTS, "procedure": None, "episodes": [], "system": ""}
+        bk.presets.working_memory(8_000),
+        COUNT,
+        **{**PARTS, "procedure": None, "episodes": [], "system": ""},
     )
     assert [message["content"] for message in built.messages[:2]] == [
         "Refunds take five days.",
@@ -52,16 +58,23 @@ def test_components_that_are_empty_are_absent() -> None:
     ("policy", "first"),
     [
         (bk.policies.SlidingWindow(2), "user says 4"),
-        (bk.policies.OldestFirst(), "user says 3"),  # as a running conversation, it begins with the user
+        (
+            bk.policies.OldestFirst(),
+            "user says 3",
+        ),  # as a running conversation, it begins with the user
         (None, "assistant says 2"),
     ],
 )
-def test_the_history_is_pruned_by_the_policy_to_what_the_others_leave(policy: Any, first: str) -> None:
+def test_the_history_is_pruned_by_the_policy_to_what_the_others_leave(
+    policy: Any, first: str
+) -> None:
     others = bk.build(bk.presets.working_memory(8_000), COUNT, **{**PARTS, "history": []}).plan.used
     seven = 7 * DEFAULT_FRAMING.message(HISTORY[0], COUNT)
     budget = bk.presets.working_memory(others + seven, output=0, history_floor=0)
     built = bk.build(budget, COUNT, policy=policy, start_on="any", **PARTS)
-    said = [message["content"] for message in built.messages if message["role"] in ("user", "assistant")]
+    said = [
+        message["content"] for message in built.messages if message["role"] in ("user", "assistant")
+    ]
     assert said[0] == first
     assert said[-1] == PARTS["current"]
     assert built.plan.used <= budget.window
@@ -74,7 +87,9 @@ def test_a_request_begins_with_a_message_of_the_users(policy: Any) -> None:
     seven = 7 * DEFAULT_FRAMING.message(HISTORY[0], COUNT)
     budget = bk.presets.working_memory(others + seven, output=0, history_floor=0)
     built = bk.build(budget, COUNT, policy=policy, **PARTS)
-    said = [message["content"] for message in built.messages if message["role"] in ("user", "assistant")]
+    said = [
+        message["content"] for message in built.messages if message["role"] in ("user", "assistant")
+    ]
     assert said[:2] == ["user says 3", "assistant says 3"]
     with pytest.raises(ValueError, match="start_on"):
         bk.build(budget, COUNT, start_on="assistant", **PARTS)  # type: ignore[arg-type] # on purpose
@@ -86,8 +101,17 @@ def test_a_tool_call_leaves_with_its_result() -> None:
         "content": None,
         "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}],
     }
-    said = [call, {"role": "tool", "tool_call_id": "1", "content": "a result " * 20}, {"role": "user", "content": "Hi"}]
-    built = bk.build(bk.presets.working_memory(60, output=0, history_floor=0), COUNT, history=said, current="And?")
+    said = [
+        call,
+        {"role": "tool", "tool_call_id": "1", "content": "a result " * 20},
+        {"role": "user", "content": "Hi"},
+    ]
+    built = bk.build(
+        bk.presets.working_memory(60, output=0, history_floor=0),
+        COUNT,
+        history=said,
+        current="And?",
+    )
     assert [message["role"] for message in built.messages] == ["user", "user"]
 
 
@@ -100,20 +124,33 @@ def test_stores_are_asked_at_the_same_time() -> None:
             return found
 
         stores = {"procedure": find(PARTS["procedure"]), "knowledge": find(PARTS["knowledge"])}
-        return (await bk.build_async(bk.presets.working_memory(8_000), COUNT, **{**PARTS, **stores})).plan
+        return (
+            await bk.build_async(bk.presets.working_memory(8_000), COUNT, **{**PARTS, **stores})
+        ).plan
 
-    assert asyncio.run(ask()).used == bk.build(bk.presets.working_memory(8_000), COUNT, **PARTS).plan.used
+    assert (
+        asyncio.run(ask()).used
+        == bk.build(bk.presets.working_memory(8_000), COUNT, **PARTS).plan.used
+    )
 
 
 def test_anchors_pipeline_is_one_call_with_its_diagnostics() -> None:
     passages = [("Refunds take five days. " * 40, 0.9), ("Parcels leave at noon. " * 40, 0.8)]
-    built = bk.build(bk.presets.rag(500), COUNT, system="Be brief.", retrieval=passages, user="Where is my refund?")
+    built = bk.build(
+        bk.presets.rag(500),
+        COUNT,
+        system="Be brief.",
+        retrieval=passages,
+        user="Where is my refund?",
+    )
     assert [message["content"] for message in built.messages][:: len(built.messages) - 1] == [
         "Be brief.",
         "Where is my refund?",
     ]
     assert built.plan["retrieval"].granted <= 200 < built.plan["retrieval"].demand
-    assert built.plan["system"].granted == DEFAULT_FRAMING.message({"role": "system", "content": "Be brief."}, COUNT)
+    assert built.plan["system"].granted == DEFAULT_FRAMING.message(
+        {"role": "system", "content": "Be brief."}, COUNT
+    )
 
 
 def test_a_section_that_the_budget_does_not_have_is_told() -> None:
@@ -133,7 +170,9 @@ def test_the_memory_engines_record_has_the_documents_eight_fields() -> None:
         "memory_tokens": 117_491,
         "is_constrained": False,
     }
-    full = bk.memory_tokens(bk.model("gpt-4o", window=20_000), [{"role": "user", "content": "word " * 30_000}])
+    full = bk.memory_tokens(
+        bk.model("gpt-4o", window=20_000), [{"role": "user", "content": "word " * 30_000}]
+    )
     assert (full.memory_tokens, full.is_constrained) == (0, True)
     with pytest.warns(UserWarning, match="no model"):
         assert bk.memory_tokens("a-model-of-mine").context_window == 8_192
@@ -143,7 +182,9 @@ def test_typical_sizes_are_ranges_and_their_examples_lie_within() -> None:
     preset = PRESETS["working_memory"]
     assert [*preset.ranges["system"]] == [500, 3_000]
     assert preset.ranges.keys() == preset.demand.keys()
-    assert all(low <= preset.demand[section] <= high for section, (low, high) in preset.ranges.items())
+    assert all(
+        low <= preset.demand[section] <= high for section, (low, high) in preset.ranges.items()
+    )
 
 
 class Asked:
@@ -172,7 +213,10 @@ def test_the_three_ways_of_counting_stand_in_one_table() -> None:
 
 def test_the_last_section_that_is_given_pays_what_every_request_costs() -> None:
     budget = bk.presets.working_memory(8_000)
-    for given in ({"system": "Be brief.", "history": HISTORY[:1]}, {"system": "Be brief.", "current": ""}):
+    for given in (
+        {"system": "Be brief.", "history": HISTORY[:1]},
+        {"system": "Be brief.", "current": ""},
+    ):
         for policy in (None, bk.policies.SlidingWindow(2)):
             built = bk.build(budget, COUNT, policy=policy, **given)
             assert built.plan.used == DEFAULT_FRAMING.request(built.messages, COUNT)
@@ -186,7 +230,9 @@ def test_scores_of_any_kind_nothing_and_what_is_no_pair() -> None:
     built = bk.build(budget, COUNT, retrieval=[None, "x"], user="q")
     assert [message["content"] for message in built.messages] == ["x", "q"]
     for wrong in (("a", 0.5, "b"), ("a", "b"), (None, 0.5)):
-        with pytest.raises(ValueError, match="'retrieval' was given .*; known are a text, .*, and a pair"):
+        with pytest.raises(
+            ValueError, match="'retrieval' was given .*; known are a text, .*, and a pair"
+        ):
             bk.build(budget, COUNT, retrieval=[wrong], user="q")
 
 
@@ -210,14 +256,22 @@ def test_the_question_is_the_users_and_last_in_every_preset(name: str, keyword: 
     given: dict[str, Any] = {keyword: "Where is my refund?", history: HISTORY}
     built = bk.build(budget, COUNT, **given)
     assert built.messages[-1] == {"role": "user", "content": "Where is my refund?"}
-    assert [message["content"] for message in built.messages[:-1]] == [message["content"] for message in HISTORY]
+    assert [message["content"] for message in built.messages[:-1]] == [
+        message["content"] for message in HISTORY
+    ]
     assert built.plan.used == DEFAULT_FRAMING.request(built.messages, COUNT)
-    pruned = bk.build(budget, COUNT, policy=bk.policies.SlidingWindow(2), **{**given, keyword: "And?"})
-    assert [message["content"] for message in pruned.messages] == [m["content"] for m in HISTORY[-4:]] + ["And?"]
+    pruned = bk.build(
+        budget, COUNT, policy=bk.policies.SlidingWindow(2), **{**given, keyword: "And?"}
+    )
+    assert [message["content"] for message in pruned.messages] == [
+        m["content"] for m in HISTORY[-4:]
+    ] + ["And?"]
 
 
 def test_the_question_comes_last_wherever_its_section_stands() -> None:
-    budget = bk.Budget(500, (), [bk.Allocation("user"), bk.Allocation("system"), bk.Allocation("notes")])
+    budget = bk.Budget(
+        500, (), [bk.Allocation("user"), bk.Allocation("system"), bk.Allocation("notes")]
+    )
     built = bk.build(budget, COUNT, system="Be brief.", notes="A note.", query="Where is it?")
     assert [(message["role"], message["content"]) for message in built.messages] == [
         ("system", "Be brief."),
@@ -230,7 +284,9 @@ def test_the_question_comes_last_wherever_its_section_stands() -> None:
 def test_a_section_that_is_not_declared_is_refused_where_others_draw_on_the_pool(name: str) -> None:
     """`history=` put old turns after the question."""
     budget = PRESETS[name](8_192)
-    with pytest.raises(LookupError, match=f"no section 'history' .*the history is '{dict(budget.roles)['user']}'"):
+    with pytest.raises(
+        LookupError, match=f"no section 'history' .*the history is '{dict(budget.roles)['user']}'"
+    ):
         bk.build(budget, COUNT, history=HISTORY, user="Where is it?")
 
 
@@ -268,7 +324,9 @@ def test_a_passages_own_score_counts() -> None:
     assert [message["content"] for message in built.messages] == ["High.", "?"]
 
 
-@pytest.mark.parametrize("value", [3, 2.5, b"text", object(), {"url": "x"}, {"text": None}, [["nested"]], True])
+@pytest.mark.parametrize(
+    "value", [3, 2.5, b"text", object(), {"url": "x"}, {"text": None}, [["nested"]], True]
+)
 def test_anything_else_is_refused_and_never_sent_as_it_prints_itself(value: Any) -> None:
     with pytest.raises(ValueError, match="text"):
         bk.build(bk.presets.rag(4_000), COUNT, retrieval=[value], question="When?")

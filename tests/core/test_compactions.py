@@ -20,7 +20,9 @@ PLAIN = bk.Framing()
 
 def told(*roles: str, compactions: list[dict[str, Any]]) -> Trace:
     """A conversation whose message number n is of n + 1 tokens, counted by character."""
-    messages = tuple(Message({"role": role, "content": "x" * (n + 1)}) for n, role in enumerate(roles))
+    messages = tuple(
+        Message({"role": role, "content": "x" * (n + 1)}) for n, role in enumerate(roles)
+    )
     return Trace("toy", messages, fields={"compactions": compactions})
 
 
@@ -40,13 +42,22 @@ def test_a_compaction_takes_out_what_stands_before_what_it_keeps() -> None:
 
 
 def test_the_second_compaction_takes_out_the_first_summary() -> None:
-    trace = told(*("user", "assistant") * 4, compactions=[{"at": 2, "first_kept": 2}, {"at": 6, "first_kept": 5}])
+    trace = told(
+        *("user", "assistant") * 4,
+        compactions=[{"at": 2, "first_kept": 2}, {"at": 6, "first_kept": 5}],
+    )
     assert trace.gone[:7].tolist()[:6] == [2, 2, 6, 6, 6, trace.gone[7]]
     assert [len(message.text) for message in trace.request(4)] == [6, 7]
 
 
 def test_messages_that_a_compaction_keeps_by_name_stay() -> None:
-    trace = told("user", "assistant", "user", "user", compactions=[{"at": 3, "first_kept": 3, "kept": [0, "x"]}])
+    trace = told(
+        "user",
+        "assistant",
+        "user",
+        "user",
+        compactions=[{"at": 3, "first_kept": 3, "kept": [0, "x"]}],
+    )
     assert [len(message.text) for message in trace.request(3)] == [1, 4]
 
 
@@ -58,7 +69,13 @@ def test_what_claude_code_preserves_by_id_stays() -> None:
     lines = [
         line("user", "a", message={"role": "user", "content": "first"}),
         line("assistant", "b", message={"role": "assistant", "content": "second"}),
-        line("system", "c", subtype="compact_boundary", content="Conversation compacted", compactMetadata=preserved),
+        line(
+            "system",
+            "c",
+            subtype="compact_boundary",
+            content="Conversation compacted",
+            compactMetadata=preserved,
+        ),
         line("user", "d", isCompactSummary=True, message={"role": "user", "content": "summary"}),
         line("assistant", "e", message={"role": "assistant", "content": "third"}),
     ]
@@ -82,7 +99,9 @@ _TALK = [("user", "one"), ("assistant", "two"), ("user", "three"), ("assistant",
     "wrong", [5, "x", [5], [{"at": 1}], [{"at": 9, "first_kept": 0}], [{"at": 0, "first_kept": 1}]]
 )
 def test_what_is_no_compaction_changes_nothing(wrong: object) -> None:
-    trace = Trace("toy", told("user", "assistant", compactions=[]).messages, fields={"compactions": wrong})
+    trace = Trace(
+        "toy", told("user", "assistant", compactions=[]).messages, fields={"compactions": wrong}
+    )
     assert trace.demand(len, framing=PLAIN).to_numpy().sum() == 1
 
 
@@ -92,7 +111,11 @@ def test_readings_follow_a_recorded_session_through_its_compaction(name: str) ->
     trace = bk.load_trace(FORMATS / name)
     frame = readings(trace, len, PLAIN)
     last = int(frame["message_index"].iloc[-1])
-    left = [m for m, gone in zip(trace.messages[:last], trace.gone[:last].tolist(), strict=True) if gone >= last]
+    left = [
+        m
+        for m, gone in zip(trace.messages[:last], trace.gone[:last].tolist(), strict=True)
+        if gone >= last
+    ]
     assert int(frame["counted"].iloc[-1]) == sum(PLAIN.messages(left, len))
     assert int(frame["counted"].iloc[-1]) < sum(PLAIN.messages(trace.messages[:last], len))
     (again,) = bk.load_traces(_file(to_line(trace)))
@@ -107,7 +130,9 @@ def _file(line: str) -> object:
 
 @st.composite
 def sessions(draw: st.DrawFn) -> Trace:
-    roles = draw(st.lists(st.sampled_from(["user", "assistant", "assistant"]), min_size=2, max_size=14))
+    roles = draw(
+        st.lists(st.sampled_from(["user", "assistant", "assistant"]), min_size=2, max_size=14)
+    )
     head = draw(st.sampled_from([[], ["system"]]))
     roles = [*head, *roles]
     ends = st.integers(0, len(roles) - 1)
@@ -122,13 +147,28 @@ def test_demand_items_and_replay_hold_the_same_messages(trace: Trace, by: str) -
     sizes = trace.counts(len, PLAIN)
 
     def held(sent: int) -> int:
-        return int(sum(size for size, gone in zip(sizes[:sent], trace.gone[:sent], strict=True) if gone >= sent))
+        return int(
+            sum(
+                size
+                for size, gone in zip(sizes[:sent], trace.gone[:sent], strict=True)
+                if gone >= sent
+            )
+        )
 
     expected = [held(turn.sent) for turn in trace.turns]
     assert trace.demand(len, framing=PLAIN).to_numpy().sum(axis=1).tolist() == expected
-    assert [sum(i.tokens for i in trace.items(t.number, len, framing=PLAIN)) for t in trace.turns] == expected
+    assert [
+        sum(i.tokens for i in trace.items(t.number, len, framing=PLAIN)) for t in trace.turns
+    ] == expected
     budget = bk.presets.working_memory(1_000_000, output=500)
-    replayed = bk.replay(trace, budget, bk.policies.OldestFirst(), counter=len, framing=PLAIN, by=by)  # type: ignore[arg-type]
+    replayed = bk.replay(
+        trace,
+        budget,
+        bk.policies.OldestFirst(),
+        counter=len,
+        framing=PLAIN,
+        by=by,  # type: ignore[arg-type]
+    )
     frame = replayed.frame()
     assert frame["sent"].tolist() == [held(int(sent)) for sent in replayed.placed.sents]
     assert np.all(frame["sent"] >= 0)

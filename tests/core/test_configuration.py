@@ -44,7 +44,11 @@ def file(tmp_path: Path) -> Path:
 def test_a_file_says_model_window_counter_policy_and_budget(file: Path) -> None:
     setup = setup_of(file)
     assert setup.model is not None
-    assert (setup.model.name, setup.budget.name, setup.budget.window) == ("gpt-4o-mini", "rag", 16_384)
+    assert (setup.model.name, setup.budget.name, setup.budget.window) == (
+        "gpt-4o-mini",
+        "rag",
+        16_384,
+    )
     assert setup.counter("abcdefgh") == 2
     assert setup.policy == bk.policies.SlidingWindow(3)
 
@@ -52,20 +56,33 @@ def test_a_file_says_model_window_counter_policy_and_budget(file: Path) -> None:
 def test_every_function_that_takes_a_budget_takes_it(file: Path) -> None:
     talk = bk.Conversation(file)
     assert (talk.budget.window, talk.policy) == (16_384, bk.policies.SlidingWindow(3))
-    said = [{"role": role, "content": f"{role} {turn}"} for turn in range(5) for role in ("user", "assistant")]
+    said = [
+        {"role": role, "content": f"{role} {turn}"}
+        for turn in range(5)
+        for role in ("user", "assistant")
+    ]
     assert len(bk.trim([*said, {"role": "user", "content": "Now?"}], file)) == 7
     built = bk.build(file, conversation=said, question="Now?")
     assert (len(built.messages), built.plan.budget.name) == (7, "rag")
     replayed = bk.replay("support-chat", file, "oldest first")
-    by_hand = bk.replay("support-chat", "rag", "oldest first", window=16_384, model="gpt-4o-mini", counter="chars/4")
+    by_hand = bk.replay(
+        "support-chat", "rag", "oldest first", window=16_384, model="gpt-4o-mini", counter="chars/4"
+    )
     assert replayed.sent.tolist() == by_hand.sent.tolist()
-    assert checked(file).passed == checked("rag", model="gpt-4o-mini", window=16_384, counter="chars/4").passed
+    assert (
+        checked(file).passed
+        == checked("rag", model="gpt-4o-mini", window=16_384, counter="chars/4").passed
+    )
 
 
 def test_what_is_passed_goes_before_what_the_file_says(file: Path) -> None:
     setup = setup_of(file, "o200k_base", model="gpt-4o", window=8_192)
     assert setup.model is not None
-    assert (setup.model.name, setup.budget.window, setup.counter("Hello world")) == ("gpt-4o", 8_192, 2)
+    assert (setup.model.name, setup.budget.window, setup.counter("Hello world")) == (
+        "gpt-4o",
+        8_192,
+        2,
+    )
     assert bk.Conversation(file, "oldest first").policy == bk.policies.OldestFirst()
 
 
@@ -73,7 +90,11 @@ def test_a_context_budget_stands_alone_with_its_own_sections_only() -> None:
     """003: total, output reserve, caps in tokens or percent, priorities, and the policy for what overflows."""
     budget = budget_of(PLAN_195)
     assert [*budget.sections] == ["system_prompt", "rag_memories", "current_message"]
-    assert (budget.window, budget.sizes, budget.caps["rag_memories"]) == (4_000, {"output": 500}, 600)
+    assert (budget.window, budget.sizes, budget.caps["rag_memories"]) == (
+        4_000,
+        {"output": 500},
+        600,
+    )
     assert budget.shared_pool == 4_000 - 500 - 500 - 600
 
 
@@ -114,18 +135,41 @@ def test_a_mistake_in_it_is_a_sentence(change: dict[str, Any], sentence: str) ->
         setup_of({"model": "gpt-4o", "budget": "chat", **change})
 
 
-def test_the_shell_replays_and_checks_with_the_file_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_replays_and_checks_with_the_file_alone(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["replay", "support-chat", "-b", str(file), "--json"]) == 0
     by_file = json.loads(capsys.readouterr().out)
-    file.write_text(EVERYTHING.replace("policy: {class: SlidingWindow, turns: 3}\n", ""), encoding="utf-8")
-    assert run(["replay", "support-chat", "-b", str(file), "-p", "last turns", "-c", "o200k_base", "--json"]) == 0
+    file.write_text(
+        EVERYTHING.replace("policy: {class: SlidingWindow, turns: 3}\n", ""), encoding="utf-8"
+    )
+    assert (
+        run(
+            [
+                "replay",
+                "support-chat",
+                "-b",
+                str(file),
+                "-p",
+                "last turns",
+                "-c",
+                "o200k_base",
+                "--json",
+            ]
+        )
+        == 0
+    )
     typed = json.loads(capsys.readouterr().out)
     assert by_file["totals"] != typed["totals"]
-    assert run(["check", "support-chat", "-b", str(file)]) == 1  # chars/4 is an estimate, with no buffer against it
+    assert (
+        run(["check", "support-chat", "-b", str(file)]) == 1
+    )  # chars/4 is an estimate, with no buffer against it
     assert "estimate" in capsys.readouterr().out
 
 
-def test_a_misspelt_key_never_opens_the_gate(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_key_never_opens_the_gate(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(EVERYTHING.replace("window:", "windw:"), encoding="utf-8")
     assert run(["check", "-b", str(file), "support-chat"]) == 2
     assert "'windw'" in capsys.readouterr().err

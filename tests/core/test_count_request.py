@@ -25,7 +25,10 @@ from budgetkit.requests.billing.providers import counter_for
 
 N = bk.counter("o200k_base")
 HELLO = {"role": "user", "content": "Hello world"}
-PING = {"type": "function", "function": {"name": "ping", "description": "Look whether a host answers"}}
+PING = {
+    "type": "function",
+    "function": {"name": "ping", "description": "Look whether a host answers"},
+}
 PING_BLOCK = """# Tools
 
 ## functions
@@ -40,7 +43,9 @@ REPLY = {
     "name": "Reply",
     "schema": {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
 }
-REPLY_BLOCK = '# Response Formats\n\n## Reply\n\n{"type":"object","properties":{"word":{"type":"string"}}}'
+REPLY_BLOCK = (
+    '# Response Formats\n\n## Reply\n\n{"type":"object","properties":{"word":{"type":"string"}}}'
+)
 
 
 def chat(*messages: dict[str, Any], model: str = "gpt-4o", **more: Any) -> int:
@@ -58,11 +63,16 @@ def test_text_is_3_and_for_each_message_4_and_its_text() -> None:
     assert chat(HELLO) == 3 + (4 + 2) == 9
     assert chat(HELLO, model="gpt-5") == 2 + (4 + 2) == 8
     assert chat({**HELLO, "name": "bob"}) == 3 + (4 + 2) + (1 + 1) == 11
-    assert chat({**HELLO, "name": "user"}) == 3 + (4 + 2) + 1, "a name that repeats the role says nothing new"
+    assert chat({**HELLO, "name": "user"}) == 3 + (4 + 2) + 1, (
+        "a name that repeats the role says nothing new"
+    )
 
 
 def test_developer_and_system_are_billed_alike() -> None:
-    both = [chat({"role": role, "content": "Be brief."}, HELLO, tools=[PING]) for role in ("system", "developer")]
+    both = [
+        chat({"role": role, "content": "Be brief."}, HELLO, tools=[PING])
+        for role in ("system", "developer")
+    ]
     assert both[0] == both[1]
 
 
@@ -92,7 +102,9 @@ def test_an_answer_schema_is_a_block_and_its_name_begins_every_answer() -> None:
     assert N("Reply") == 1
     assert chat(HELLO, response_format=form) == 3 + (4 + 2) + (4 + N(REPLY_BLOCK)) + (2 + 1)
     earlier = {"role": "assistant", "content": "Hello world"}
-    assert chat(HELLO, earlier, response_format=form) - chat(HELLO, response_format=form) == (4 + 2) + (2 + 1)
+    assert chat(HELLO, earlier, response_format=form) - chat(HELLO, response_format=form) == (
+        4 + 2
+    ) + (2 + 1)
     assert chat(HELLO, response_format=form, model="gpt-5") == 2 + (4 + 2) + (4 + N(REPLY_BLOCK))
     assert chat(HELLO, response_format={"type": "json_object"}) == chat(HELLO)
 
@@ -104,16 +116,28 @@ def test_tools_and_answer_schema_stand_in_one_text_and_the_answer_is_not_begun()
 
 
 def test_the_model_is_not_shown_what_only_checks_an_answer() -> None:
-    shape = {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 3, "$schema": "x"}
+    shape = {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "maxItems": 3,
+        "$schema": "x",
+    }
     whole = {"type": "object", "properties": {"default": shape}, "additionalProperties": False}
-    shown = {"type": "object", "properties": {"default": {"type": "array", "items": {"type": "string"}}}}
+    shown = {
+        "type": "object",
+        "properties": {"default": {"type": "array", "items": {"type": "string"}}},
+    }
     assert schema_block({"name": "L", "description": "All", "schema": whole}) == (
         f"# Response Formats\n\n## L\n\n// All\n{json.dumps(shown, separators=(',', ':'))}"
     )
 
 
 def test_a_call_and_its_result_are_12_and_the_name_twice_arguments_and_result() -> None:
-    made = {"role": "assistant", "content": None, "tool_calls": [call("1", arguments='{ "host": "a" }')]}
+    made = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [call("1", arguments='{ "host": "a" }')],
+    }
     told = {"role": "tool", "tool_call_id": "1", "content": "Hello world"}
     four = N("functions.ping") + N("ping") + N('{"host":"a"}') + 2
     assert chat(HELLO, made, told) - chat(HELLO) == 12 + four
@@ -125,12 +149,18 @@ def test_a_call_and_its_result_are_12_and_the_name_twice_arguments_and_result() 
 
 def test_parallel_calls_are_one_json_object_and_their_results_one_list() -> None:
     made = {"role": "assistant", "tool_calls": [call("1"), call("2", arguments='{"host":"é"}')]}
-    told = [{"role": "tool", "tool_call_id": id, "content": text} for id, text in (("1", "é"), ("2", '{"up": true}'))]
+    told = [
+        {"role": "tool", "tool_call_id": id, "content": text}
+        for id, text in (("1", "é"), ("2", '{"up": true}'))
+    ]
     uses = (
         '{"tool_uses":[{"recipient_name":"functions.ping","parameters":{}},'
         '{"recipient_name":"functions.ping","parameters":{"host":"é"}}]}'
     )
-    for model, listed in (("gpt-4o", '["é", {"up": true}]'), ("gpt-4o-mini", '["\\u00e9", {"up": true}]')):
+    for model, listed in (
+        ("gpt-4o", '["é", {"up": true}]'),
+        ("gpt-4o-mini", '["\\u00e9", {"up": true}]'),
+    ):
         more = chat(HELLO, made, *told, model=model) - chat(HELLO, model=model)
         assert more == 20 + N(uses) + N(listed), model
 
@@ -139,15 +169,22 @@ def test_a_tool_that_must_be_called_costs_its_name_and_6() -> None:
     choice = {"type": "function", "function": {"name": "ping"}}
     free = chat(HELLO, tools=[PING])
     assert chat(HELLO, tools=[PING], tool_choice=choice) == free + N("functions.ping") + 6
-    assert chat(HELLO, tools=[PING], tool_choice="required") == chat(HELLO, tools=[PING], tool_choice="auto") == free
-    assert chat(HELLO, tools=[PING], tool_choice=choice, model="gpt-5") == chat(HELLO, tools=[PING], model="gpt-5")
+    assert (
+        chat(HELLO, tools=[PING], tool_choice="required")
+        == chat(HELLO, tools=[PING], tool_choice="auto")
+        == free
+    )
+    assert chat(HELLO, tools=[PING], tool_choice=choice, model="gpt-5") == chat(
+        HELLO, tools=[PING], model="gpt-5"
+    )
 
 
 def test_older_snapshots_keep_the_older_form() -> None:
     """The namespace, 5 around it and 4 for a message of its own; the new form would add its two headings."""
     own = bk.counter("cl100k_base")
     block = (
-        "namespace functions {\n\n// Look whether a host answers\ntype ping = () => any;\n\n} // namespace functions"
+        "namespace functions {\n\n// Look whether a host answers\ntype ping = () => "
+        "any;\n\n} // namespace functions"
     )
     assert chat(HELLO, tools=[PING], model="gpt-4-0613") == 3 + (4 + 2) + own(block) + 5 + 4
     assert chat(HELLO, tools=[PING], model="gpt-4") == chat(HELLO, tools=[PING], model="gpt-4-0613")
@@ -161,9 +198,18 @@ PARAMETERS: dict[str, Any] = {
     "type": "object",
     "title": "SearchInput",
     "properties": {
-        "query": {"type": "string", "title": "Query", "description": "What to look for\n  in two lines"},
+        "query": {
+            "type": "string",
+            "title": "Query",
+            "description": "What to look for\n  in two lines",
+        },
         "many": {"type": "integer", "default": 5},
-        "since": {"anyOf": [{"type": "string", "format": "date", "description": "A day"}, {"type": "null"}]},
+        "since": {
+            "anyOf": [
+                {"type": "string", "format": "date", "description": "A day"},
+                {"type": "null"},
+            ]
+        },
         "sort": {"enum": ["new", "old"], "type": "string", "default": "new"},
         "point": {"$ref": "#/$defs/Point"},
         "tags": {"type": "array", "items": {"type": "string", "description": "A word"}},
@@ -171,7 +217,9 @@ PARAMETERS: dict[str, Any] = {
         "extra": {"type": "object"},
     },
     "required": ["query"],
-    "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"const": 0}}}},
+    "$defs": {
+        "Point": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"const": 0}}}
+    },
 }
 WRITTEN = """type search = (_: // SearchInput
 {
@@ -224,7 +272,9 @@ def responses(model: str = "gpt-4o", **body: Any) -> int:
 def test_responses_bill_text_as_chat_does() -> None:
     assert responses(input="Hello world") == 9
     assert responses(input="Hello world", instructions="Hello world") == 15
-    assert responses("gpt-5", input=[HELLO, {"role": "assistant", "content": "Hello world"}]) == 2 + 6 + (6 + 2)
+    assert responses(
+        "gpt-5", input=[HELLO, {"role": "assistant", "content": "Hello world"}]
+    ) == 2 + 6 + (6 + 2)
     parts = [{"type": "input_text", "text": text} for text in ("Is it so", "?\n")]
     assert responses(input=[{"role": "user", "content": parts}]) == 3 + 4 + N("Is it so?\n")
 
@@ -234,7 +284,10 @@ def test_responses_never_join_tools_to_the_system_text() -> None:
     block = N(PING_BLOCK.removeprefix("# Tools\n\n"))
     assert responses(input="Hello world", instructions="Hello world", tools=[tool]) == 15 + block
     assert responses("gpt-5", input="Hello world", tools=[tool]) == 8 + block + 6
-    assert responses("gpt-5", input="Hello world", tools=[tool], parallel_tool_calls=False) == 8 + block + 6 + 78
+    assert (
+        responses("gpt-5", input="Hello world", tools=[tool], parallel_tool_calls=False)
+        == 8 + block + 6 + 78
+    )
     assert responses(input="Hello world", tools=[tool], tool_choice="required") == 9 + block + 9
 
 
@@ -246,7 +299,13 @@ def test_responses_answer_schema() -> None:
 
 def test_responses_never_merge_calls() -> None:
     def made(call_id: str, **more: str) -> dict[str, str]:
-        return {"type": "function_call", "call_id": call_id, "name": "ping", "arguments": "{}", **more}
+        return {
+            "type": "function_call",
+            "call_id": call_id,
+            "name": "ping",
+            "arguments": "{}",
+            **more,
+        }
 
     def told(call_id: str) -> dict[str, str]:
         return {"type": "function_call_output", "call_id": call_id, "output": "Hello world"}
@@ -270,11 +329,24 @@ def test_responses_never_merge_calls() -> None:
     [
         ({"input": "Hi", "previous_response_id": "resp_1"}, "server state (previous_response_id)"),
         ({"input": "Hi", "tools": [{"type": "web_search"}]}, "built-in tool web_search"),
-        ({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "x"}]}]}, "input_file"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "x"}]}]},
+            "input_file",
+        ),
         ({"input": [{"type": "web_search_call", "id": "x"}]}, "item web_search_call"),
         ({"messages": [HELLO], "web_search_options": {}}, "built-in tool web_search"),
-        ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}, "input_audio"),
-        ({"contents": [{"parts": [{"fileData": {"fileUri": "x"}}]}], "cachedContent": "c"}, "fileData"),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}
+                ]
+            },
+            "input_audio",
+        ),
+        (
+            {"contents": [{"parts": [{"fileData": {"fileUri": "x"}}]}], "cachedContent": "c"},
+            "fileData",
+        ),
         ({"contents": "Hi", "tools": [{"googleSearch": {}}]}, "built-in tool googleSearch"),
     ],
 )
@@ -286,7 +358,10 @@ def test_what_nobody_can_count_is_named(body: dict[str, Any], named: str) -> Non
 
 
 def test_reasoning_is_billed_before_a_call_until_the_user_speaks_again() -> None:
-    reasoning, made = {"type": "reasoning"}, {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}
+    reasoning, made = (
+        {"type": "reasoning"},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+    )
     told = {"type": "function_call_output", "call_id": "1", "output": "ok"}
     running, passed, answered = (
         bk.count_request({"model": "gpt-5", "input": items}).uncounted
@@ -307,9 +382,14 @@ def picture(width: int, height: int, kind: str = "png") -> bytes:
     return {
         "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + pack(">II", width, height),
         "gif": b"GIF89a" + pack("<HH", width, height),
-        "jpeg": b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xc0\0\x11\x08" + pack(">HH", height, width) + b"\x03",
-        "webp-lossy": b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a" + pack("<HH", width, height),
-        "webp-lossless": b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0/" + pack("<I", width - 1 | height - 1 << 14) + b"\0" * 8,
+        "jpeg": b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xc0\0\x11\x08"
+        + pack(">HH", height, width)
+        + b"\x03",
+        "webp-lossy": b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a"
+        + pack("<HH", width, height),
+        "webp-lossless": b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0/"
+        + pack("<I", width - 1 | height - 1 << 14)
+        + b"\0" * 8,
         "webp-extended": b"RIFF\0\0\0\0WEBPVP8X"
         + b"\0" * 8
         + (width - 1).to_bytes(3, "little")
@@ -322,13 +402,22 @@ def shown(data: bytes, **more: str) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url, **more}}]}
 
 
-@pytest.mark.parametrize("kind", ["png", "gif", "jpeg", "webp-lossy", "webp-lossless", "webp-extended"])
+@pytest.mark.parametrize(
+    "kind", ["png", "gif", "jpeg", "webp-lossy", "webp-lossless", "webp-extended"]
+)
 @given(width=st.integers(1, 16_000), height=st.integers(1, 16_000))
-def test_the_size_of_an_image_is_read_from_its_first_bytes(kind: str, width: int, height: int) -> None:
-    assert size_in(f"data:image/x;base64,{b64encode(picture(width, height, kind)).decode()}") == (width, height)
+def test_the_size_of_an_image_is_read_from_its_first_bytes(
+    kind: str, width: int, height: int
+) -> None:
+    assert size_in(f"data:image/x;base64,{b64encode(picture(width, height, kind)).decode()}") == (
+        width,
+        height,
+    )
 
 
-@given(st.text() | st.binary().map(lambda data: f"data:image/png;base64,{b64encode(data).decode()}"))
+@given(
+    st.text() | st.binary().map(lambda data: f"data:image/png;base64,{b64encode(data).decode()}")
+)
 def test_any_other_address_has_no_size_and_never_raises(url: str) -> None:
     assert size_in(url) is None or min(size_in(url) or ()) > 0
     assert size_in(f"data:image/png;base64,{url}") is None or url
@@ -357,16 +446,27 @@ def test_an_image_is_priced_by_the_model(model: str, tokens: int) -> None:
 
 
 def test_an_image_of_unknown_size_is_named_and_has_an_interval() -> None:
-    message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]}
+    message = {
+        "role": "user",
+        "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}],
+    }
     counted = bk.count_request({"model": "gpt-4o", "messages": [message]})
-    assert (counted.tokens, counted.exact, counted.uncounted) == (7 + 765, False, ("image of unknown size",))
+    assert (counted.tokens, counted.exact, counted.uncounted) == (
+        7 + 765,
+        False,
+        ("image of unknown size",),
+    )
     assert counted.interval == (7 + 255, 7 + 85 + 170 * 8)
 
 
 # Anthropic, Bedrock, Gemini
 
 
-TOOL = {"name": "ping", "description": "Look whether a host answers", "input_schema": {"type": "object"}}
+TOOL = {
+    "name": "ping",
+    "description": "Look whether a host answers",
+    "input_schema": {"type": "object"},
+}
 
 
 def test_claude_is_estimated_with_a_hidden_prompt_as_soon_as_there_is_a_tool() -> None:
@@ -386,13 +486,20 @@ def test_claude_is_estimated_with_a_hidden_prompt_as_soon_as_there_is_a_tool() -
 
 def test_bedrock_bills_claude_as_anthropic_does() -> None:
     own = {"system": "Be brief", "messages": [HELLO], "tools": [TOOL], "max_tokens": 9}
-    spec = {"name": "ping", "description": TOOL["description"], "inputSchema": {"json": TOOL["input_schema"]}}
+    spec = {
+        "name": "ping",
+        "description": TOOL["description"],
+        "inputSchema": {"json": TOOL["input_schema"]},
+    }
     converse = {
         "system": [{"text": "Be brief"}],
         "messages": [{"role": "user", "content": [{"text": "Hello world"}]}],
         "toolConfig": {"tools": [{"toolSpec": spec}]},
     }
-    counted = [bk.count_request(body, model="us.anthropic.claude-sonnet-4-5-v1:0") for body in (own, converse)]
+    counted = [
+        bk.count_request(body, model="us.anthropic.claude-sonnet-4-5-v1:0")
+        for body in (own, converse)
+    ]
     assert [each.shape for each in counted] == ["anthropic", "converse"]
     assert counted[0].ledger == counted[1].ledger
 
@@ -401,10 +508,14 @@ def test_gemini_has_no_framing_and_reads_both_names_of_a_schema() -> None:
     body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
     plain = bk.count_request(body, model="gemini-2.5-flash")
     assert 2 <= plain.tokens <= 4
-    schema = {"type": "object", "properties": {"host": {"type": "string", "description": "Its name"}}}
+    schema = {
+        "type": "object",
+        "properties": {"host": {"type": "string", "description": "Its name"}},
+    }
     armed = [
         bk.count_request(
-            {**body, "tools": [{"functionDeclarations": [{"name": "ping", field: schema}]}]}, model="gemini-2.5-flash"
+            {**body, "tools": [{"functionDeclarations": [{"name": "ping", field: schema}]}]},
+            model="gemini-2.5-flash",
         )
         for field in ("parameters", "parametersJsonSchema")
     ]
@@ -423,7 +534,9 @@ def test_thinking_of_anthropic_counts_again_only_where_it_led_to_a_call() -> Non
     said = {"type": "text", "text": "Yes"}
     call = {"type": "tool_use", "id": "1", "name": "ping", "input": {}}
     assert tokens(thought, said) == tokens(said)
-    assert tokens(thought, call) == tokens(call) + bk.counter("claude-sonnet-4-5")(thought["thinking"])
+    assert tokens(thought, call) == tokens(call) + bk.counter("claude-sonnet-4-5")(
+        thought["thinking"]
+    )
 
 
 # One set of rules
@@ -444,14 +557,28 @@ MIXED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize(
     "model",
-    ["gpt-4o", "gpt-4o-mini", "gpt-3.5-turbo", "gpt-4-0613", "o3", "gpt-5", "claude-opus-4-5", "gemini-2.5-pro", "x"],
+    [
+        "gpt-4o",
+        "gpt-4o-mini",
+        "gpt-3.5-turbo",
+        "gpt-4-0613",
+        "o3",
+        "gpt-5",
+        "claude-opus-4-5",
+        "gemini-2.5-pro",
+        "x",
+    ],
 )
 def test_a_conversation_is_counted_by_the_rules_of_its_requests(model: str) -> None:
     """What a trace, its messages, its tools and a request of them all are: one number."""
     counted = bk.count_request({"model": model, "messages": MIXED, "tools": [PING]})
     framing, count = framing_for(model), counter_for(model)
     assert framing.request(MIXED, count, [PING]) == counted.tokens
-    apart = framing.priming + sum(framing.messages(MIXED, count)) + framing.schemas([PING], count, MIXED[:1])
+    apart = (
+        framing.priming
+        + sum(framing.messages(MIXED, count))
+        + framing.schemas([PING], count, MIXED[:1])
+    )
     assert apart == counted.tokens
     trace = bk.Trace("mixed", tuple(map(bk.Message, MIXED)), tools=(PING,))
     last = trace.demand(count, framing=framing).iloc[-1].sum()
@@ -471,7 +598,11 @@ def test_the_ledger_adds_up_and_has_a_row_for_everything(model: str) -> None:
 
 def test_a_request_may_be_json_and_the_model_another() -> None:
     body = {"model": "gpt-4o", "messages": [HELLO]}
-    assert bk.count_request(json.dumps(body)) == bk.count_request(json.dumps(body).encode()) == bk.count_request(body)
+    assert (
+        bk.count_request(json.dumps(body))
+        == bk.count_request(json.dumps(body).encode())
+        == bk.count_request(body)
+    )
     assert bk.count_request(body, model="gpt-5").tokens == 8
 
 
@@ -483,7 +614,10 @@ def test_a_request_without_a_model_says_what_is_assumed() -> None:
 
 def test_an_unknown_model_is_an_estimate_that_says_so() -> None:
     counted = bk.count_request({"model": "nobody-knows", "messages": [HELLO]})
-    assert "rules of any other; the counter is nobody-knows (cl100k_base stands in)" in counted.counted_by
+    assert (
+        "rules of any other; the counter is nobody-knows (cl100k_base stands in)"
+        in counted.counted_by
+    )
     assert counted.interval[0] < counted.tokens < (counted.interval[1] or 0)
 
 
@@ -493,12 +627,19 @@ def test_a_model_that_nothing_knows_is_said_with_the_nearest_names() -> None:
     assert counted.unknown.startswith(told)
     for shown in (repr(counted), counted.counted_by, html.unescape(counted._repr_html_())):
         assert told in shown
-    for known in ("gpt-4o", "claude-sonnet-4-5", "deepseek-chat", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"):
+    for known in (
+        "gpt-4o",
+        "claude-sonnet-4-5",
+        "deepseek-chat",
+        "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    ):
         assert bk.count_request({"model": known, "messages": [HELLO]}).unknown == ""
 
 
 @pytest.mark.parametrize("name", ["gpt-9-nonsense", "gpt-4oo"])
-def test_a_name_that_only_looks_like_openais_is_counted_by_the_nearest_rules_and_not_called_exact(name: str) -> None:
+def test_a_name_that_only_looks_like_openais_is_counted_by_the_nearest_rules_and_not_called_exact(
+    name: str,
+) -> None:
     counted = bk.count_request({"model": name, "messages": [HELLO]})
     assert not counted.exact
     assert counted.unknown.startswith(f"no model '{name}' is known, nearest are ")
@@ -520,7 +661,9 @@ def test_a_fine_tuned_model_is_billed_by_the_rules_of_its_base() -> None:
 def test_rules_and_counter_are_told_apart_though_both_go_by_the_model() -> None:
     counted = bk.count_request({"model": "gpt-4o", "messages": [HELLO]})
     evidence = r"\d+ of \d+ recorded calls of \d+ projects were counted exactly"
-    assert re.fullmatch(rf"rules of gpt-4o \({evidence}\); the counter is gpt-4o", counted.counted_by)
+    assert re.fullmatch(
+        rf"rules of gpt-4o \({evidence}\); the counter is gpt-4o", counted.counted_by
+    )
     assert f"Counted by: {counted.counted_by}." in counted._repr_html_()
 
 
@@ -544,7 +687,10 @@ def test_what_an_answer_bills() -> None:
     [
         ("{", "a request that is no JSON"),
         ("[1]", "a request of type list; a request is an object"),
-        ({"prompt_text": "Hi"}, "a request of no known shape, it holds 'prompt_text'; known are OpenAI chat"),
+        (
+            {"prompt_text": "Hi"},
+            "a request of no known shape, it holds 'prompt_text'; known are OpenAI chat",
+        ),
         ({"messages": [{"content": "Hi"}], "model": "gpt-4o"}, "a message without a role"),
         ({"messages": "Hi"}, "a message without a role"),
     ],
@@ -627,7 +773,18 @@ KEYS = st.sampled_from(
     ]
 )
 WORDS = st.sampled_from(
-    ["user", "assistant", "system", "tool", "text", "function", "object", "array", "json_schema", "function_call"]
+    [
+        "user",
+        "assistant",
+        "system",
+        "tool",
+        "text",
+        "function",
+        "object",
+        "array",
+        "json_schema",
+        "function_call",
+    ]
     + [
         "function_call_output",
         "message",
@@ -642,7 +799,12 @@ WORDS = st.sampled_from(
     ]
 )
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=5) | WORDS,
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | WORDS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=6),
     max_leaves=30,
 )
@@ -654,7 +816,12 @@ BODIES = st.builds(
 )
 
 
-@given(BODIES, st.sampled_from(["gpt-4o", "gpt-5.4", "gpt-4-0613", "claude-opus-4-5", "gemini-2.0-flash", "x", None]))
+@given(
+    BODIES,
+    st.sampled_from(
+        ["gpt-4o", "gpt-5.4", "gpt-4-0613", "claude-opus-4-5", "gemini-2.0-flash", "x", None]
+    ),
+)
 def test_any_request_gets_a_count_or_one_sentence(body: dict[str, Any], model: str | None) -> None:
     try:
         counted = bk.count_request(body, model=model)
@@ -678,7 +845,9 @@ def test_every_family_is_reached_by_a_name() -> None:
         "gpt-5.5",
     ]
     assert {family.name for name in names if (family := family_of(name))} == set(FAMILIES)
-    assert [family_of(name) for name in ("claude-3-opus", "gemini-pro", "mistral-large", "gpt-oss-120b")] == [None] * 4
+    assert [
+        family_of(name) for name in ("claude-3-opus", "gemini-pro", "mistral-large", "gpt-oss-120b")
+    ] == [None] * 4
 
 
 def test_a_replay_prices_answers_as_they_are_billed() -> None:

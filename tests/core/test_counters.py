@@ -83,7 +83,9 @@ def test_p12_two_tokens_to_seven_characters_rounded_up() -> None:
 
 
 @pytest.mark.parametrize(("rounding", "tokens"), [("floor", 2), ("ceil", 3), ("nearest", 3)])
-def test_rounding_says_where_a_part_of_a_token_goes_and_nearest_takes_halves_up(rounding: str, tokens: int) -> None:
+def test_rounding_says_where_a_part_of_a_token_goes_and_nearest_takes_halves_up(
+    rounding: str, tokens: int
+) -> None:
     assert counter("chars/4", rounding=rounding)("x" * 10) == tokens
 
 
@@ -99,12 +101,27 @@ def test_the_unit_can_be_named_or_given() -> None:
 @pytest.mark.parametrize(
     ("name", "conventions", "error", "message"),
     [
-        ("chars/0", {}, ValueError, "a ratio of '0' units a token; a ratio is a number above 0; English"),
+        (
+            "chars/0",
+            {},
+            ValueError,
+            "a ratio of '0' units a token; a ratio is a number above 0; English",
+        ),
         ("chars/-4", {}, ValueError, "a ratio of '-4' units a token"),
         ("chars/four", {}, ValueError, "a ratio of 'four' units a token"),
         ("chars/nan", {}, ValueError, "a ratio of 'nan' units a token"),
-        ("chars/4", {"rounding": "up"}, ValueError, "rounding 'up'; known are floor, ceil, nearest; use one"),
-        ("chars/4", {"unit": "line"}, ValueError, "unit 'line'; known are codepoint, utf16, byte, word; use one"),
+        (
+            "chars/4",
+            {"rounding": "up"},
+            ValueError,
+            "rounding 'up'; known are floor, ceil, nearest; use one",
+        ),
+        (
+            "chars/4",
+            {"unit": "line"},
+            ValueError,
+            "unit 'line'; known are codepoint, utf16, byte, word; use one",
+        ),
         (
             "chars/4",
             {"minimum": -1},
@@ -153,7 +170,9 @@ def test_only_text_is_counted(name: str) -> None:
 
 @given(st.text(st.characters(codec=None, exclude_categories=())))
 def test_units_agree_with_python_on_any_text(text: str) -> None:
-    sizes = {unit: CharacterCounter(unit=unit).size(text) for unit in ("codepoint", "utf16", "byte")}
+    sizes = {
+        unit: CharacterCounter(unit=unit).size(text) for unit in ("codepoint", "utf16", "byte")
+    }
     above = sum(character > "\uffff" for character in text)
     assert sizes["codepoint"] == len(text)
     assert sizes["utf16"] == len(text) + above
@@ -163,7 +182,8 @@ def test_units_agree_with_python_on_any_text(text: str) -> None:
 @given(st.integers(0, 10**9), st.fractions(Fraction(1, 100), 100))
 def test_roundings_enclose_the_exact_quotient(units: int, ratio: Fraction) -> None:
     floor, nearest, ceil = (
-        CharacterCounter(ratio, rounding=rounding, minimum=0).of(units) for rounding in ("floor", "nearest", "ceil")
+        CharacterCounter(ratio, rounding=rounding, minimum=0).of(units)
+        for rounding in ("floor", "nearest", "ceil")
     )
     assert floor <= units / ratio <= ceil <= floor + 1
     assert abs(nearest - units / ratio) <= Fraction(1, 2)
@@ -181,7 +201,9 @@ def test_a_model_is_as_good_as_its_name() -> None:
 
 
 def test_a_model_with_an_encoding_that_is_not_shipped_is_an_error_that_says_what_is() -> None:
-    with pytest.raises(ValueError, match="mine has encoding 'llama3'; shipped are cl100k_base, .*; give the model"):
+    with pytest.raises(
+        ValueError, match="mine has encoding 'llama3'; shipped are cl100k_base, .*; give the model"
+    ):
         counter(Model("mine", 8_192, encoding="llama3"))
 
 
@@ -230,7 +252,8 @@ def test_words_are_what_stands_between_blanks() -> None:
 def test_a_calibrated_estimate_says_so_with_slope_source_and_date() -> None:
     claude, gemini = counter("calibrated:claude-opus-4-5"), counter("calibrated:gemini-2.5-pro")
     slope, marked = (
-        float(calibration_row(name)[column]) for name, column in (("claude-4.5", "slope"), ("gemini", "mark"))
+        float(calibration_row(name)[column])
+        for name, column in (("claude-4.5", "slope"), ("gemini", "mark"))
     )
     assert not claude.exact
     assert re.fullmatch(
@@ -238,12 +261,17 @@ def test_a_calibrated_estimate_says_so_with_slope_source_and_date() -> None:
         r"read 2026-11-21\)",
         claude.name,
     )
-    assert claude("one " * 100) == round(slope * counter("cl100k_base")("one " * 100)) == claude.many(["one " * 100])[0]
+    assert (
+        claude("one " * 100)
+        == round(slope * counter("cl100k_base")("one " * 100))
+        == claude.many(["one " * 100])[0]
+    )
     plain, marks = gemini("word " * 100), gemini("word " * 100 + "! ? " * 50)
     assert marks - plain > 100 * marked > 0, "Gemini's tokenizer never joins punctuation"
     assert counter(gemini.name) == gemini
     with pytest.raises(
-        ValueError, match="no published slope for 'gpt-9'; there are claude-.*; use one of them, or fit"
+        ValueError,
+        match="no published slope for 'gpt-9'; there are claude-.*; use one of them, or fit",
     ):
         counter("calibrated:gpt-9")
 
@@ -251,7 +279,10 @@ def test_a_calibrated_estimate_says_so_with_slope_source_and_date() -> None:
 def test_a_model_of_a_family_that_nothing_lists_is_counted_by_its_family() -> None:
     assert counter("claude-sonnet-4-6-next").name.startswith("claude-sonnet-4-6-next (")
     assert counter("nova-2-lite-next").name.startswith("nova-2-lite-next (calibrated estimate: ")
-    assert counter(model("claude-opus-4-5", encoding="o200k_base")).name == "claude-opus-4-5 (o200k_base stands in)"
+    assert (
+        counter(model("claude-opus-4-5", encoding="o200k_base")).name
+        == "claude-opus-4-5 (o200k_base stands in)"
+    )
 
 
 def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
@@ -262,7 +293,9 @@ def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
     assert mine.name == "mine (calibrated estimate: 2 x cl100k_base, fitted to 2 texts)"
     assert mine.many(texts) == [4, 12]
     assert mine.interval(texts[1]) == (12, 12)
-    with pytest.raises(ValueError, match="1 texts and 2 counts; each text needs the provider's count; give as many"):
+    with pytest.raises(
+        ValueError, match="1 texts and 2 counts; each text needs the provider's count; give as many"
+    ):
         budgetkit.calibrate(counter("cl100k_base"), ["a"], [1, 2])
 
 
@@ -274,10 +307,14 @@ def test_one_wrong_count_does_not_drag_a_slope_and_shows_in_the_interval() -> No
     billed[4] += 37 * own[4]
     mine = budgetkit.calibrate(counter("o200k_base"), texts, billed)
     assert mine.slope == pytest.approx(1.5, rel=0.05)
-    alone = budgetkit.calibrate(counter("o200k_base"), texts, billed, projects=["a"] * 4 + ["b"] + ["c"] * 5)
+    alone = budgetkit.calibrate(
+        counter("o200k_base"), texts, billed, projects=["a"] * 4 + ["b"] + ["c"] * 5
+    )
     assert alone.high is not None
     assert alone.high > 20, "the interval is that of projects the slope was fitted without"
 
 
 def test_every_counter_keeps_the_protocol() -> None:
-    assert all(isinstance(counter(name), Counter) for name in ("chars/4", "o200k_base", "claude-opus-5"))
+    assert all(
+        isinstance(counter(name), Counter) for name in ("chars/4", "o200k_base", "claude-opus-5")
+    )

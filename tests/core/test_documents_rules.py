@@ -23,7 +23,11 @@ RETRIEVAL = {"source": "retrieval", "max_tokens": 3_200, "overflow_strategy": "d
 def test_anchors_example_in_its_own_words() -> None:
     """004: a pool of 2,992, and what each source may count on."""
     budget = presets.token_budget(8_192, [RETRIEVAL, SYSTEM], 1_200)
-    assert (budget.shared_pool, budget.usable, budget.sections) == (2_992, 6_992, ("system", "retrieval", "user"))
+    assert (budget.shared_pool, budget.usable, budget.sections) == (
+        2_992,
+        6_992,
+        ("system", "retrieval", "user"),
+    )
     assert [budget.cap(s) for s in ("system", "retrieval", "memory")] == [800, 3_200, 2_992]
     lines = {a.section: (a.importance, a.overflow, a.required) for a in budget.allocations}
     assert lines == {
@@ -37,11 +41,26 @@ def test_anchors_example_in_its_own_words() -> None:
     ("arguments", "sentence"),
     [
         ((0,), "total_tokens is 0; anchor's document has it above 0"),
-        ((100, [{**SYSTEM, "max_tokens": 0}]), "max_tokens of system is 0; anchor's document has it above 0"),
-        ((9_000, [{**SYSTEM, "priority": 99}]), "priority of system is 99; anchor's document has it from 1 to 10"),
-        ((9_000, [{**SYSTEM, "priority": 0}]), "priority of system is 0; anchor's document has it from 1 to 10"),
-        ((9_000, [{**SYSTEM, "source": "retreival"}]), "source is 'retreival'; known are system, memory, retrieval"),
-        ((9_000, [{**SYSTEM, "overflow_strategy": "burn"}]), "overflow_strategy of system is 'burn'"),
+        (
+            (100, [{**SYSTEM, "max_tokens": 0}]),
+            "max_tokens of system is 0; anchor's document has it above 0",
+        ),
+        (
+            (9_000, [{**SYSTEM, "priority": 99}]),
+            "priority of system is 99; anchor's document has it from 1 to 10",
+        ),
+        (
+            (9_000, [{**SYSTEM, "priority": 0}]),
+            "priority of system is 0; anchor's document has it from 1 to 10",
+        ),
+        (
+            (9_000, [{**SYSTEM, "source": "retreival"}]),
+            "source is 'retreival'; known are system, memory, retrieval",
+        ),
+        (
+            (9_000, [{**SYSTEM, "overflow_strategy": "burn"}]),
+            "overflow_strategy of system is 'burn'",
+        ),
         ((9_000, [{"source": "system"}]), "it has a source and max_tokens"),
         ((9_000, ["system"]), "an allocation is 'system'; it has a source and max_tokens"),
         ((9_000, [{**SYSTEM, "cap": 3}]), "it has a source and max_tokens"),
@@ -77,14 +96,19 @@ def test_a_configuration_of_plan_195_goes_in_and_comes_out() -> None:
     written = presets.translate(budget, "plan-195").config["context_budget"]
     assert written["allocations"]["rag_memories"] == {"max_tokens": "7.5%", "priority": "high"}
     assert (written["output_reserve"], written["overflow_policy"]) == ("12.5%", "drop_low_priority")
-    for text, read in ((json.dumps(written), json.loads), (yaml.safe_dump(written), yaml.safe_load)):
+    for text, read in (
+        (json.dumps(written), json.loads),
+        (yaml.safe_dump(written), yaml.safe_load),
+    ):
         assert presets.agent_prompt(None, read(text)) == budget
 
 
 RULES = st.fixed_dictionaries(
     {},
     optional={
-        "max_tokens": st.none() | st.integers(0, 900) | st.integers(0, 1_000).map(lambda n: f"{n / 10}%"),
+        "max_tokens": st.none()
+        | st.integers(0, 900)
+        | st.integers(0, 1_000).map(lambda n: f"{n / 10}%"),
         "priority": st.sampled_from(["required", "high", "medium", "low"]) | st.none(),
         "enabled": st.booleans() | st.none(),
     },
@@ -95,8 +119,11 @@ SETTINGS = st.fixed_dictionaries(
         "total_tokens": st.integers(0, 9_000) | st.none(),
         "output_reserve": st.integers(0, 900) | st.just("15%") | st.none(),
         "enabled": st.booleans() | st.none(),
-        "overflow_policy": st.sampled_from(["truncate_low_priority", "drop_low_priority"]) | st.none(),
-        "sections": st.dictionaries(st.sampled_from(["rag_memories", "goals", "current_message"]), RULES | st.none()),
+        "overflow_policy": st.sampled_from(["truncate_low_priority", "drop_low_priority"])
+        | st.none(),
+        "sections": st.dictionaries(
+            st.sampled_from(["rag_memories", "goals", "current_message"]), RULES | st.none()
+        ),
     },
 )
 
@@ -138,7 +165,10 @@ def test_what_a_context_budget_cannot_say_is_listed() -> None:
     floor = presets.agent_prompt().assign(rag_memories={"floor": 100})
     assert presets.translate(floor, "plan-195").unsaid == ("rag_memories.floor: 100, there 0",)
     found = presets.translate(presets.chat(8_192), "plan-195")
-    assert found.config["context_budget"]["allocations"]["rag_memories"] == {"max_tokens": "25%", "priority": "medium"}
+    assert found.config["context_budget"]["allocations"]["rag_memories"] == {
+        "max_tokens": "25%",
+        "priority": "medium",
+    }
     assert found.unsaid[:6] == (
         "system: called system_prompt there",
         "memory: called working_memory there",
@@ -151,9 +181,16 @@ def test_what_a_context_budget_cannot_say_is_listed() -> None:
 
 def test_the_budget_text_as_plan_195_words_it() -> None:
     """No comma in its numbers, and an exclamation mark; 450 of 500 is exactly 90 % and not near."""
-    lines = [bk.Allocation(s, cap) for s, cap in (("system_prompt", 500), ("working_memory", 800), ("rest", 2_700))]
-    plan = bk.allocate(bk.Budget(4_000, (), lines), {"system_prompt": 450, "working_memory": 780, "rest": 1_970})
-    text = assembly.describe(plan, lambda text: 0, framing=bk.FRAMINGS["text"], wording=assembly.PLAN_195)
+    lines = [
+        bk.Allocation(s, cap)
+        for s, cap in (("system_prompt", 500), ("working_memory", 800), ("rest", 2_700))
+    ]
+    plan = bk.allocate(
+        bk.Budget(4_000, (), lines), {"system_prompt": 450, "working_memory": 780, "rest": 1_970}
+    )
+    text = assembly.describe(
+        plan, lambda text: 0, framing=bk.FRAMINGS["text"], wording=assembly.PLAN_195
+    )
     assert text.splitlines() == [
         "## Context Budget",
         "Using 3200/4000 tokens (80%)",
@@ -203,7 +240,9 @@ def test_items_of_every_section_stay_by_their_priority(keep: Any) -> None:
 
 
 def test_items_without_a_priority_stay_in_order_as_declared() -> None:
-    first, newest = (bk.Budget(1_000, (), [bk.Allocation("tool", 50, keep=keep)]) for keep in ("first", "newest"))
+    first, newest = (
+        bk.Budget(1_000, (), [bk.Allocation("tool", 50, keep=keep)]) for keep in ("first", "newest")
+    )
     one, other = bk.Item("tool", 40, score=0.1), bk.Item("tool", 40, score=0.9)
     assert kept_tokens(first, one, other) == [40, 0]
     assert kept_tokens(newest, one, other) == [0, 40]
@@ -221,7 +260,9 @@ def test_sources_that_nobody_declared_compete_for_the_pool_by_priority_and_score
 
 def test_anchors_diagnostics_in_one_call() -> None:
     """004: tokens by source, use of the shared pool, and items dropped because a source exceeded its cap."""
-    budget = presets.token_budget(8_192, [SYSTEM, {**RETRIEVAL, "overflow_strategy": "truncate"}], 1_200)
+    budget = presets.token_budget(
+        8_192, [SYSTEM, {**RETRIEVAL, "overflow_strategy": "truncate"}], 1_200
+    )
     retrieved = [bk.Item("retrieval", 400, score) for score in (0.9, 0.8, 0.7)]
     too_many = [bk.Item("retrieval", 1_200, score) for score in (0.6, 0.5, 0.4)]
     plan = bk.fit(budget, [bk.Item("system", 45), *retrieved, *too_many, bk.Item("memory", 300)])
@@ -236,7 +277,12 @@ def test_anchors_diagnostics_in_one_call() -> None:
 def test_a_full_window_is_told_apart_from_a_cap_in_the_diagnostics() -> None:
     """004: both are tracked, and apart."""
     budget = bk.Budget(100, (), [bk.Allocation("system", 50), bk.Allocation("memory")])
-    items = [bk.Item("system", 40), bk.Item("system", 40), bk.Item("memory", 40), bk.Item("memory", 40)]
+    items = [
+        bk.Item("system", 40),
+        bk.Item("system", 40),
+        bk.Item("memory", 40),
+        bk.Item("memory", 40),
+    ]
     diagnostics = bk.fit(budget, items).diagnostics
     assert diagnostics["budget_overflow_by_source"] == {"system": 1}
     assert diagnostics["window_overflow_by_source"] == {"memory": 1}

@@ -56,8 +56,12 @@ def test_short_ones_and_other_ones_are_left_alone() -> None:
         bk.near_duplicates([], at_least=90)
 
 
-@given(st.lists(st.text("ab ", min_size=1, max_size=12), max_size=8), st.sampled_from([0.5, 0.8, 1.0]))
-def test_what_stays_repeats_nothing_and_each_repetition_is_as_near_as_said(texts: list[str], least: float) -> None:
+@given(
+    st.lists(st.text("ab ", min_size=1, max_size=12), max_size=8), st.sampled_from([0.5, 0.8, 1.0])
+)
+def test_what_stays_repeats_nothing_and_each_repetition_is_as_near_as_said(
+    texts: list[str], least: float
+) -> None:
     listed = items(texts)
     found = bk.near_duplicates(listed, at_least=least)
     assert found.equals(bk.near_duplicates(listed, at_least=least))
@@ -71,7 +75,9 @@ def test_what_stays_repeats_nothing_and_each_repetition_is_as_near_as_said(texts
 @st.composite
 def edited(draw: st.DrawFn) -> list[str]:
     """Texts of which some are earlier ones with a few letters changed."""
-    texts = draw(st.lists(st.text("abcdef é\ud800", min_size=1, max_size=60), min_size=1, max_size=4))
+    texts = draw(
+        st.lists(st.text("abcdef é\ud800", min_size=1, max_size=60), min_size=1, max_size=4)
+    )
     for _ in range(draw(st.integers(1, 4))):
         text = draw(st.sampled_from(texts))
         at, gone = draw(st.integers(0, len(text))), draw(st.integers(0, 4))
@@ -80,7 +86,9 @@ def edited(draw: st.DrawFn) -> list[str]:
 
 
 @given(edited(), st.sampled_from([0.3, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0]))
-def test_nothing_is_missed_that_comparing_each_with_each_would_find(texts: list[str], least: float) -> None:
+def test_nothing_is_missed_that_comparing_each_with_each_would_find(
+    texts: list[str], least: float
+) -> None:
     from rapidfuzz import fuzz
 
     own, expected = list[int](), []
@@ -90,4 +98,6 @@ def test_nothing_is_missed_that_comparing_each_with_each_would_find(texts: list[
             expected.append([index, min(near)[1]])
         else:
             own.append(index)
-    assert bk.near_duplicates(items(texts), at_least=least)[["item", "of"]].values.tolist() == expected
+    assert (
+        bk.near_duplicates(items(texts), at_least=least)[["item", "of"]].values.tolist() == expected
+    )

@@ -35,7 +35,10 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tikto
         (folder / hashlib.sha1(address.encode()).hexdigest()).write_bytes(vocabulary)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
-        yield {name: tiktoken.get_encoding(name) for name in (*BOTH, "p50k_base", "p50k_edit", "o200k_harmony")}
+        yield {
+            name: tiktoken.get_encoding(name)
+            for name in (*BOTH, "p50k_base", "p50k_edit", "o200k_harmony")
+        }
 
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
@@ -52,7 +55,22 @@ odd_words = st.sampled_from(
         "'S",
         "\r\n",
     ]
-    + [" ", "  ", "\n", "\t", "\u00a0", "123456", "的", "ก", "é", "👩‍🚀", "don't", "Hello", "AAAA", "==="]
+    + [
+        " ",
+        "  ",
+        "\n",
+        "\t",
+        "\u00a0",
+        "123456",
+        "的",
+        "ก",
+        "é",
+        "👩‍🚀",
+        "don't",
+        "Hello",
+        "AAAA",
+        "===",
+    ]
 )
 odd_text = st.lists(odd_words | any_text.map(lambda text: text[:4]), max_size=40).map("".join)
 
@@ -76,7 +94,9 @@ def test_a_count_is_the_length_of_tiktokens_encode_ordinary(
 def test_counting_piece_by_piece_gives_the_same_tokens(
     oracle: dict[str, tiktoken.Encoding], name: str, text: str
 ) -> None:
-    pieces = encodings._tokens_by_piece(encodings.encoding(name), encodings.replace_surrogates(text))
+    pieces = encodings._tokens_by_piece(
+        encodings.encoding(name), encodings.replace_surrogates(text)
+    )
     assert [token for piece in pieces for token in piece] == oracle[name].encode_ordinary(text)
 
 
@@ -98,12 +118,16 @@ def test_a_tiktoken_without_its_private_buffer_gives_the_same_counts(
     with mock.patch.object(encodings, "encoding", return_value=bare):
         count = encodings.counting.__wrapped__(name)
     texts = ["", "Hello world", "<|endoftext|>", "\ud83d lone", "the " * 300]
-    assert [count(text) for text in texts] == [len(oracle[name].encode_ordinary(text)) for text in texts]
+    assert [count(text) for text in texts] == [
+        len(oracle[name].encode_ordinary(text)) for text in texts
+    ]
     assert bare.encode.called
 
 
 @pytest.mark.parametrize("name", BOTH)
-@pytest.mark.parametrize("text", [" " * 2_000_000, " " * 2_000_000 + "end", "\n" + " " * 1_500_000 + "\x00"])
+@pytest.mark.parametrize(
+    "text", [" " * 2_000_000, " " * 2_000_000 + "end", "\n" + " " * 1_500_000 + "\x00"]
+)
 def test_millions_of_blanks_neither_raise_nor_hang(name: str, text: str) -> None:
     exact = ExactCounter(name)
     tokens = exact.tokens(text)
@@ -116,11 +140,15 @@ def test_a_long_run_of_one_character_is_counted_as_tiktoken_counts_it(
     oracle: dict[str, tiktoken.Encoding], character: str
 ) -> None:
     run = character * 50_000
-    assert [counter(name)(run) for name in BOTH] == [len(oracle[name].encode_ordinary(run)) for name in BOTH]
+    assert [counter(name)(run) for name in BOTH] == [
+        len(oracle[name].encode_ordinary(run)) for name in BOTH
+    ]
 
 
 @pytest.mark.parametrize("name", ["o200k_harmony", "p50k_base", "p50k_edit"])
-def test_the_other_encodings_count_as_tiktoken_counts(oracle: dict[str, tiktoken.Encoding], name: str) -> None:
+def test_the_other_encodings_count_as_tiktoken_counts(
+    oracle: dict[str, tiktoken.Encoding], name: str
+) -> None:
     text = read_bytes("README.md").decode() + "    def f():\n        return '的'\n"
     assert ExactCounter(name).tokens(text) == oracle[name].encode_ordinary(text)
 
@@ -174,14 +202,17 @@ def test_a_changed_vocabulary_is_refused() -> None:
     with (
         mock.patch.object(encodings, "read_bytes", return_value=changed),
         pytest.raises(
-            ValueError, match="o200k_base.tiktoken.gz has SHA-256 .*; tiktoken publishes 446a9538.*; install"
+            ValueError,
+            match="o200k_base.tiktoken.gz has SHA-256 .*; tiktoken publishes 446a9538.*; install",
         ),
     ):
         encodings._ranks(**definition)
 
 
 def test_an_encoding_that_is_not_shipped_is_an_error_that_says_what_is() -> None:
-    with pytest.raises(ValueError, match="no encoding 'gpt2'; shipped are cl100k_base, .*; use one"):
+    with pytest.raises(
+        ValueError, match="no encoding 'gpt2'; shipped are cl100k_base, .*; use one"
+    ):
         encodings.encoding("gpt2")
 
 
@@ -201,8 +232,14 @@ assert "requests" not in sys.modules
 """
 
 
-def test_counting_needs_no_network_no_file_cache_and_leaves_the_environment_alone(tmp_path: Path) -> None:
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "TIKTOKEN_CACHE_DIR": str(tmp_path / "none")}
+def test_counting_needs_no_network_no_file_cache_and_leaves_the_environment_alone(
+    tmp_path: Path,
+) -> None:
+    environment = {
+        **os.environ,
+        "TMPDIR": str(tmp_path),
+        "TIKTOKEN_CACHE_DIR": str(tmp_path / "none"),
+    }
     subprocess.run([sys.executable, "-c", BLOCKED], check=True, env=environment)
     assert list(tmp_path.iterdir()) == []
 
@@ -218,7 +255,9 @@ def test_importing_and_counting_characters_loads_no_tokenizer() -> None:
 @given(any_text | st.text(st.sampled_from("a\ud83d\ude00\ud800\udfff😀")))
 def test_halves_of_characters_are_mended_as_tiktoken_mends_them(text: str) -> None:
     """By a way that takes no longer for a million of them: tiktoken's decoder stops at each."""
-    assert encodings.replace_surrogates(text) == text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert encodings.replace_surrogates(text) == text.encode("utf-16", "surrogatepass").decode(
+        "utf-16", "replace"
+    )
 
 
 def test_threads_that_ask_at_once_build_one_encoding_and_count_right() -> None:

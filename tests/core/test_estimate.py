@@ -35,7 +35,10 @@ def test_no_text_no_tokens_and_any_text_at_least_one() -> None:
 
 
 def test_an_encoding_without_a_table_is_an_error_that_says_which_have_one() -> None:
-    with pytest.raises(ValueError, match="no estimate of 'p50k_base'; there are those of cl100k_base, o200k_base; use"):
+    with pytest.raises(
+        ValueError,
+        match="no estimate of 'p50k_base'; there are those of cl100k_base, o200k_base; use",
+    ):
         counter("estimate:p50k_base")
 
 
@@ -57,7 +60,9 @@ def test_a_batch_is_the_same_as_one_by_one(batch: list[str]) -> None:
 
 @given(st.lists(texts, min_size=1, max_size=3), st.integers(0, 400))
 @settings(max_examples=examples(60))
-def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(batch: list[str], lead: int) -> None:
+def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(
+    batch: list[str], lead: int
+) -> None:
     text = "a" * lead + "".join(batch) * 3
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("budgetkit.counters.estimate.units.STRETCH", 64)
@@ -67,7 +72,9 @@ def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(batch: list[s
 
 @given(texts, st.integers(1, 9))
 @settings(max_examples=examples(60))
-def test_text_that_is_hardly_and_text_that_is_mostly_not_ascii_are_looked_up_alike(text: str, few: int) -> None:
+def test_text_that_is_hardly_and_text_that_is_mostly_not_ascii_are_looked_up_alike(
+    text: str, few: int
+) -> None:
     mixed = text + "plain words, mostly" * few
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("budgetkit.counters.estimate.windows._FEW", 10**9)
@@ -83,12 +90,16 @@ def test_what_lies_between_places_adds_up_from_whole_windows(text: str, chosen: 
     assert len(between) == len(places) - 1
     ends = [len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in places]
     values = np.concatenate([*map(table("o200k_base").values, stretches(text))])
-    sums = [int(values[-(-a // 4) : -(-b // 4)].sum(dtype=np.int64)) / 128 for a, b in pairwise(ends)]
+    sums = [
+        int(values[-(-a // 4) : -(-b // 4)].sum(dtype=np.int64)) / 128 for a, b in pairwise(ends)
+    ]
     assert between.tolist() == sums
 
 
 @given(texts, st.integers(0, 100))
-def test_what_is_said_to_fit_is_estimated_to_fit_and_one_more_character_is_not(text: str, limit: int) -> None:
+def test_what_is_said_to_fit_is_estimated_to_fit_and_one_more_character_is_not(
+    text: str, limit: int
+) -> None:
     cut = ROUGH.fitting(text, limit)
     prefixes = ROUGH.prefixes(text)
     assert prefixes[cut] <= limit
@@ -96,7 +107,9 @@ def test_what_is_said_to_fit_is_estimated_to_fit_and_one_more_character_is_not(t
 
 
 @pytest.mark.parametrize("encoding", table_names())
-@pytest.mark.parametrize("one", [" ", "\n", "\t", "=", "-", "a", "A", "0", "的", "я", "—", "█", "ab", "=-", "\r\n"])
+@pytest.mark.parametrize(
+    "one", [" ", "\n", "\t", "=", "-", "a", "A", "0", "的", "я", "—", "█", "ab", "=-", "\r\n"]
+)
 def test_a_long_run_is_as_long_as_it_was_measured(encoding: str, one: str) -> None:
     text = one * 1_000
     exact = counter(encoding)(text)
@@ -108,7 +121,9 @@ def test_a_run_is_recognised_after_so_many_windows() -> None:
 
 
 @pytest.mark.parametrize("encoding", table_names())
-def test_on_texts_written_for_this_project_the_mean_error_is_at_most_6_percent(encoding: str) -> None:
+def test_on_texts_written_for_this_project_the_mean_error_is_at_most_6_percent(
+    encoding: str,
+) -> None:
     """The mini-corpus and odd text of other seeds: nothing of it was learned from."""
     unseen = corpora.shipped() + corpora.odd(documents=10)
     exact, rough = counter(encoding), EstimateCounter(encoding)
@@ -124,12 +139,16 @@ def test_the_sources_are_written_down_and_the_tests_texts_are_not_among_them() -
     assert not any("mini-corpus" in each["source"] for each in written["sources"])
 
 
-def test_training_gives_the_same_bytes_from_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_gives_the_same_bytes_from_the_same_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(files.data_folder().parent / "scripts")
     training = import_module("train_estimator")
     folder = tmp_path / "texts" / "mine"
     folder.mkdir(parents=True)
-    (folder / "one.txt").write_text("The quick brown fox jumps over the lazy dog.\n" * 50, encoding="utf-8")
+    (folder / "one.txt").write_text(
+        "The quick brown fox jumps over the lazy dog.\n" * 50, encoding="utf-8"
+    )
     documents = list(training.read(tmp_path / "texts"))
     for level in ("own", "long"):  # a few texts need no more
         monkeypatch.setitem(LEVELS, level, 2**10)

@@ -11,15 +11,28 @@ import pytest
 
 from budgetkit.files import read_table
 from budgetkit.requests import count_request, read_request
-from budgetkit.requests.billing.evidence import CALLS, PROJECTS, SHARE, Evidence, combination, evidence_for
+from budgetkit.requests.billing.evidence import (
+    CALLS,
+    PROJECTS,
+    SHARE,
+    Evidence,
+    combination,
+    evidence_for,
+)
 
 HELLO = {"role": "user", "content": "Hello world"}
 SCHEMA = {"type": "object", "properties": {"host": {"type": "string"}}}
-UNION = {"type": "object", "properties": {"host": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}
+UNION = {
+    "type": "object",
+    "properties": {"host": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+}
 
 
 def tool(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": "ping", "description": "Look", "parameters": schema}}
+    return {
+        "type": "function",
+        "function": {"name": "ping", "description": "Look", "parameters": schema},
+    }
 
 
 def body(model: str = "gpt-4o", **more: Any) -> dict[str, Any]:
@@ -38,12 +51,18 @@ def test_what_many_recorded_calls_confirm_is_exact_and_has_no_interval() -> None
     [
         body(tools=[tool(UNION)]),
         body(tools=[tool(SCHEMA)], tool_choice="required"),
-        body("gpt-5", tools=[tool(SCHEMA)], tool_choice={"type": "function", "function": {"name": "ping"}}),
+        body(
+            "gpt-5",
+            tools=[tool(SCHEMA)],
+            tool_choice={"type": "function", "function": {"name": "ping"}},
+        ),
         body("claude-haiku-4-5", max_tokens=9),
         body("gpt-4o", tools=[{"type": "web_search"}]),
     ],
 )
-def test_what_few_recorded_calls_confirm_has_an_interval_and_says_how_many_there_are(asked: dict[str, Any]) -> None:
+def test_what_few_recorded_calls_confirm_has_an_interval_and_says_how_many_there_are(
+    asked: dict[str, Any],
+) -> None:
     counted = count_request(asked)
     low, high = counted.interval
     assert not counted.exact
@@ -53,8 +72,16 @@ def test_what_few_recorded_calls_confirm_has_an_interval_and_says_how_many_there
 
 
 def test_a_combination_names_all_that_costs_more_than_text() -> None:
-    call = {"role": "assistant", "tool_calls": [{"id": str(n), "function": {"name": "ping"}} for n in range(2)]}
-    asked = {"messages": [HELLO, call], "tools": [tool(UNION)], "tool_choice": "none", "parallel_tool_calls": False}
+    call = {
+        "role": "assistant",
+        "tool_calls": [{"id": str(n), "function": {"name": "ping"}} for n in range(2)],
+    }
+    asked = {
+        "messages": [HELLO, call],
+        "tools": [tool(UNION)],
+        "tool_choice": "none",
+        "parallel_tool_calls": False,
+    }
     named = combination(read_request(asked), "gpt-4o")
     assert named == "gpt-4o chat: tools with unions, parallel calls, none, sequential"
 
@@ -72,18 +99,26 @@ def test_the_table_calls_exact_only_what_earns_it() -> None:
     rows = [row for row in read_table("exactness.csv") if ": any" not in row["combination"]]
     earned = []
     for row in rows:
-        evidence = Evidence(row["combination"], int(row["calls"]), int(row["projects"]), int(row["exact"]))
+        evidence = Evidence(
+            row["combination"], int(row["calls"]), int(row["projects"]), int(row["exact"])
+        )
         assert evidence.exact <= evidence.calls
         assert 1 <= evidence.projects <= evidence.calls
         if evidence.earns_exact:
             earned.append(evidence)
     assert all(evidence.calls >= CALLS and evidence.projects >= PROJECTS for evidence in earned)
     assert all(evidence.exact / evidence.calls >= SHARE for evidence in earned)
-    assert {"gpt-4o chat: text", "gpt-4o chat: tools", "gpt-4o chat: schema"} <= {row.combination for row in earned}
+    assert {"gpt-4o chat: text", "gpt-4o chat: tools", "gpt-4o chat: schema"} <= {
+        row.combination for row in earned
+    }
 
 
 def test_a_host_that_adds_a_prompt_is_named() -> None:
     venice = count_request(body("gpt-4o"), host="venice")
-    assert (venice.uncounted, venice.exact, venice.interval[1]) == (("Venice's own prompt",), False, None)
+    assert (venice.uncounted, venice.exact, venice.interval[1]) == (
+        ("Venice's own prompt",),
+        False,
+        None,
+    )
     vertex = {"contents": [{"parts": [{"text": "Hello"}]}]}
     assert count_request(vertex, "gemini-2.5-flash", host="vertex").tokens

@@ -15,7 +15,9 @@ from budgetkit.files import write_whole
 def test_every_file_under_data_is_described_in_its_readme() -> None:
     readme = files.read_bytes("README.md").decode()
     described = set(re.findall(r"`([\w./-]+)`", readme))
-    undescribed = [name for name in files.data_files() if name != "README.md" and name not in described]
+    undescribed = [
+        name for name in files.data_files() if name != "README.md" and name not in described
+    ]
     assert undescribed == []
 
 
@@ -28,7 +30,9 @@ def test_the_readme_describes_no_file_that_is_not_there() -> None:
 def test_every_kind_of_data_says_under_which_licence_it_is() -> None:
     sections = re.split(r"^## ", files.read_bytes("README.md").decode(), flags=re.MULTILINE)[1:]
     assert len(sections) >= 7
-    assert [text.splitlines()[0] for text in sections if not re.search(r"\(MIT|Apache|licence", text)] == []
+    assert [
+        text.splitlines()[0] for text in sections if not re.search(r"\(MIT|Apache|licence", text)
+    ] == []
 
 
 @pytest.mark.parametrize("name", files.data_files("licenses"))
@@ -52,12 +56,16 @@ def test_a_table_leaves_out_its_provenance_which_can_be_asked_for() -> None:
 
 @pytest.mark.parametrize("name", ["nothing.csv", "../pyproject.toml", "/etc/hostname", "encodings"])
 def test_a_name_that_is_no_data_file_is_an_error_that_says_what_there_is(name: str) -> None:
-    with pytest.raises(FileNotFoundError, match="no data file .*; there are .*models.csv.*; use one"):
+    with pytest.raises(
+        FileNotFoundError, match="no data file .*; there are .*models.csv.*; use one"
+    ):
         files.data_path(name)
 
 
 def test_an_error_about_a_folder_lists_that_folder() -> None:
-    with pytest.raises(FileNotFoundError, match=r"there are encodings/cl100k_base.tiktoken.gz, .*json") as error:
+    with pytest.raises(
+        FileNotFoundError, match=r"there are encodings/cl100k_base.tiktoken.gz, .*json"
+    ) as error:
         files.data_path("encodings/gpt2.tiktoken.gz")
     assert "models.csv" not in str(error.value)
 
@@ -79,7 +87,12 @@ def test_a_table_is_read_when_it_is_first_used_and_once() -> None:
 
     table = files.Table(read)
     assert reads == []
-    assert (table["a"], len(table), {**table}, repr(table)) == (1, 2, {"a": 1, "b": 2}, "{'a': 1, 'b': 2}")
+    assert (table["a"], len(table), {**table}, repr(table)) == (
+        1,
+        2,
+        {"a": 1, "b": 2},
+        "{'a': 1, 'b': 2}",
+    )
     assert (reads, table == {"a": 1, "b": 2}) == ([1], True)
     with pytest.raises(KeyError):
         table["c"]

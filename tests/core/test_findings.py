@@ -25,7 +25,11 @@ from budgetkit.pruning.policies import (
 TODAY = date(2026, 11, 22)
 WINDOWS = (8_192, 32_768, 128_000, 1_000_000)
 NAMES = ("gpt-4o", "gpt-4o-mini", "gpt-5", "o3", "gpt-4.1")
-PLAIN = Budget(10_000, [Reserve("output", 2_000, serves="output")], [Allocation("system"), Allocation("history")])
+PLAIN = Budget(
+    10_000,
+    [Reserve("output", 2_000, serves="output")],
+    [Allocation("system"), Allocation("history")],
+)
 PLAIN = replace(PLAIN, remainder="history")
 MINE = Model("mine", 10_000, max_output=4_000, encoding_is_own=True, date="2026-11-21")
 
@@ -42,12 +46,17 @@ REQUIRED = replace(PLAIN, allocations=[Allocation("system", required=True), Allo
 CHANGING = [100, 200, 300, 400]
 CAPPED = replace(PLAIN, deficit="signed").assign(system=2_000)
 # Notes are asked before the history, whose cap leaves them a pool of 2,000.
-TAKING = replace(PLAIN, allocations=[Allocation("notes", importance=9), Allocation("history", 6_000)])
+TAKING = replace(
+    PLAIN, allocations=[Allocation("notes", importance=9), Allocation("history", 6_000)]
+)
 FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_001), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_999), {}),
     "trigger-never-reached": (PLAIN.assign(output=3_001), {"policy": haystack()}),
-    "target-below-fixed": (REQUIRED, {"policy": haystack(), "demand": asking(system=[4_000, 4_000], history=[0, 9])}),
+    "target-below-fixed": (
+        REQUIRED,
+        {"policy": haystack(), "demand": asking(system=[4_000, 4_000], history=[0, 9])},
+    ),
     "cut-at-every-request": (PLAIN, {"lost": [0, 1, 2, 1, 1, 3, 0]}),
     "order-breaks-cache": (PLAIN, {"demand": asking(system=CHANGING, history=CHANGING)}),
     "cap-never-filled": (replace(PLAIN, deficit="signed").assign(history=8_001), {}),
@@ -56,7 +65,10 @@ FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
     "pool-not-enforced": (TAKING, {"demand": asking(notes=[3_001, 9_000], history=[6_000, 6_000])}),
     "heavy-tools": (PLAIN, {"tools": 2_501}),
     "thinking-fills-answer": (PLAIN, {"thinking": 2_000}),
-    "prompt-below-cache": (PLAIN, {"cache_minimum": 1_024, "demand": asking(system=[500, 900], history=[0, 123])}),
+    "prompt-below-cache": (
+        PLAIN,
+        {"cache_minimum": 1_024, "demand": asking(system=[500, 900], history=[0, 123])},
+    ),
     "price-step": (PLAIN, {"price_step": 7_999}),
     "old-facts": (PLAIN, {"model": replace(MINE, date="2025-11-21"), "today": TODAY}),
     "stand-in-without-buffer": (PLAIN, {"model": replace(MINE, encoding_is_own=False)}),
@@ -65,7 +77,10 @@ SOUND: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_000), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_900), {}),
     "trigger-never-reached": (PLAIN.assign(output=3_000), {"policy": haystack()}),
-    "target-below-fixed": (REQUIRED, {"policy": haystack(), "demand": asking(system=[3_999, 4_000], history=[0, 9])}),
+    "target-below-fixed": (
+        REQUIRED,
+        {"policy": haystack(), "demand": asking(system=[3_999, 4_000], history=[0, 9])},
+    ),
     "cut-at-every-request": (PLAIN, {"lost": [0, 1, 2, 1, 1, 0, 3]}),
     "order-breaks-cache": (PLAIN, {"demand": asking(system=[100] * 4, history=CHANGING)}),
     "cap-never-filled": (PLAIN.assign(history=8_000), {}),
@@ -74,7 +89,10 @@ SOUND: dict[str, tuple[Budget, dict[str, Any]]] = {
     "pool-not-enforced": (TAKING, {"demand": asking(notes=[2_000, 7_900], history=[6_000, 100])}),
     "heavy-tools": (PLAIN, {"tools": 2_500}),
     "thinking-fills-answer": (PLAIN, {"thinking": 1_999}),
-    "prompt-below-cache": (PLAIN, {"cache_minimum": 1_024, "demand": asking(system=[500, 900], history=[0, 124])}),
+    "prompt-below-cache": (
+        PLAIN,
+        {"cache_minimum": 1_024, "demand": asking(system=[500, 900], history=[0, 124])},
+    ),
     "price-step": (PLAIN, {"price_step": 8_000}),
     "old-facts": (PLAIN, {"model": replace(MINE, date="2025-11-22"), "today": TODAY}),
     "stand-in-without-buffer": (
@@ -119,29 +137,44 @@ def test_no_preset_at_any_window_is_found_fault_with(name: str, window: int) -> 
     assert findings(budget, demand=typical) == findings(budget) == ()
     if name == "working_memory" and window == 8_192:
         return  # its answer takes half of such a window, and what is fixed most of the rest: see the next test
-    for policy in (OldestFirst(), SlidingWindow(), Step(), TriggerTarget(), *(make() for make in POLICIES.values())):
+    for policy in (
+        OldestFirst(),
+        SlidingWindow(),
+        Step(),
+        TriggerTarget(),
+        *(make() for make in POLICIES.values()),
+    ):
         assert findings(budget, policy=policy, demand=typical) == ()
         assert findings(budget, policy=policy) == ()
 
 
 def test_marks_of_a_window_of_which_the_answer_takes_half_collapse() -> None:
     small = working_memory(8_192)
-    typical = asking(**{section: [tokens] * 5 for section, tokens in PRESETS["working_memory"].demand.items()})
+    typical = asking(
+        **{section: [tokens] * 5 for section, tokens in PRESETS["working_memory"].demand.items()}
+    )
     assert codes(small, policy=haystack()) == ["trigger-never-reached"]
-    assert codes(small, policy=haystack(), demand=typical) == ["trigger-never-reached", "target-below-fixed"]
+    assert codes(small, policy=haystack(), demand=typical) == [
+        "trigger-never-reached",
+        "target-below-fixed",
+    ]
     assert codes(small, policy=agent_framework(), demand=typical) == ["target-below-fixed"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("name", NAMES)
-def test_no_preset_for_a_model_with_its_own_encoding_is_found_fault_with(preset: str, name: str) -> None:
+def test_no_preset_for_a_model_with_its_own_encoding_is_found_fault_with(
+    preset: str, name: str
+) -> None:
     known = model(name)
     assert codes(PRESETS[preset](known), model=known, today=TODAY) == []
 
 
 def test_sections_that_may_each_take_the_pool_are_found_before_any_request() -> None:
     """One alone takes no more than the pool; of two nothing limits the sum."""
-    each = replace(PLAIN, order="pool each", allocations=[Allocation("notes"), Allocation("history", 6_000)])
+    each = replace(
+        PLAIN, order="pool each", allocations=[Allocation("notes"), Allocation("history", 6_000)]
+    )
     assert codes(each) == []
     both = replace(each, allocations=[*each.allocations, Allocation("memory")])
     assert codes(both) == ["pool-not-enforced"]

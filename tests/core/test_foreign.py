@@ -17,7 +17,9 @@ from budgetkit.lab.accuracy.corpora import odd, shipped
 
 def needs(*libraries: str) -> pytest.MarkDecorator:
     absent = [library for library in libraries if find_spec(library) is None]
-    return pytest.mark.skipif(bool(absent), reason=f"{', '.join(absent)} (extra: tokenizers) is absent")
+    return pytest.mark.skipif(
+        bool(absent), reason=f"{', '.join(absent)} (extra: tokenizers) is absent"
+    )
 
 
 TEXTS = (shipped() + odd(documents=1, characters=300)).texts
@@ -36,7 +38,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         vocab_size=2_000, initial_alphabet=alphabet, special_tokens=["<s>"], show_progress=False
     )
     tokenizer.train_from_iterator(shipped().texts, trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 0)]
+    )
     path = tmp_path_factory.mktemp("model") / "tokenizer.json"
     tokenizer.save(str(path))
     return path
@@ -76,20 +80,28 @@ def test_half_a_character_is_counted_as_its_replacement(trained: Path) -> None:
 def test_a_file_that_is_no_tokenizer_is_an_error_that_says_what_to_give(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}")
     for name in ("other.json", "absent.json"):
-        with pytest.raises(ValueError, match=r"json', which is no tokenizer that can be read \(.+\); give the path of"):
+        with pytest.raises(
+            ValueError,
+            match=r"json', which is no tokenizer that can be read \(.+\); give the path of",
+        ):
             counter(str(tmp_path / name))("Hello")
 
 
-def test_tokenizers_from_outside_are_extras_and_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokenizers_from_outside_are_extras_and_say_how_to_get_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("budgetkit.counters.foreign.find_spec", lambda library: None)
     with pytest.raises(
-        ImportError, match=r"needs litellm, which is not installed; run: pip install 'budgetkit\[tokenizers\]'"
+        ImportError,
+        match=r"needs litellm, which is not installed; run: pip install 'budgetkit\[tokenizers\]'",
     ):
         counter("litellm:anthropic_tokenizer.json")("Hello")
 
 
 def test_only_text_is_counted() -> None:
-    with pytest.raises(TypeError, match="asked to count int; some/tokenizer.json counts text; give a str"):
+    with pytest.raises(
+        TypeError, match="asked to count int; some/tokenizer.json counts text; give a str"
+    ):
         ForeignCounter("some/tokenizer.json")(5)  # type: ignore[arg-type]
 
 
@@ -106,7 +118,9 @@ def test_tokenizers_that_libraries_carry_count_without_the_network(name: str) ->
     foreign = counter(name)
     assert foreign("") == 0
     assert 2 <= foreign("Hello world") <= 4
-    assert all(0 < tokens <= 4 * len(text) for tokens, text in zip(foreign.many(TEXTS), TEXTS, strict=True))
+    assert all(
+        0 < tokens <= 4 * len(text) for tokens, text in zip(foreign.many(TEXTS), TEXTS, strict=True)
+    )
     assert counter(foreign.name) == foreign
 
 
@@ -118,10 +132,15 @@ def test_mistral_counts_as_its_library_does() -> None:
     path = Path(mistral_common.__file__).parent / "data/tekken_240911.json"
     library = Tekkenizer.from_file(path)
     texts = TEXTS[::4]
-    assert counter("mistral:tekken_240911.json").many(texts) == [len(library.encode(t, False, False)) for t in texts]
+    assert counter("mistral:tekken_240911.json").many(texts) == [
+        len(library.encode(t, False, False)) for t in texts
+    ]
 
 
 @needs("mistral_common")
 def test_a_tokenizer_that_a_library_does_not_carry_lists_those_it_does() -> None:
-    with pytest.raises(ValueError, match=r"no tokenizer 'tekken_9.json' in mistral_common; it carries .*tekken_240911"):
+    with pytest.raises(
+        ValueError,
+        match=r"no tokenizer 'tekken_9.json' in mistral_common; it carries .*tekken_240911",
+    ):
         counter("mistral:tekken_9.json")("Hello")

@@ -30,7 +30,11 @@ from budgetkit.trace import Trace, list_traces, messages_of, usage_frame
 FOLDER = Path(__file__).parents[1] / "formats"
 
 SYSTEM, USER = ("system", "Be brief."), ("user", "How is Oslo?")
-CALLS, RESULT, ANSWER = ("assistant", "Let me look."), ("tool", "Sun"), ("assistant", "It is sunny.")
+CALLS, RESULT, ANSWER = (
+    ("assistant", "Let me look."),
+    ("tool", "Sun"),
+    ("assistant", "It is sunny."),
+)
 WHOLE = [SYSTEM, USER, CALLS, RESULT, ANSWER]
 SPOKEN = [USER, ANSWER]
 SUMMARY = ("user", "They asked about Oslo: sun.")
@@ -100,12 +104,16 @@ EXPECTED: dict[str, list[Told]] = {
     "anthropic-stream.jsonl": whole(CALLED, tools=1, usage=[(4, *COUNTED_BESIDE)], model=CLAUDE),
     "anthropic-batch.jsonl": whole("Anthropic batch", tools=1, id="r1"),
     "anthropic-batch-output.jsonl": [
-        spoken("Anthropic batch answers", ANSWER, usage=[(0, *COUNTED_BESIDE)], id="r1", model=CLAUDE)
+        spoken(
+            "Anthropic batch answers", ANSWER, usage=[(0, *COUNTED_BESIDE)], id="r1", model=CLAUDE
+        )
     ],
     "anthropic-blocks.json": [Told([CALLS], format="Anthropic Messages")],
     "gemini.json": [Told(GEMINI_SAID, GEMINI, tools=1, format="Gemini")],
     "gemini-count.json": [Told(GEMINI_SAID, GEMINI, tools=1, format="Gemini, a request to count")],
-    "gemini-call.jsonl": [Told(GEMINI_SAID, GEMINI, [(4, *COUNTED)], format=CALLED, model="gemini-2.5-flash")],
+    "gemini-call.jsonl": [
+        Told(GEMINI_SAID, GEMINI, [(4, *COUNTED)], format=CALLED, model="gemini-2.5-flash")
+    ],
     "ai-studio.json": [spoken("Google AI Studio prompt", SYSTEM, USER, ANSWER)],
     "bedrock.json": whole("Bedrock Converse", tools=1),
     "bedrock-call.jsonl": whole(CALLED, tools=1, usage=[(4, *COUNTED_BESIDE)]),
@@ -143,7 +151,9 @@ EXPECTED: dict[str, list[Told]] = {
         spoken("Alpaca", ("user", "Say hello."), ("assistant", "Hello.")),
     ],
     "dpo.jsonl": [spoken("TRL preference pairs (DPO)", USER, each) for each in (ANSWER, OTHER) * 2],
-    "dpo-implicit.jsonl": [spoken("TRL preference pairs (DPO)", USER, each) for each in (ANSWER, OTHER)],
+    "dpo-implicit.jsonl": [
+        spoken("TRL preference pairs (DPO)", USER, each) for each in (ANSWER, OTHER)
+    ],
     "prompt-completion.jsonl": [spoken("prompts with completions")],
     "chat-dataset.jsonl": [spoken("a data set of chats")],
     "langchain.json": whole("LangChain messages", usage=[(4, *COUNTED)]),
@@ -158,8 +168,12 @@ EXPECTED: dict[str, list[Told]] = {
         model=GPT,
         warnings=["of 2 records in this Langfuse trace, 1 hold a conversation"],
     ),
-    "langfuse-observations.jsonl": whole("Langfuse observation", usage=[(4, 60, 5, 0, 60)], id="o1", model=GPT),
-    "phoenix.jsonl": whole("Phoenix (OpenInference) span", tools=1, usage=[(4, *COUNTED)], id="s", model=GPT),
+    "langfuse-observations.jsonl": whole(
+        "Langfuse observation", usage=[(4, 60, 5, 0, 60)], id="o1", model=GPT
+    ),
+    "phoenix.jsonl": whole(
+        "Phoenix (OpenInference) span", tools=1, usage=[(4, *COUNTED)], id="s", model=GPT
+    ),
     "mlflow.json": whole(
         "MLflow trace",
         tools=1,
@@ -169,11 +183,19 @@ EXPECTED: dict[str, list[Told]] = {
         warnings=["of 2 records in this MLflow trace, 1 hold a conversation"],
     ),
     "weave.jsonl": whole("Weave call", tools=1, usage=[(4, *COUNTED)], id="w1", model=GPT),
-    "otel-messages.json": whole("OpenTelemetry GenAI span", tools=1, usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
-    "otel-indexed.jsonl": whole("OpenTelemetry GenAI span", usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
-    "otel-events.jsonl": whole("OpenTelemetry GenAI span", usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
+    "otel-messages.json": whole(
+        "OpenTelemetry GenAI span", tools=1, usage=[(4, *COUNTED)], id="0b", model="gpt-5"
+    ),
+    "otel-indexed.jsonl": whole(
+        "OpenTelemetry GenAI span", usage=[(4, *COUNTED)], id="0b", model="gpt-5"
+    ),
+    "otel-events.jsonl": whole(
+        "OpenTelemetry GenAI span", usage=[(4, *COUNTED)], id="0b", model="gpt-5"
+    ),
     # src/pydantic_ai/messages.py of pydantic/pydantic-ai, as ModelMessagesTypeAdapter writes them; read 2026-11-23
-    "pydantic-ai.json": whole("pydantic-ai messages", usage=[(2, 40, 9, 0, 40), (4, *COUNTED)], model=GPT),
+    "pydantic-ai.json": whole(
+        "pydantic-ai messages", usage=[(2, 40, 9, 0, 40), (4, *COUNTED)], model=GPT
+    ),
     # ConversationRecord in chatRecordingService.ts of google-gemini/gemini-cli; read 2026-11-23
     "gemini-cli.json": [
         Told(
@@ -197,7 +219,13 @@ EXPECTED: dict[str, list[Told]] = {
     # chatModel.ts and objectMutationLog.ts of microsoft/vscode, with what microsoft/vscode-copilot-chat keeps in
     # result.metadata; read 2026-11-23
     "copilot-chat.json": [
-        Told(WHOLE[1:], usage=[(3, 60, 5, 0, 60)], id="v1", format="Copilot chat of VS Code", model=GPT)
+        Told(
+            WHOLE[1:],
+            usage=[(3, 60, 5, 0, 60)],
+            id="v1",
+            format="Copilot chat of VS Code",
+            model=GPT,
+        )
     ],
     "copilot-chat.jsonl": [
         spoken("Copilot chat of VS Code", USER, ("assistant", "It is `oslo.md`."), id="v1"),
@@ -276,7 +304,9 @@ EXPECTED: dict[str, list[Told]] = {
         spoken("Aider chat history", *BERGEN, id="2026-01-02 10:00:00"),
     ],
     "cursor.md": [spoken("Cursor export", USER, ANSWER, *BERGEN)],
-    "mini-swe-agent.json": [spoken("mini-SWE-agent trajectory", SYSTEM, USER, ANSWER, usage=[(2, *COUNTED)])],
+    "mini-swe-agent.json": [
+        spoken("mini-SWE-agent trajectory", SYSTEM, USER, ANSWER, usage=[(2, *COUNTED)])
+    ],
     "swe-agent.traj": [spoken("SWE-agent trajectory", CALLS, ("user", "Sun"))],
     "swe-agent-history.traj": [Told(WHOLE[:4], format="SWE-agent trajectory")],
     "tau-bench.json": whole("tau-bench run"),
@@ -303,7 +333,9 @@ EXPECTED: dict[str, list[Told]] = {
     ],
     "table.tsv": [spoken("table")],
     "table.yaml": [spoken("OpenAI chat", USER, ("assistant", "It is sunny.\n"))],
-    "transcript.txt": [spoken("text by speakers", USER, ("assistant", "Let me look.\nIt is: sunny."), *BERGEN)],
+    "transcript.txt": [
+        spoken("text by speakers", USER, ("assistant", "Let me look.\nIt is: sunny."), *BERGEN)
+    ],
     "transcript.md": [spoken("text by speakers")],
     "headings.md": [
         spoken(
@@ -334,11 +366,21 @@ EXPECTED: dict[str, list[Told]] = {
 def told(trace: Trace) -> Told:
     """Say what a trace holds, in the words of the table above."""
     frame = usage_frame(trace)
-    columns = ["message_index", "input_tokens", "output_tokens", "cache_read_tokens", "context_tokens"]
+    columns = [
+        "message_index",
+        "input_tokens",
+        "output_tokens",
+        "cache_read_tokens",
+        "context_tokens",
+    ]
     models = set(frame["model"]) if len(frame) else {None}
     return Told(
         [(message.role, message.text) for message in trace.messages],
-        [(call.id, call.name, json.loads(call.arguments)) for m in trace.messages for call in m.tool_calls],
+        [
+            (call.id, call.name, json.loads(call.arguments))
+            for m in trace.messages
+            for call in m.tool_calls
+        ],
         [tuple(row) for row in frame[columns].itertuples(index=False)],
         len(trace.tools),
         trace.id,
@@ -370,12 +412,16 @@ def test_there_is_a_sample_of_every_format_and_an_expectation_of_every_sample() 
     assert {path.name for path in FOLDER.iterdir()} == set(EXPECTED)
     read = {each.format for listed in EXPECTED.values() for each in listed}
     lists = {"openai-list"}
-    assert {label(row.name) for row in formats() if not row.refuse and row.name not in lists} <= read
+    assert {
+        label(row.name) for row in formats() if not row.refuse and row.name not in lists
+    } <= read
 
 
 def test_schemas_of_gemini_and_bedrock_stand_where_those_of_openai_and_anthropic_do() -> None:
     """Tools whose schema is under another name are not counted as tools without one."""
-    (gemini,), (bedrock,) = (bk.load_traces(FOLDER / name) for name in ("gemini.json", "bedrock.json"))
+    (gemini,), (bedrock,) = (
+        bk.load_traces(FOLDER / name) for name in ("gemini.json", "bedrock.json")
+    )
     assert gemini.tools[0]["parameters"]["properties"] == {"place": {"type": "string"}}
     assert bedrock.tools[0]["input_schema"]["properties"] == {"place": {"type": "string"}}
 
@@ -383,7 +429,12 @@ def test_schemas_of_gemini_and_bedrock_stand_where_those_of_openai_and_anthropic
 def test_a_trace_of_spans_lists_those_that_hold_no_conversation() -> None:
     listed = {
         "object": "list",
-        "data": [{"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi."}}]}],
+        "data": [
+            {
+                "object": "chat.completion",
+                "choices": [{"message": {"role": "assistant", "content": "Hi."}}],
+            }
+        ],
     }
     (trace,) = load(listed)
     assert (trace.format, trace.messages[0].text) == ("OpenAI chat", "Hi.")
@@ -406,35 +457,79 @@ STREAMS: dict[str, list[Any]] = {
     "OpenAI": [
         {"id": "x", "choices": [{"delta": {"role": "assistant", "content": "Let me"}}]},
         {"id": "x", "choices": [{"delta": {"content": " look."}}]},
-        {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "weather"}}]}}]},
-        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '{"place":'}}]}}]},
-        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": ' "Oslo"}'}}]}}]},
+        {
+            "choices": [
+                {
+                    "delta": {
+                        "tool_calls": [{"index": 0, "id": "c1", "function": {"name": "weather"}}]
+                    }
+                }
+            ]
+        },
+        {
+            "choices": [
+                {"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '{"place":'}}]}}
+            ]
+        },
+        {
+            "choices": [
+                {"delta": {"tool_calls": [{"index": 0, "function": {"arguments": ' "Oslo"}'}}]}}
+            ]
+        },
         {"choices": [], "usage": {"prompt_tokens": 60, "completion_tokens": 5}},
     ],
     "Anthropic": [
-        {"type": "message_start", "message": {"role": "assistant", "usage": {"input_tokens": 60, "output_tokens": 1}}},
+        {
+            "type": "message_start",
+            "message": {"role": "assistant", "usage": {"input_tokens": 60, "output_tokens": 1}},
+        },
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Let me look."}},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": "Let me look."},
+        },
         {
             "type": "content_block_start",
             "index": 1,
             "content_block": {"type": "tool_use", "id": "c1", "name": "weather", "input": {}},
         },
         {"type": "content_block_delta", "index": 1, "delta": {"partial_json": '{"place": "Oslo"}'}},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "tool_use"},
+            "usage": {"output_tokens": 5},
+        },
     ],
     "Bedrock": [
         {"messageStart": {"role": "assistant"}},
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Let me look."}}},
         {"contentBlockStart": {"contentBlockIndex": 1, "start": {"toolUse": USE}}},
-        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"toolUse": {"input": '{"place": "Oslo"}'}}}},
+        {
+            "contentBlockDelta": {
+                "contentBlockIndex": 1,
+                "delta": {"toolUse": {"input": '{"place": "Oslo"}'}},
+            }
+        },
         {"metadata": {"usage": {"inputTokens": 60, "outputTokens": 5, "totalTokens": 65}}},
     ],
     "Gemini": [
         {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let me look."}]}}]},
         {
             "candidates": [
-                {"content": {"parts": [{"functionCall": {"id": "c1", "name": "weather", "args": {"place": "Oslo"}}}]}}
+                {
+                    "content": {
+                        "parts": [
+                            {
+                                "functionCall": {
+                                    "id": "c1",
+                                    "name": "weather",
+                                    "args": {"place": "Oslo"},
+                                }
+                            }
+                        ]
+                    }
+                }
             ],
             "usageMetadata": {"promptTokenCount": 60, "candidatesTokenCount": 5},
         },
@@ -451,7 +546,12 @@ STREAMS: dict[str, list[Any]] = {
                         "role": "assistant",
                         "content": [{"type": "output_text", "text": "Let me look."}],
                     },
-                    {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"place": "Oslo"}'},
+                    {
+                        "type": "function_call",
+                        "call_id": "c1",
+                        "name": "weather",
+                        "arguments": '{"place": "Oslo"}',
+                    },
                 ],
                 "usage": {"input_tokens": 60, "output_tokens": 5},
             },
@@ -466,7 +566,9 @@ def test_the_events_of_a_stream_make_one_answer_with_its_usage(name: str, as_tex
     events: Any = STREAMS[name]
     if as_text:
         events = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n"
-    (trace,) = load({"request": {"messages": [{"role": "user", "content": "How is Oslo?"}]}, "response": events})
+    (trace,) = load(
+        {"request": {"messages": [{"role": "user", "content": "How is Oslo?"}]}, "response": events}
+    )
     assert (told(trace).said, told(trace).calls) == ([USER, CALLS], [OSLO])
     assert told(trace).usage == [(1, 60, 5, 0, 60)]
 
@@ -475,7 +577,13 @@ def test_the_events_of_a_stream_make_one_answer_with_its_usage(name: str, as_tex
 
 
 @pytest.mark.parametrize(
-    "text", ['{"value": 7, "text": "inner"}', '[{"type": "text", "text": "inner"}]', '{"messages": "x"}', "[1, 2]"]
+    "text",
+    [
+        '{"value": 7, "text": "inner"}',
+        '[{"type": "text", "text": "inner"}]',
+        '{"messages": "x"}',
+        "[1, 2]",
+    ],
 )
 def test_text_that_is_json_is_what_was_said(text: str) -> None:
     """Logs write bodies as JSON in a text; what people say may be JSON as well."""
@@ -483,7 +591,14 @@ def test_text_that_is_json_is_what_was_said(text: str) -> None:
         {"contents": [{"role": "user", "parts": [{"text": text}]}]},
         {"prompt": text, "completion": text},
         [{"type": "human", "data": {"content": text}}],
-        {"messages": [{"role": "user", "content": [{"type": "text", "text": text}, {"type": "cachePoint"}]}]},
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": text}, {"type": "cachePoint"}],
+                }
+            ]
+        },
     ):
         assert {message.text for message in load(value)[0].messages} == {text}
 
@@ -494,15 +609,22 @@ def test_text_that_is_json_is_what_was_said(text: str) -> None:
 EMPTY: dict[str, Any] = {
     "Vercel": [{"id": "1", "role": "user", "parts": [{"type": "step-start"}]}],
     "Gemini": {"contents": [{"role": "user", "parts": []}]},
-    "LiteLLM": {"call_type": "acompletion", "messages": [{"role": "user", "content": ""}], "response": {}},
-    "OpenAI": {"messages": [{"role": "user", "content": None}, {"role": "assistant", "content": ""}]},
+    "LiteLLM": {
+        "call_type": "acompletion",
+        "messages": [{"role": "user", "content": ""}],
+        "response": {},
+    },
+    "OpenAI": {
+        "messages": [{"role": "user", "content": None}, {"role": "assistant", "content": ""}]
+    },
 }
 
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_a_file_without_any_text_says_so(name: str) -> None:
     with pytest.warns(
-        UserWarning, match=rf"toy.jsonl, line 1: there is no text in any message of this {name}.*; export"
+        UserWarning,
+        match=rf"toy.jsonl, line 1: there is no text in any message of this {name}.*; export",
     ):
         (trace,) = load(EMPTY[name])
     assert trace.is_silent and trace.warnings[0].startswith("there is no text in any message")
@@ -510,8 +632,14 @@ def test_a_file_without_any_text_says_so(name: str) -> None:
 
 NOTHING: dict[str, tuple[Any, str]] = {
     "Alpaca": ({"instruction": "", "output": ""}, "Alpaca without a message"),
-    "Langfuse": ({"type": "GENERATION", "input": None, "output": {}}, "Langfuse observation without a message"),
-    "LiteLLM": ({"call_type": "acompletion", "messages": {}, "response": {}}, "LiteLLM log without a message"),
+    "Langfuse": (
+        {"type": "GENERATION", "input": None, "output": {}},
+        "Langfuse observation without a message",
+    ),
+    "LiteLLM": (
+        {"call_type": "acompletion", "messages": {}, "response": {}},
+        "LiteLLM log without a message",
+    ),
     "ChatGPT": ({"mapping": {}, "title": "x"}, "ChatGPT export without a message"),
 }
 
@@ -519,7 +647,9 @@ NOTHING: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", NOTHING)
 def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
     value, sentence = NOTHING[name]
-    with pytest.raises(ValueError, match=rf"toy.jsonl, line 1: {sentence}; a trace has at least one message"):
+    with pytest.raises(
+        ValueError, match=rf"toy.jsonl, line 1: {sentence}; a trace has at least one message"
+    ):
         load(value)
 
 
@@ -530,11 +660,23 @@ REFUSED: dict[str, tuple[Any, str]] = {
         {"display": "hi", "pastedContents": {}, "timestamp": 1, "project": "x"},
         r"history.jsonl holds prompts alone; give a session of its folder projects",
     ),
-    "prompts of Codex": ({"session_id": "x", "ts": 1, "text": "hi"}, r"give a rollout of its folder sessions"),
-    "Slack's channels": ([{"id": "C1", "name": "x", "is_general": True, "members": []}], r"give a day's file"),
+    "prompts of Codex": (
+        {"session_id": "x", "ts": 1, "text": "hi"},
+        r"give a rollout of its folder sessions",
+    ),
+    "Slack's channels": (
+        [{"id": "C1", "name": "x", "is_general": True, "members": []}],
+        r"give a day's file",
+    ),
     "a notebook": ({"nbformat": 4, "cells": []}, r"a notebook holds cells; give the chat"),
-    "half an Alpaca": ({"instruction": "Say hello."}, r"nearest is Alpaca, which would hold 'output' too; export it"),
-    "a LangSmith run without inputs": ({"run_type": "llm"}, r"nearest is LangSmith run, which would hold 'inputs' too"),
+    "half an Alpaca": (
+        {"instruction": "Say hello."},
+        r"nearest is Alpaca, which would hold 'output' too; export it",
+    ),
+    "a LangSmith run without inputs": (
+        {"run_type": "llm"},
+        r"nearest is LangSmith run, which would hold 'inputs' too",
+    ),
     "nothing known": ({"zebra": 1}, r"it has 'zebra'; a conversation is an object with 'messages'"),
 }
 
@@ -564,7 +706,9 @@ WRONG: list[Any] = [
     {"messages": [HI], "usage": [{"input_tokens": 5}]},
     {"messages": [HI], "usage": 5},
     {"messages": [HI], "usage": [5]},
-    {"events": [{"name": "gen_ai.user.message", "attributes": {"0": None}}]},  # found by a long run of the mutants
+    {
+        "events": [{"name": "gen_ai.user.message", "attributes": {"0": None}}]
+    },  # found by a long run of the mutants
 ]
 
 
@@ -598,16 +742,26 @@ def test_nesting_is_bounded_and_half_a_character_is_written_as_an_escape() -> No
     deep = "[" * 450 + "]" * 450
     with pytest.raises(ValueError, match="line 1: nested too deeply"):
         bk.load_traces(
-            file(b'{"messages": [{"role": "user", "content": "x", "extra": ' + deep.encode() + b"}]}", "deep.jsonl")
+            file(
+                b'{"messages": [{"role": "user", "content": "x", "extra": '
+                + deep.encode()
+                + b"}]}",
+                "deep.jsonl",
+            )
         )
     (trace,) = load({"messages": [{"role": "user", "content": "half \ud83d"}]})
-    assert bk.load_trace(file(bk.trace.to_line(trace).encode(), "again.jsonl")).messages == trace.messages
+    assert (
+        bk.load_trace(file(bk.trace.to_line(trace).encode(), "again.jsonl")).messages
+        == trace.messages
+    )
 
 
 @pytest.mark.parametrize("name", ["tools", "system", "meta", "parts", "contents"])
 def test_a_key_that_stands_twice_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"'{name}' stands twice"):
-        bk.load_traces(file(f'{{"messages": [], "{name}": [], "{name}": []}}'.encode(), "twice.jsonl"))
+        bk.load_traces(
+            file(f'{{"messages": [], "{name}": [], "{name}": []}}'.encode(), "twice.jsonl")
+        )
 
 
 # Containers and tables
@@ -625,8 +779,15 @@ def zipped(contents: dict[str, bytes]) -> io.BytesIO:
 
 def test_packed_files_are_opened_by_their_content() -> None:
     written = (FOLDER / "anthropic.json").read_bytes()
-    archive = zipped({"chat/a.json": written, "chat/picture.png": b"\x89PNG", "__MACOSX/a.json": b"\x00"})
-    for packed_as in (gzip.compress(written), bz2.compress(written), lzma.compress(written), archive.getvalue()):
+    archive = zipped(
+        {"chat/a.json": written, "chat/picture.png": b"\x89PNG", "__MACOSX/a.json": b"\x00"}
+    )
+    for packed_as in (
+        gzip.compress(written),
+        bz2.compress(written),
+        lzma.compress(written),
+        archive.getvalue(),
+    ):
         (trace,) = bk.load_traces(file(packed_as, "chat.bin"))
         assert told(trace).said == WHOLE
 
@@ -636,7 +797,9 @@ def test_of_an_archive_other_files_are_left_out_and_named() -> None:
     channels = b'[{"id": "C1", "is_general": true, "members": []}]'
     day = (FOLDER / "slack.json").read_bytes()
     archive = zipped({"channels.json": channels, "general/2026-01-01.json": day})
-    with pytest.warns(UserWarning, match=r"hold no conversation are left out: 1, slack.zip/channels.json"):
+    with pytest.warns(
+        UserWarning, match=r"hold no conversation are left out: 1, slack.zip/channels.json"
+    ):
         (trace,) = bk.load_traces(file(archive.getvalue(), "slack.zip"))
     assert told(trace).said == SPOKEN
 
@@ -678,7 +841,8 @@ def test_columns_of_a_frame_are_chosen_by_name() -> None:
     assert told(trace).said == [*SPOKEN, ("user", "")]
     assert trace.messages[0].raw["nr"] == 1
     with pytest.raises(
-        ValueError, match=r"the frame: column 'speaker' was asked for; it has 'who', 'words', .*; choose"
+        ValueError,
+        match=r"the frame: column 'speaker' was asked for; it has 'who', 'words', .*; choose",
     ):
         bk.load_trace(FRAME, columns={"role": "speaker", "content": "words"})
 
@@ -686,14 +850,19 @@ def test_columns_of_a_frame_are_chosen_by_name() -> None:
 def test_a_row_may_be_a_conversation_of_its_own() -> None:
     frame = pd.DataFrame({"instruction": ["Say hello."], "input": [""], "output": ["Hello."]})
     assert told(bk.load_trace(frame)).said == [("user", "Say hello."), ("assistant", "Hello.")]
-    frame = pd.DataFrame({"messages": [[HI, {"role": "assistant", "content": "Hello."}]], "source": ["x"]})
+    frame = pd.DataFrame(
+        {"messages": [[HI, {"role": "assistant", "content": "Hello."}]], "source": ["x"]}
+    )
     assert told(bk.load_trace(frame)).said == [("user", "Hi"), ("assistant", "Hello.")]
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "parquet", "feather", "zst"])
 def test_excel_parquet_arrow_and_zstandard_are_an_extra(kind: str, tmp_path: Path) -> None:
     pytest.importorskip({"xlsx": "openpyxl", "zst": "zstandard"}.get(kind, "pyarrow"))
-    path, rows = tmp_path / f"chat.{kind}", FRAME[:2].rename(columns={"who": "role", "words": "content"})
+    path, rows = (
+        tmp_path / f"chat.{kind}",
+        FRAME[:2].rename(columns={"who": "role", "words": "content"}),
+    )
     if kind == "xlsx":
         rows.to_excel(path, index=False)
     elif kind == "parquet":
@@ -711,16 +880,21 @@ def test_excel_parquet_arrow_and_zstandard_are_an_extra(kind: str, tmp_path: Pat
     ("start", "library"),
     [(b"PAR1", "pyarrow"), (b"ARROW1", "pyarrow"), (b"\x28\xb5\x2f\xfd", "zstandard")],
 )
-def test_an_extra_that_is_not_there_is_named(start: bytes, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extra_that_is_not_there_is_named(
+    start: bytes, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(
-        ImportError, match=rf"a.bin needs {library}, which is not .*; run: pip install 'budgetkit\[files"
+        ImportError,
+        match=rf"a.bin needs {library}, which is not .*; run: pip install 'budgetkit\[files",
     ):
         bk.load_traces(file(start + b"x" * 100, "a.bin"))
 
 
 def test_a_broken_table_and_an_old_spreadsheet_are_told(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"a.xls: a spreadsheet of the kind before 2007; .*; save it as .xlsx"):
+    with pytest.raises(
+        ValueError, match=r"a.xls: a spreadsheet of the kind before 2007; .*; save it as .xlsx"
+    ):
         bk.load_traces(file(b"\xd0\xcf\x11\xe0" + b"x" * 100, "a.xls"))
     pytest.importorskip("zstandard")
     with pytest.raises(ValueError, match="a.zst: cannot be unpacked; .*; pack it again"):
@@ -739,8 +913,20 @@ def test_aliases_of_yaml_are_refused() -> None:
 def test_conversations_are_listed_by_title_and_size_without_building_them() -> None:
     frame = list_traces(FOLDER / "chatgpt.json")
     assert frame.to_dict("records") == [
-        {"id": "conv1", "title": "Weather", "format": "ChatGPT export", "messages": 4, "characters": 27},
-        {"id": "conv2", "title": "A picture", "format": "ChatGPT export", "messages": 1, "characters": 13},
+        {
+            "id": "conv1",
+            "title": "Weather",
+            "format": "ChatGPT export",
+            "messages": 4,
+            "characters": 27,
+        },
+        {
+            "id": "conv2",
+            "title": "A picture",
+            "format": "ChatGPT export",
+            "messages": 1,
+            "characters": 13,
+        },
     ]
     assert bk.load_trace(FOLDER / "chatgpt.json", "A picture").id == "conv2"
 
@@ -766,7 +952,11 @@ class Bare:
 
 def test_messages_load_as_they_are_whoever_made_them() -> None:
     function = {"name": "weather", "arguments": "{}"}
-    calls = Sdk(role="assistant", content=None, tool_calls=[Sdk(id="c1", type="function", function=Sdk(**function))])
+    calls = Sdk(
+        role="assistant",
+        content=None,
+        tool_calls=[Sdk(id="c1", type="function", function=Sdk(**function))],
+    )
     result = {"role": "tool", "tool_call_id": "c1", "content": "Sun"}
     trace = bk.load_trace([HI, calls, result, Bare(), bk.Message(HI)])
     assert [m.role for m in trace.messages] == ["user", "assistant", "tool", "assistant", "user"]
@@ -777,7 +967,9 @@ def test_messages_load_as_they_are_whoever_made_them() -> None:
 def test_a_request_is_a_conversation_and_a_text_is_none() -> None:
     (trace,) = bk.load_traces({"model": "claude-x", "system": "Be brief.", "messages": [HI]})
     assert told(trace).said == [SYSTEM, ("user", "Hi")]
-    with pytest.raises(TypeError, match="a value of type object; messages are dictionaries, or objects with a role"):
+    with pytest.raises(
+        TypeError, match="a value of type object; messages are dictionaries, or objects with a role"
+    ):
         bk.load_trace([object()])
 
 
@@ -808,7 +1000,8 @@ def test_the_instructions_of_a_span_are_counted() -> None:
     (trace,) = load({"spanId": "a", "attributes": attributes})
     assert trace.messages[0].role == "system" and trace.messages[0].text.count("word") == 1_200
     as_text = [
-        {"key": key, "value": {"stringValue": json.dumps(written)}} for key, written in attributes.items()
+        {"key": key, "value": {"stringValue": json.dumps(written)}}
+        for key, written in attributes.items()
     ]  # as OTLP writes them
     (again,) = load({"spanId": "a", "attributes": as_text})
     assert again.messages[0].text == trace.messages[0].text
@@ -816,10 +1009,22 @@ def test_the_instructions_of_a_span_are_counted() -> None:
 
 def test_what_chatgpt_keeps_of_its_user_is_counted() -> None:
     """model_editable_context holds ChatGPT's memory, which goes to the model with every request."""
-    memory = {"content_type": "model_editable_context", "model_set_context": "1. Likes tea.", "repository": None}
+    memory = {
+        "content_type": "model_editable_context",
+        "model_set_context": "1. Likes tea.",
+        "repository": None,
+    }
     mapping = {
-        "a": {"id": "a", "parent": None, "message": {"author": {"role": "assistant"}, "content": memory}},
-        "b": {"id": "b", "parent": "a", "message": {"author": {"role": "user"}, "content": {"parts": ["Hi"]}}},
+        "a": {
+            "id": "a",
+            "parent": None,
+            "message": {"author": {"role": "assistant"}, "content": memory},
+        },
+        "b": {
+            "id": "b",
+            "parent": "a",
+            "message": {"author": {"role": "user"}, "content": {"parts": ["Hi"]}},
+        },
     }
     (trace,) = load({"title": "x", "mapping": mapping, "current_node": "b"})
     assert told(trace).said == [("assistant", "1. Likes tea."), ("user", "Hi")]
@@ -829,9 +1034,13 @@ def test_what_chatgpt_keeps_of_its_user_is_counted() -> None:
 @pytest.mark.parametrize("name", ["copilot", "github copilot", "Copilot", "GitHub Copilot"])
 def test_what_copilot_answers_is_the_assistants(name: str) -> None:
     """The answers counted as the user's own text, or as a section of their own."""
-    (trace,) = bk.load_traces(file(f"User: How is Oslo?\n\n{name}: It is sunny.\n".encode(), "chat.txt"))
+    (trace,) = bk.load_traces(
+        file(f"User: How is Oslo?\n\n{name}: It is sunny.\n".encode(), "chat.txt")
+    )
     assert told(trace).said == SPOKEN
-    (trace,) = load([{"role": "user", "content": "How is Oslo?"}, {"role": name, "content": "It is sunny."}])
+    (trace,) = load(
+        [{"role": "user", "content": "How is Oslo?"}, {"role": name, "content": "It is sunny."}]
+    )
     assert told(trace).said == SPOKEN
 
 
@@ -861,19 +1070,33 @@ def test_instructions_that_change_are_named() -> None:
     first = {"kind": "request", "instructions": "Be brief.", "parts": parts}
     (trace,) = load([first, {**first, "instructions": "Be long."}])
     assert [message.role for message in trace.messages] == ["system", "user", "user"]
-    assert trace.warnings[0] == "instructions that took the place of the first ones, which are counted: 1"
+    assert (
+        trace.warnings[0]
+        == "instructions that took the place of the first ones, which are counted: 1"
+    )
 
 
 def test_a_trace_that_holds_no_more_than_ids_says_so() -> None:
-    span = {"object": "trace.span", "trace_id": "t", "span_data": {"type": "response", "response_id": "resp_1"}}
-    with pytest.raises(ValueError, match="1 answers of which it holds the ids and no text, since OpenAI keeps them; "):
+    span = {
+        "object": "trace.span",
+        "trace_id": "t",
+        "span_data": {"type": "response", "response_id": "resp_1"},
+    }
+    with pytest.raises(
+        ValueError,
+        match="1 answers of which it holds the ids and no text, since OpenAI keeps them; ",
+    ):
         load({"object": "trace", "id": "t"}, span)
 
 
 def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
     call = {"kind": "toolInvocationSerialized", "toolId": "weather", "toolCallId": "c1"}
-    (trace,) = load({"requests": [{"requestId": "r", "message": {"text": "Hi"}, "response": [call]}]})
-    assert trace.warnings[0] == "calls of tools of which the file holds only what the window showed: 1"
+    (trace,) = load(
+        {"requests": [{"requestId": "r", "message": {"text": "Hi"}, "response": [call]}]}
+    )
+    assert (
+        trace.warnings[0] == "calls of tools of which the file holds only what the window showed: 1"
+    )
     assert [message.role for message in trace.messages] == ["user", "assistant", "tool"]
 
 
@@ -881,17 +1104,35 @@ def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
 
 OTHER_KINDS: dict[str, tuple[bytes, str]] = {
     "a.pdf": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "a.pdf is a PDF; give the chat as"),
-    "a.png": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "a.png is a picture; give the text of the chat"),
+    "a.png": (
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
+        "a.png is a picture; give the text of the chat",
+    ),
     "a.jpg": (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "a.jpg is a picture; give"),
     "a.webp": (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "a.webp is a picture; give"),
     "a.wav": (b"RIFF\x24\x00\x00\x00WAVEfmt ", "a.wav is a sound; give what was said as text"),
     "a.mp4": (b"\x00\x00\x00\x20ftypisom\x00", "a.mp4 is a film; give what was said as text"),
     "a.db": (b"SQLite format 3\x00" + bytes(50), "a.db is a database; export the chat"),
-    "a.html": (b"\n<!DOCTYPE html>\n<html><body>Hi</body></html>", "a.html is a web page; give the chat as JSON"),
-    "a.bin": (b"\x01\x02\x03\x00\x01\x07", "a.bin is a binary file of a kind that is not known; give"),
-    "notes.md": (b"# Notes\n\n- Nobody speaks.\n", "notes.md is Markdown without speakers; who speaks is marked by"),
-    "notes.txt": (b"Nobody speaks.\n", "notes.txt is text without speakers; who speaks is marked by"),
-    "links.md": (b"[A page](https://example.org) of links.\n", "links.md is Markdown without speakers; who"),
+    "a.html": (
+        b"\n<!DOCTYPE html>\n<html><body>Hi</body></html>",
+        "a.html is a web page; give the chat as JSON",
+    ),
+    "a.bin": (
+        b"\x01\x02\x03\x00\x01\x07",
+        "a.bin is a binary file of a kind that is not known; give",
+    ),
+    "notes.md": (
+        b"# Notes\n\n- Nobody speaks.\n",
+        "notes.md is Markdown without speakers; who speaks is marked by",
+    ),
+    "notes.txt": (
+        b"Nobody speaks.\n",
+        "notes.txt is text without speakers; who speaks is marked by",
+    ),
+    "links.md": (
+        b"[A page](https://example.org) of links.\n",
+        "links.md is Markdown without speakers; who",
+    ),
 }
 
 
@@ -907,7 +1148,11 @@ def test_a_file_of_another_kind_is_called_by_its_name(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("member", "kind"),
-    [("word/document.xml", "a Word document"), ("ppt/presentation.xml", "slides"), ("mimetype", "a document of Libre")],
+    [
+        ("word/document.xml", "a Word document"),
+        ("ppt/presentation.xml", "slides"),
+        ("mimetype", "a document of Libre"),
+    ],
 )
 def test_an_archive_that_is_a_document_is_called_by_its_name(member: str, kind: str) -> None:
     archive = zipped({member: b"<x/>", "notes.txt": b"User: Hi"})
@@ -921,7 +1166,9 @@ def test_broken_json_is_still_told_by_its_line() -> None:
 
 
 def test_text_that_no_encoding_of_text_explains_is_refused() -> None:
-    with pytest.raises(ValueError, match="neither UTF-8 nor Windows-1252; byte 0x81 cannot stand there"):
+    with pytest.raises(
+        ValueError, match="neither UTF-8 nor Windows-1252; byte 0x81 cannot stand there"
+    ):
         bk.load_traces(file(b"User: \x81\nAssistant: \x8d\n", "chat.txt"))
 
 
@@ -937,7 +1184,9 @@ SAID = {"messages": [{"role": "user", "content": "Hi"}]}
 
 @pytest.mark.parametrize("value", [[], {}, {"a": 1}, 5, None, [[1]]], ids=repr)
 @pytest.mark.parametrize("field", ["format", "warnings"])
-def test_a_field_of_ours_that_a_foreign_file_fills_otherwise_is_read_over(field: str, value: Any) -> None:
+def test_a_field_of_ours_that_a_foreign_file_fills_otherwise_is_read_over(
+    field: str, value: Any
+) -> None:
     """In 0.2.0 such a file ended in Python's own words."""
     (trace,) = load({**SAID, field: value})
     assert [message.text for message in trace.messages] == ["Hi"]
@@ -947,8 +1196,12 @@ def test_a_field_of_ours_that_a_foreign_file_fills_otherwise_is_read_over(field:
 def test_a_container_in_a_container_is_opened_to_a_bound() -> None:
     """Gzip in gzip was an error of zlib's; too deep is refused in one sentence."""
     packed = gzip.compress(gzip.compress(json.dumps(SAID).encode()))
-    assert [trace.messages[0].text for trace in bk.load_traces(file(packed, "chat.json.gz"))] == ["Hi"]
-    with pytest.raises(ValueError, match="a container within 3 others; a conversation needs one; unpack it"):
+    assert [trace.messages[0].text for trace in bk.load_traces(file(packed, "chat.json.gz"))] == [
+        "Hi"
+    ]
+    with pytest.raises(
+        ValueError, match="a container within 3 others; a conversation needs one; unpack it"
+    ):
         bk.load_traces(file(gzip.compress(gzip.compress(packed)), "chat.json.gz"))
 
 
@@ -956,7 +1209,10 @@ def test_a_table_for_which_there_is_no_memory_says_so(monkeypatch: pytest.Monkey
     """The sentence had a hole where the library's own should have stood: "; ; save it again"."""
     from budgetkit.trace import tables
 
-    for error, sentence in ((MemoryError(), "does not fit into the memory"), (OSError(), "read; OSError; save it")):
+    for error, sentence in (
+        (MemoryError(), "does not fit into the memory"),
+        (OSError(), "read; OSError; save it"),
+    ):
 
         def broken(error: Exception = error) -> Iterator[Any]:
             yield {"role": "user", "content": "Hi"}

@@ -50,14 +50,23 @@ def as_anthropic(turns: list[Turn]) -> list[Raw]:
         for m, step in enumerate(turn.steps):
             blocks: list[Raw] = []
             if step.thought:
-                blocks.append({"type": "thinking", "thinking": step.thought, "signature": f"signed {n} {m}"})
+                blocks.append(
+                    {"type": "thinking", "thinking": step.thought, "signature": f"signed {n} {m}"}
+                )
             if step.text:
                 blocks.append({"type": "text", "text": step.text})
             ids = [f"toolu_{n}_{m}_{k}" for k in range(len(step.results))]
-            blocks += [{"type": "tool_use", "id": id, "name": "search", "input": {"query": id}} for id in ids]
+            blocks += [
+                {"type": "tool_use", "id": id, "name": "search", "input": {"query": id}}
+                for id in ids
+            ]
             messages.append({"role": "assistant", "content": blocks})
             results: list[Raw] = [
-                {"type": "tool_result", "tool_use_id": id, "content": [{"type": "text", "text": text}]}
+                {
+                    "type": "tool_result",
+                    "tool_use_id": id,
+                    "content": [{"type": "text", "text": text}],
+                }
                 for id, text in zip(ids, step.results, strict=True)
             ]
             if results:
@@ -78,7 +87,10 @@ def as_converse(turns: list[Turn]) -> list[Raw]:
             if step.text:
                 blocks.append({"text": step.text})
             ids = [f"use_{n}_{m}_{k}" for k in range(len(step.results))]
-            blocks += [{"toolUse": {"toolUseId": id, "name": "search", "input": {"query": id}}} for id in ids]
+            blocks += [
+                {"toolUse": {"toolUseId": id, "name": "search", "input": {"query": id}}}
+                for id in ids
+            ]
             messages.append({"role": "assistant", "content": blocks})
             results = [
                 {"toolResult": {"toolUseId": id, "content": [{"text": text}], "status": "success"}}
@@ -99,7 +111,10 @@ def as_gemini(turns: list[Turn]) -> list[Raw]:
                 parts.append({"text": step.thought, "thought": True})
             if step.text:
                 parts.append({"text": step.text})
-            parts += [{"functionCall": {"name": f"search_{k}", "args": {"n": n}}} for k in range(len(step.results))]
+            parts += [
+                {"functionCall": {"name": f"search_{k}", "args": {"n": n}}}
+                for k in range(len(step.results))
+            ]
             parts[-1]["thoughtSignature"] = f"signed {n} {m}"
             contents.append({"role": "model", "parts": parts})
             results: list[Raw] = [
@@ -117,12 +132,29 @@ def as_responses(turns: list[Turn]) -> list[Raw]:
         items.append({"role": "user", "content": turn.question})
         for m, step in enumerate(turn.steps):
             if step.thought:
-                items.append({"type": "reasoning", "id": f"rs_{n}_{m}", "summary": [], "encrypted_content": "sealed"})
+                items.append(
+                    {
+                        "type": "reasoning",
+                        "id": f"rs_{n}_{m}",
+                        "summary": [],
+                        "encrypted_content": "sealed",
+                    }
+                )
             if step.text:
                 text = {"type": "output_text", "text": step.text, "annotations": []}
-                items.append({"type": "message", "id": f"msg_{n}_{m}", "role": "assistant", "content": [text]})
+                items.append(
+                    {
+                        "type": "message",
+                        "id": f"msg_{n}_{m}",
+                        "role": "assistant",
+                        "content": [text],
+                    }
+                )
             ids = [f"call_{n}_{m}_{k}" for k in range(len(step.results))]
-            items += [{"type": "function_call", "call_id": id, "name": "search", "arguments": "{}"} for id in ids]
+            items += [
+                {"type": "function_call", "call_id": id, "name": "search", "arguments": "{}"}
+                for id in ids
+            ]
             items += [
                 {"type": "function_call_output", "call_id": id, "output": text}
                 for id, text in zip(ids, step.results, strict=True)
@@ -138,7 +170,10 @@ def as_chat(turns: list[Turn]) -> list[Raw]:
             ids = [f"call_{n}_{m}_{k}" for k in range(len(step.results))]
             function = {"name": "search", "arguments": "{}"}
             calls = [{"id": id, "type": "function", "function": function} for id in ids]
-            messages.append({"role": "assistant", "content": step.text} | ({"tool_calls": calls} if calls else {}))
+            messages.append(
+                {"role": "assistant", "content": step.text}
+                | ({"tool_calls": calls} if calls else {})
+            )
             messages += [
                 {"role": "tool", "tool_call_id": id, "content": text}
                 for id, text in zip(ids, step.results, strict=True)
@@ -156,16 +191,24 @@ WRITERS = {
 LONG = Step(thought="Look it up.", results=("Lisbon " * 300, "Porto"))
 TALK = [
     Turn("What is the capital of Portugal?", (LONG, Step(text="Lisbon."))),
-    Turn("And of Spain?", (Step(thought="Search.", text="I look.", results=("Madrid",)), Step(text="Madrid."))),
+    Turn(
+        "And of Spain?",
+        (Step(thought="Search.", text="I look.", results=("Madrid",)), Step(text="Madrid.")),
+    ),
     Turn("Thank you."),
     Turn("And of France?", ()),
 ]
 #: Without the question that waits for its answer: what an application adds before it.
 TEXT = st.text("ab ", min_size=1, max_size=40).map(lambda text: f"x{text}x")
-STEPS = st.builds(Step, st.sampled_from(["", "Hm."]), TEXT, st.lists(TEXT, min_size=1, max_size=3).map(tuple))
+STEPS = st.builds(
+    Step, st.sampled_from(["", "Hm."]), TEXT, st.lists(TEXT, min_size=1, max_size=3).map(tuple)
+)
 TALKS = st.lists(
     st.builds(
-        Turn, TEXT, st.tuples(STEPS, st.builds(Step, st.sampled_from(["", "Hm."]), TEXT)) | st.just((Step(text="y"),))
+        Turn,
+        TEXT,
+        st.tuples(STEPS, st.builds(Step, st.sampled_from(["", "Hm."]), TEXT))
+        | st.just((Step(text="y"),)),
     ),
     max_size=5,
 ).map(lambda turns: [*turns, Turn("And now?", ())])
@@ -182,11 +225,15 @@ POLICIES = st.sampled_from(
 
 
 def window(tokens: int) -> bk.Budget:
-    return bk.Budget(tokens, (), [bk.Allocation("history"), bk.Allocation("current")], undeclared="pool")
+    return bk.Budget(
+        tokens, (), [bk.Allocation("history"), bk.Allocation("current")], undeclared="pool"
+    )
 
 
 def conversation(tokens: int, policy: Policy | None = None, **more: Any) -> bk.Conversation:
-    return bk.Conversation(window(tokens), policy, counter=len, start_on="user", overrun="tell", **more)
+    return bk.Conversation(
+        window(tokens), policy, counter=len, start_on="user", overrun="tell", **more
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -204,7 +251,9 @@ def test_what_is_not_shortened_goes_out_as_it_came(form: str) -> None:
     at_once.add(said)
     assert by_one.request().messages == at_once.request().messages == said
     assert bk.trim(said, 100_000, len) == said
-    built = bk.build(bk.presets.working_memory(100_000, output=500), len, history=said[:-1], current=said[-1])
+    built = bk.build(
+        bk.presets.working_memory(100_000, output=500), len, history=said[:-1], current=said[-1]
+    )
     assert built.messages == said
 
 
@@ -244,22 +293,38 @@ def test_a_request_is_valid_at_any_budget(
     for message in said:
         talk.add(message)
         # A request is made where it is the model's turn: after a question, and after all results.
-        if one_by_one and not list(RULES[form](said[: said.index(message) + 1])) and _waits(message):
+        if (
+            one_by_one
+            and not list(RULES[form](said[: said.index(message) + 1]))
+            and _waits(message)
+        ):
             assert list(RULES[form](talk.request().messages)) == []
     assert list(RULES[form](talk.request().messages)) == []
 
 
 def _waits(message: Raw) -> bool:
-    return message.get("role") not in ("assistant", "model") and "reasoning" not in str(message.get("type"))
+    return message.get("role") not in ("assistant", "model") and "reasoning" not in str(
+        message.get("type")
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
 @given(turns=TALKS, tokens=st.integers(60, 900), policy=POLICIES)
 @settings(max_examples=examples(10))
-def test_a_built_request_is_valid_at_any_budget(form: str, turns: list[Turn], tokens: int, policy: Policy) -> None:
+def test_a_built_request_is_valid_at_any_budget(
+    form: str, turns: list[Turn], tokens: int, policy: Policy
+) -> None:
     said = WRITERS[form](turns)
     budget = bk.presets.working_memory(tokens, output=10, history_floor=0)
-    built = bk.build(budget, len, policy=policy, history=said[:-1], current=said[-1], knowledge=["Refunds."], form=form)  # type: ignore[arg-type]
+    built = bk.build(
+        budget,
+        len,
+        policy=policy,
+        history=said[:-1],
+        current=said[-1],
+        knowledge=["Refunds."],
+        form=form,  # type: ignore[arg-type]
+    )
     spoken = [message for message in built.messages if message.get("role") != "system"]
     assert list(RULES[form](spoken)) == []
 
@@ -275,7 +340,13 @@ def test_system_text_and_passages_stand_where_the_provider_takes_them() -> None:
     ):
         talk = conversation(100_000, form=form)
         talk.add({"role": "system", "content": "Be brief."})
-        talk.add({"role": "user", "content": "Where is my refund?", "contexts": ["Refunds take five days."]})
+        talk.add(
+            {
+                "role": "user",
+                "content": "Where is my refund?",
+                "contexts": ["Refunds take five days."],
+            }
+        )
         request = talk.request()
         assert request.system == system
         assert list(RULES[form](request.messages)) == []
@@ -288,7 +359,10 @@ def test_the_form_is_that_of_the_first_answer_on_and_stays_when_that_answer_has_
     talk.add({"role": "system", "content": "Be brief."}, *as_anthropic(TALK[1:2]))
     talk.request()
     for turn in range(3):
-        talk.add({"role": "user", "content": f"Question {turn}"}, {"role": "assistant", "content": "Yes."})
+        talk.add(
+            {"role": "user", "content": f"Question {turn}"},
+            {"role": "assistant", "content": "Yes."},
+        )
         talk.request()
     talk.add({"role": "user", "content": "And now?"})
     assert talk.request().system == "Be brief."
@@ -300,7 +374,12 @@ def test_messages_of_two_providers_go_out_as_chat() -> None:
     talk = conversation(100_000)
     talk.add(as_anthropic(TALK[1:2]), as_gemini(TALK[1:2]), {"role": "user", "content": "And now?"})
     messages = talk.request().messages
-    assert [message["role"] for message in messages][:4] == ["user", "assistant", "tool", "assistant"]
+    assert [message["role"] for message in messages][:4] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
     assert list(RULES["chat"](messages)) == []
 
 
@@ -314,12 +393,26 @@ def test_one_form_is_written_as_another() -> None:
 
 def test_the_answers_of_sdks_go_out_as_requests_take_them() -> None:
     """Anthropic refuses an answer with its id and usage, Gemini one with its finish reason."""
-    blocks = [SimpleNamespace(model_dump=lambda mode=None, exclude_none=None: {"type": "text", "text": "Lisbon."})]
-    fields = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn"}
+    blocks = [
+        SimpleNamespace(
+            model_dump=lambda mode=None, exclude_none=None: {"type": "text", "text": "Lisbon."}
+        )
+    ]
+    fields = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "stop_reason": "end_turn",
+    }
     thinking = {"type": "thinking", "thinking": "Hm.", "signature": "signed"}
     text = {"type": "text", "text": "Lisbon."}
     content = {"role": "model", "parts": [{"text": "Lisbon.", "thoughtSignature": "signed"}]}
-    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Lisbon."}]}
+    item = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Lisbon."}],
+    }
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
     message = {
         "role": "assistant",
@@ -327,8 +420,14 @@ def test_the_answers_of_sdks_go_out_as_requests_take_them() -> None:
     }
     question = {"role": "user", "content": "What is the capital of Portugal?"}
     for answer, sent in (
-        ({**fields, "content": [thinking, text], "usage": {}}, [{"role": "assistant", "content": [thinking, text]}]),
-        ({"role": "assistant", "content": [thinking, *blocks]}, [{"role": "assistant", "content": [thinking, text]}]),
+        (
+            {**fields, "content": [thinking, text], "usage": {}},
+            [{"role": "assistant", "content": [thinking, text]}],
+        ),
+        (
+            {"role": "assistant", "content": [thinking, *blocks]},
+            [{"role": "assistant", "content": [thinking, text]}],
+        ),
         ({"candidates": [{"content": content, "finishReason": "STOP"}]}, [content]),
         ({"id": "resp_1", "object": "response", "output": [reasoning, item]}, [reasoning, item]),
         ({"output": {"message": message}, "stopReason": "end_turn"}, [message]),
@@ -340,10 +439,23 @@ def test_the_answers_of_sdks_go_out_as_requests_take_them() -> None:
 
 def test_what_the_provider_ran_itself_leaves_with_its_answer() -> None:
     """Server tools stand inside one answer: half of it would be refused."""
-    found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"type": "text", "text": "L" * 50}]}
-    use = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "capital"}}
+    found = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srv_1",
+        "content": [{"type": "text", "text": "L" * 50}],
+    }
+    use = {
+        "type": "server_tool_use",
+        "id": "srv_1",
+        "name": "web_search",
+        "input": {"query": "capital"},
+    }
     answer = {"role": "assistant", "content": [use, found, {"type": "text", "text": "Lisbon."}]}
-    said = [{"role": "user", "content": "Capital?"}, answer, {"role": "user", "content": "Thank you."}]
+    said = [
+        {"role": "user", "content": "Capital?"},
+        answer,
+        {"role": "user", "content": "Thank you."},
+    ]
     for tokens in range(0, 300, 3):
         talk = conversation(tokens, shorten=False)
         talk.add(said)
@@ -352,7 +464,9 @@ def test_what_the_provider_ran_itself_leaves_with_its_answer() -> None:
 
 
 def test_tools_go_out_in_the_wrapping_of_their_provider() -> None:
-    declarations = [{"functionDeclarations": [{"name": "search", "parameters": {"type": "object"}}]}]
+    declarations = [
+        {"functionDeclarations": [{"name": "search", "parameters": {"type": "object"}}]}
+    ]
     specs = [{"toolSpec": {"name": "search", "inputSchema": {"json": {"type": "object"}}}}]
     for tools in (declarations, specs):
         assert conversation(100_000, tools=tools).request().tools == tools
@@ -400,7 +514,9 @@ def test_thinking_that_exceeds_the_window_is_over_or_leaves(framing: Framing | N
     assert not later.over
     assert "t" * 5_000 not in json.dumps(later.messages)
     assert not any("thinking" in warning for warning in later.warnings)
-    assert "t" * 5_000 not in json.dumps(bk.trim([*said, {"role": "user", "content": "Thanks."}], 1_000, len))
+    assert "t" * 5_000 not in json.dumps(
+        bk.trim([*said, {"role": "user", "content": "Thanks."}], 1_000, len)
+    )
 
 
 @pytest.mark.parametrize("form", ["anthropic", "gemini", "responses"])
@@ -409,13 +525,18 @@ def test_thinking_that_nobody_can_count_is_named(form: str) -> None:
     talk = conversation(100_000)
     talk.add(said)
     built = bk.build(bk.presets.working_memory(100_000, output=500), len, question=said)
-    assert any("only its provider can say what it bills" in warning for warning in talk.request().warnings)
+    assert any(
+        "only its provider can say what it bills" in warning for warning in talk.request().warnings
+    )
     assert talk.request().warnings == built.warnings
 
 
 #: A picture as each form has it in a tool's result.
 PICTURES: dict[str, Raw] = {
-    "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}},
+    "anthropic": {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"},
+    },
     "converse": {"image": {"format": "png", "source": {"bytes": "QUJD"}}},
     "gemini": {"inlineData": {"mimeType": "image/png", "data": "QUJD"}},
     "responses": {"type": "input_image", "image_url": "data:image/png;base64,QUJD"},
@@ -426,8 +547,16 @@ def with_a_picture(text: str) -> list[Raw]:
     """A question, a call without a text, and its result with a picture, in the chat format."""
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
     call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    result = {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": text}, picture]}
-    return [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "", "tool_calls": [call]}, result]
+    result = {
+        "role": "tool",
+        "tool_call_id": "a",
+        "content": [{"type": "text", "text": text}, picture],
+    }
+    return [
+        {"role": "user", "content": "Where?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        result,
+    ]
 
 
 def result_parts(message: Raw, form: str) -> list[Raw]:
@@ -452,7 +581,9 @@ def test_an_empty_text_beside_calls_is_no_block(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", sorted(PICTURES))
-def test_the_picture_of_a_result_stays_when_it_is_written_in_a_form_and_when_its_text_is_cut(form: str) -> None:
+def test_the_picture_of_a_result_stays_when_it_is_written_in_a_form_and_when_its_text_is_cut(
+    form: str,
+) -> None:
     """It was left out in silence, though its tokens were counted."""
     whole = conversation(100_000, form=form)
     whole.add(with_a_picture("Lisbon " * 600))
@@ -473,7 +604,9 @@ def test_a_picture_goes_from_one_form_to_another_with_its_media_type(form: str) 
     talk.add(with_a_picture("Lisbon"))
     said = talk.request().messages
 
-    (image,) = (image for message in bk.load_trace({"messages": said}).messages for image in message.images)
+    (image,) = (
+        image for message in bk.load_trace({"messages": said}).messages for image in message.images
+    )
     assert image.url == "data:image/png;base64,QUJD"
     for other in sorted(PICTURES):
         sent = bk.trim(said, 100_000, form=other)  # type: ignore[arg-type]
@@ -502,7 +635,9 @@ def test_bytes_go_out_as_bytes_and_can_be_saved() -> None:
     talk = conversation(100_000)
     talk.add(said)
     again = bk.Conversation.from_json(talk.to_json(), counter=len)
-    assert talk.request().messages == again.request().messages == bk.trim(said, 100_000, len) == said
+    assert (
+        talk.request().messages == again.request().messages == bk.trim(said, 100_000, len) == said
+    )
     assert bk.trim(said, 100_000, form="anthropic")[0]["content"][1] == PICTURES["anthropic"]
 
 
@@ -515,7 +650,9 @@ def test_thinking_is_counted_or_named_in_every_form(form: str, results: tuple[st
         said[1]["reasoning_content"] = "Hm."
     talk = bk.Conversation(bk.presets.chat(100_000), counter=len, overrun="tell")
     talk.add(said)
-    warned = any("only its provider can say what it bills" in warning for warning in talk.request().warnings)
+    warned = any(
+        "only its provider can say what it bills" in warning for warning in talk.request().warnings
+    )
     free = form in ("chat", "responses") and not results  # OpenAI bills nothing for it
     assert warned or free
 
@@ -530,7 +667,9 @@ def test_thinking_is_counted_or_named_in_every_form(form: str, results: tuple[st
         ("anthropic/claude-haiku-4.5", False, True),
     ],
 )
-def test_thinking_in_the_chat_format_goes_by_the_rules_of_the_model(model: str, call: bool, named: bool) -> None:
+def test_thinking_in_the_chat_format_goes_by_the_rules_of_the_model(
+    model: str, call: bool, named: bool
+) -> None:
     """Two recorded calls of gpt-5.2 cost nothing more for 48 and 231 tokens before a text, and 18 before a call."""
     calls = [{"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
     answer: Raw = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm."}
@@ -545,7 +684,10 @@ def test_gemini_bills_what_was_thought_as_text() -> None:
     thought = "First I look where the sea is, then which city lies on it. " * 10
 
     def counted(*parts: Raw) -> Any:
-        contents = [{"role": "user", "parts": [{"text": "Where?"}]}, {"role": "model", "parts": list(parts)}]
+        contents = [
+            {"role": "user", "parts": [{"text": "Where?"}]},
+            {"role": "model", "parts": list(parts)},
+        ]
         return bk.count_request({"model": "gemini-2.5-flash", "contents": contents})
 
     plain = counted({"text": "Lisbon."})
@@ -554,7 +696,9 @@ def test_gemini_bills_what_was_thought_as_text() -> None:
     assert thinking.uncounted == ("thinking in the history",)
 
 
-@pytest.mark.parametrize("policy", [None, policies.OldestFirst(unit="turn"), policies.SlidingWindow(1)])
+@pytest.mark.parametrize(
+    "policy", [None, policies.OldestFirst(unit="turn"), policies.SlidingWindow(1)]
+)
 @pytest.mark.parametrize("form", ["chat", "responses"])
 def test_a_call_and_its_result_are_not_parted_by_what_the_user_says_in_between(
     form: str, policy: Policy | None
@@ -572,7 +716,9 @@ def test_a_call_and_its_result_are_not_parted_by_what_the_user_says_in_between(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("tokens", "why", "became"), [(20, "dropped", "left out"), (900, "shortened", "cut inside")])
+@pytest.mark.parametrize(
+    ("tokens", "why", "became"), [(20, "dropped", "left out"), (900, "shortened", "cut inside")]
+)
 def test_trim_says_what_it_left_out_and_warns_of_the_newest_message(
     form: str, tokens: int, why: str, became: str
 ) -> None:
@@ -600,12 +746,17 @@ def test_of_equal_messages_trim_leaves_the_oldest() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("blank", ["", " \n"])
-def test_a_message_that_says_nothing_is_not_written_in_a_form_that_refuses_it(form: str, blank: str) -> None:
+def test_a_message_that_says_nothing_is_not_written_in_a_form_that_refuses_it(
+    form: str, blank: str
+) -> None:
     """Anthropic, Gemini and Converse refuse a blank text; chat clients write one where a stream broke off."""
     said = [
         {"role": "user", "content": "Where?"},
         {"role": "assistant", "content": blank},
-        {"role": "user", "content": [{"type": "text", "text": blank}, {"type": "text", "text": "I ask again."}]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": blank}, {"type": "text", "text": "I ask again."}],
+        },
         {"role": "assistant", "content": "Lisbon."},
         {"role": "user", "content": "And the river?"},
     ]
@@ -614,5 +765,7 @@ def test_a_message_that_says_nothing_is_not_written_in_a_form_that_refuses_it(fo
     request = talk.request()
     assert list(RULES[form](request.messages)) == []
     assert "I ask again." in json.dumps(request.messages)
-    assert len(request.messages) == (5 if form in ("chat", "responses") else 3 if form == "converse" else 4)
+    assert len(request.messages) == (
+        5 if form in ("chat", "responses") else 3 if form == "converse" else 4
+    )
     assert talk.request().stable == len(request.messages)

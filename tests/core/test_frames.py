@@ -30,15 +30,21 @@ def billed(model: str, **body: Any) -> int:
 
 
 def claude(model: str, *messages: dict[str, Any], **body: Any) -> int:
-    return billed(model, messages=list(messages) or [USER], max_tokens=9, anthropic_version="x", **body)
+    return billed(
+        model, messages=list(messages) or [USER], max_tokens=9, anthropic_version="x", **body
+    )
 
 
-@pytest.mark.parametrize(("model", "request_costs"), [("claude-haiku-4-5", 7), ("claude-opus-4-7", 11)])
+@pytest.mark.parametrize(
+    ("model", "request_costs"), [("claude-haiku-4-5", 7), ("claude-opus-4-7", 11)]
+)
 def test_a_message_to_claude_costs_its_text_and_a_frame(model: str, request_costs: int) -> None:
     assert claude(model) == request_costs + 2
 
 
-def test_claude_bills_each_change_of_speaker_but_not_that_to_an_answer_that_is_gone_on_with() -> None:
+def test_claude_bills_each_change_of_speaker_but_not_that_to_an_answer_that_is_gone_on_with() -> (
+    None
+):
     answer = {"role": "assistant", "content": "Oh"}
     assert claude("claude-sonnet-4-5", USER, answer, USER) == 7 + 2 + 3 + 2 + 3 + 2
     assert claude("claude-opus-4-8", USER, answer, USER) == 6 + 2 + 2 + 2 + 2 + 2
@@ -50,11 +56,17 @@ def test_claude_bills_each_change_of_speaker_but_not_that_to_an_answer_that_is_g
 def test_claudes_blocks_are_one_text_and_a_leading_line_break_of_the_system_text_is_free() -> None:
     blocks = [{"type": "text", "text": "H"}, {"type": "text", "text": "i"}]
     request = read_request(
-        {"model": "claude-3-opus", "system": "Be", "messages": [{"role": "user", "content": blocks}]}
+        {
+            "model": "claude-3-opus",
+            "system": "Be",
+            "messages": [{"role": "user", "content": blocks}],
+        }
     )
     frame = frame_for("claude-3-opus")
     assert frame is not None
-    assert ("Hi",) in [charge.texts for charge in FrameRules(frame, "claude-3-opus").charges(request)]
+    assert ("Hi",) in [
+        charge.texts for charge in FrameRules(frame, "claude-3-opus").charges(request)
+    ]
     assert claude("claude-sonnet-4-5", system="Be") == 7 + 2 + 2
     assert claude("claude-sonnet-4-5", system="\nBe") == 7 + 3 - 1 + 2
     assert claude("claude-sonnet-4-6", system="Be") == 7 + 2 + 1 + 2
@@ -79,34 +91,83 @@ def test_claude_is_shown_an_answer_schema_indented() -> None:
 
 
 def test_claudes_thinking_and_calls_cost_constants() -> None:
-    assert claude("claude-haiku-4-5", thinking={"type": "enabled", "budget_tokens": 1024}) == 7 + 2 + 29
+    assert (
+        claude("claude-haiku-4-5", thinking={"type": "enabled", "budget_tokens": 1024})
+        == 7 + 2 + 29
+    )
     assert claude("claude-haiku-4-5", thinking={"type": "adaptive"}) == 7 + 2
-    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "ping", "input": {"to": "me"}}]}
-    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "up"}]}
-    assert claude("claude-haiku-4-5", USER, call, result) == 7 + 2 + 3 + (38 + 13 + 4 + 2 + 3) + 3 + 3
+    call = {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "1", "name": "ping", "input": {"to": "me"}}],
+    }
+    result = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "1", "content": "up"}],
+    }
+    assert (
+        claude("claude-haiku-4-5", USER, call, result) == 7 + 2 + 3 + (38 + 13 + 4 + 2 + 3) + 3 + 3
+    )
 
 
 def test_gemini_bills_a_token_for_each_content_since_2_5() -> None:
-    contents = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Oh"}]}]
+    contents = [
+        {"role": "user", "parts": [{"text": "Hi"}]},
+        {"role": "model", "parts": [{"text": "Oh"}]},
+    ]
     system = {"parts": [{"text": "Be"}]}
     assert billed("gemini-2.5-flash", contents=contents, systemInstruction=system) == 6 + 3
     assert billed("gemini-2.0-flash", contents=contents, systemInstruction=system) == 6
 
 
 def test_chat_templates_bill_each_message_by_its_role() -> None:
-    messages = [{"role": "system", "content": "Be"}, USER, {"role": "assistant", "content": "Oh"}, USER]
+    messages = [
+        {"role": "system", "content": "Be"},
+        USER,
+        {"role": "assistant", "content": "Oh"},
+        USER,
+    ]
     assert billed("deepseek-v4-flash", messages=messages) == 8 + 1 + 2 * 1 + 3 + 2
     assert billed("Qwen3-4B", messages=messages) == 8 + 3 + 4 * 5
     assert billed("Qwen/Qwen3.5-9B", messages=messages) == 8 + 5 + 4 * 5
 
 
-def test_every_frame_says_how_many_recorded_calls_confirm_it_and_is_the_first_for_some_model() -> None:
+def test_every_frame_says_how_many_recorded_calls_confirm_it_and_is_the_first_for_some_model() -> (
+    None
+):
     rows = read_toml("frames.toml")["frame"]
-    assert all(re.fullmatch(r"(text|tools) \d+ of \d+ calls of \d+ projects?.*", row["rows"]) for row in rows)
-    names = ["claude-opus-4-7", "claude-opus-4-8", "claude-opus-4-6", "claude-sonnet-4-6", "claude-4.5-haiku"]
-    names += ["claude-sonnet-4", "claude-3-7-sonnet", "claude-3-5-sonnet", "claude-3-haiku", "claude-3-opus"]
-    names += ["claude-3-sonnet", "gemini-2.0-flash", "vertex/gemini-2.5-pro", "gemini-2.5-pro", "vertex/gemini-3-pro"]
-    names += ["gemini-3-pro", "deepseek-r1", "deepseek-chat", "gpt-oss-20b", "qwen3.5", "ollama/qwen3:4b"]
+    assert all(
+        re.fullmatch(r"(text|tools) \d+ of \d+ calls of \d+ projects?.*", row["rows"])
+        for row in rows
+    )
+    names = [
+        "claude-opus-4-7",
+        "claude-opus-4-8",
+        "claude-opus-4-6",
+        "claude-sonnet-4-6",
+        "claude-4.5-haiku",
+    ]
+    names += [
+        "claude-sonnet-4",
+        "claude-3-7-sonnet",
+        "claude-3-5-sonnet",
+        "claude-3-haiku",
+        "claude-3-opus",
+    ]
+    names += [
+        "claude-3-sonnet",
+        "gemini-2.0-flash",
+        "vertex/gemini-2.5-pro",
+        "gemini-2.5-pro",
+        "vertex/gemini-3-pro",
+    ]
+    names += [
+        "gemini-3-pro",
+        "deepseek-r1",
+        "deepseek-chat",
+        "gpt-oss-20b",
+        "qwen3.5",
+        "ollama/qwen3:4b",
+    ]
     names += ["qwen2.5-72b-instruct", "Qwen/Qwen3-4B"]
     frames = [frame_for(name, name.partition("/")[0]) for name in names]
     assert [frame.name for frame in frames if frame is not None] == [row["name"] for row in rows]
@@ -128,11 +189,21 @@ def test_claudes_result_stands_on_a_line_of_its_own_and_a_value_before_a_tag() -
     """Counted so, 44 of 54 recorded calls with one result are exact, 21 where each text was counted by itself."""
     call = {"type": "tool_use", "id": "1", "name": "add", "input": {"x": 15}}
     result = {"type": "tool_result", "tool_use_id": "1", "content": "42"}
-    messages = [USER, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    request = read_request({"model": "claude-sonnet-4-5", "max_tokens": 9, "system": "Be", "messages": messages})
+    messages = [
+        USER,
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    request = read_request(
+        {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": "Be", "messages": messages}
+    )
     frame = frame_for("claude-sonnet-4-5")
     assert frame is not None
-    texts = [text for charge in FrameRules(frame, "claude-sonnet-4-5").charges(request) for text in charge.texts]
+    texts = [
+        text
+        for charge in FrameRules(frame, "claude-sonnet-4-5").charges(request)
+        for text in charge.texts
+    ]
     assert {"\n42", "15<"} <= set(texts)
 
 
@@ -151,14 +222,24 @@ def test_claudes_next_call_costs_a_token_less_and_a_text_after_a_result_five_mor
 
 def test_gemini_on_vertex_pays_less_for_tools_than_on_googles_own_interface() -> None:
     place = {"type": "string", "description": "Town"}
-    tool = {"name": "find", "description": "Look", "parameters": {"type": "object", "properties": {"at": place}}}
-    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "tools": [{"functionDeclarations": [tool]}]}
+    tool = {
+        "name": "find",
+        "description": "Look",
+        "parameters": {"type": "object", "properties": {"at": place}},
+    }
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "tools": [{"functionDeclarations": [tool]}],
+    }
     request = read_request(body)
     words = len("Hi" + "find" + "Look" + "at" + "Town")
     for host, frame_tokens in (("", 1 + 18 + 9), ("vertex", 0 + 1 + 2)):
         frame = frame_for("gemini-2.5-pro", host)
         assert frame is not None
-        assert sum(sizes(FrameRules(frame, "gemini-2.5-pro").charges(request), len)) == words + frame_tokens
+        assert (
+            sum(sizes(FrameRules(frame, "gemini-2.5-pro").charges(request), len))
+            == words + frame_tokens
+        )
 
 
 def test_a_template_writes_tools_as_json_and_leaves_out_those_that_may_not_be_called() -> None:
@@ -168,21 +249,33 @@ def test_a_template_writes_tools_as_json_and_leaves_out_those_that_may_not_be_ca
     bare = billed("deepseek-chat", messages=[USER])
     assert billed("deepseek-chat", messages=[USER], tools=[tool]) == bare + 221 + written
     assert billed("deepseek-chat", messages=[USER], tools=[tool, other]) == bare + 221 + 2 * written
-    assert billed("deepseek-chat", messages=[USER], tools=[tool], tool_choice="required") == bare + 228 + written
+    assert (
+        billed("deepseek-chat", messages=[USER], tools=[tool], tool_choice="required")
+        == bare + 228 + written
+    )
     assert billed("deepseek-chat", messages=[USER], tools=[tool], tool_choice="none") == bare
     forced = {"type": "function", "function": {"name": "pong"}}
-    assert billed("deepseek-chat", messages=[USER], tools=[tool, other], tool_choice=forced) == bare + 228 + written
-    wrapped = len('{"type": "function", "function": {"name": "ping", "parameters": {}}}')
-    assert billed("Qwen/Qwen3-4B", messages=[USER], tools=[tool]) == billed("Qwen/Qwen3-4B", messages=[USER]) + (
-        77 + 5 + 1 + wrapped
+    assert (
+        billed("deepseek-chat", messages=[USER], tools=[tool, other], tool_choice=forced)
+        == bare + 228 + written
     )
+    wrapped = len('{"type": "function", "function": {"name": "ping", "parameters": {}}}')
+    assert billed("Qwen/Qwen3-4B", messages=[USER], tools=[tool]) == billed(
+        "Qwen/Qwen3-4B", messages=[USER]
+    ) + (77 + 5 + 1 + wrapped)
 
 
 def test_qwen_2_5_begins_with_a_system_text_of_its_own_where_none_is_sent() -> None:
     system = {"role": "system", "content": ""}
-    assert billed("qwen2.5-7b", messages=[USER]) == billed("qwen2.5-7b", messages=[system, USER]) - 5 + 21
+    assert (
+        billed("qwen2.5-7b", messages=[USER])
+        == billed("qwen2.5-7b", messages=[system, USER]) - 5 + 21
+    )
 
 
 def test_deepseek_adds_a_prompt_where_the_answer_must_be_json() -> None:
     asked = {"response_format": {"type": "json_object"}}
-    assert billed("deepseek-chat", messages=[USER], **asked) == billed("deepseek-chat", messages=[USER]) + 20
+    assert (
+        billed("deepseek-chat", messages=[USER], **asked)
+        == billed("deepseek-chat", messages=[USER]) + 20
+    )

@@ -106,14 +106,19 @@ CALL = {
 }
 
 
-@pytest.mark.parametrize(("way", "tokens"), [("nothing", 0), ("arguments", 3), ("call", 5), ("twice", 7)])
+@pytest.mark.parametrize(
+    ("way", "tokens"), [("nothing", 0), ("arguments", 3), ("call", 5), ("twice", 7)]
+)
 def test_a_tool_call_counts_nothing_its_arguments_or_its_name_too(way: Any, tokens: int) -> None:
     assert Framing(tool_calls=way).message(CALL, words) == tokens
     assert Framing(tool_calls=way, per_tool_call=10).message(CALL, words) == tokens + 10
 
 
 def test_the_older_function_call_counts_like_a_tool_call() -> None:
-    older = {"role": "assistant", "function_call": {"name": "look up", "arguments": "one two three"}}
+    older = {
+        "role": "assistant",
+        "function_call": {"name": "look up", "arguments": "one two three"},
+    }
     assert Framing().message(older, words) == Framing().message(CALL, words)
 
 
@@ -121,16 +126,26 @@ def test_a_tool_call_and_its_result_as_one_provider_charged_them() -> None:
     """40 tokens were recorded for a request of this shape; this one has the same lengths in other words."""
     place = {"name": "get_current_weather", "arguments": '{"location": "Paris"}'}
     call = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": place}]}
-    result = {"role": "tool", "tool_call_id": "1", "content": "The sky over Los Angeles is clear, 21 degrees outside."}
+    result = {
+        "role": "tool",
+        "tool_call_id": "1",
+        "content": "The sky over Los Angeles is clear, 21 degrees outside.",
+    }
     count = counter("cl100k_base")
     texts = ['{"location":"Paris"}', place["name"], f"functions.{place['name']}", result["content"]]
     assert [count(text) for text in texts] == [5, 3, 4, 13]
-    assert FRAMINGS["openai-cl100k"].request([call, result], count) == 3 + (4 + 3 + 4 + 3 + 5) + (5 + 13) == 40
+    assert (
+        FRAMINGS["openai-cl100k"].request([call, result], count)
+        == 3 + (4 + 3 + 4 + 3 + 5) + (5 + 13)
+        == 40
+    )
 
 
 def test_the_name_of_a_tool_result_is_not_counted() -> None:
     result = {"role": "tool", "content": "Sunny", "tool_call_id": "c1"}
-    assert DEFAULT_FRAMING.message({**result, "name": "get_weather"}, words) == DEFAULT_FRAMING.message(result, words)
+    assert DEFAULT_FRAMING.message(
+        {**result, "name": "get_weather"}, words
+    ) == DEFAULT_FRAMING.message(result, words)
 
 
 # The shape of the example in OpenAI's cookbook, and the same number of tokens in each text, in other words.
@@ -142,7 +157,10 @@ WEATHER = {
         "parameters": {
             "type": "object",
             "properties": {
-                "location": {"type": "string", "description": "A town with its state, as in San Diego, CA"},
+                "location": {
+                    "type": "string",
+                    "description": "A town with its state, as in San Diego, CA",
+                },
                 "unit": {
                     "type": "string",
                     "description": "The scale of temperatures to use",
@@ -154,7 +172,10 @@ WEATHER = {
     },
 }
 QUESTION = [
-    {"role": "system", "content": "You are a friendly guide who can answer to anything about the weather."},
+    {
+        "role": "system",
+        "content": "You are a friendly guide who can answer to anything about the weather.",
+    },
     {"role": "user", "content": "What's it like outside in San Diego?"},
 ]
 
@@ -186,7 +207,10 @@ def test_the_constants_are_added_function_by_function() -> None:
 
 def test_the_full_stop_of_a_description_is_not_counted_by_the_constants() -> None:
     said = [{"name": "f", "description": description} for description in ("Do it", "Do it.")]
-    assert len({Framing(tools=ToolConstants()).schemas([tool], counter("gpt-4o")) for tool in said}) == 1
+    assert (
+        len({Framing(tools=ToolConstants()).schemas([tool], counter("gpt-4o")) for tool in said})
+        == 1
+    )
 
 
 def test_without_a_system_message_a_declaration_costs_four_tokens_more() -> None:
@@ -197,11 +221,17 @@ def test_without_a_system_message_a_declaration_costs_four_tokens_more() -> None
 
 
 def test_no_tools_cost_nothing() -> None:
-    assert [framing.schemas([], counter("gpt-4o")) for framing in FRAMINGS.values()] == [0] * len(FRAMINGS)
+    assert [framing.schemas([], counter("gpt-4o")) for framing in FRAMINGS.values()] == [0] * len(
+        FRAMINGS
+    )
 
 
 def test_nested_schemas_are_declared_without_the_descriptions_that_the_model_never_sees() -> None:
-    leg = {"type": "object", "properties": {"to": {"type": "string", "description": "unseen"}}, "required": ["to"]}
+    leg = {
+        "type": "object",
+        "properties": {"to": {"type": "string", "description": "unseen"}},
+        "required": ["to"],
+    }
     parameters = {
         "properties": {
             "legs": {"type": "array", "items": leg},
@@ -210,7 +240,9 @@ def test_nested_schemas_are_declared_without_the_descriptions_that_the_model_nev
             "odd": "no schema at all",
         }
     }
-    assert declaration([{"name": "book", "parameters": parameters}, {"name": "ping"}]).splitlines()[2:-1] == [
+    assert declaration([{"name": "book", "parameters": parameters}, {"name": "ping"}]).splitlines()[
+        2:-1
+    ] == [
         "type book = (_: {",
         "legs?: {",
         "  to: string,",
@@ -235,7 +267,13 @@ def test_a_schema_nested_without_end_still_counts() -> None:
 
 @pytest.mark.parametrize(
     ("size", "tokens"),
-    [((1024, 1024), 765), ((2048, 4096), 1105), ((512, 512), 255), ((1, 1), 255), ((3072, 768), 765)],
+    [
+        ((1024, 1024), 765),
+        ((2048, 4096), 1105),
+        ((512, 512), 255),
+        ((1, 1), 255),
+        ((3072, 768), 765),
+    ],
 )
 def test_image_tiles(size: tuple[int, int], tokens: int) -> None:
     assert tile_tokens(*size) == tokens
@@ -248,13 +286,20 @@ def test_an_image_as_one_provider_charged_it() -> None:
     asked = [{"type": "text", "text": "What do you see here?"}, shown]
     count = counter("cl100k_base")
     assert count("What do you see here?") == 6
-    assert FRAMINGS["openai"].request([{"role": "user", "content": asked}], count) == 3 + 3 + 1 + 6 + 425 == 438
+    assert (
+        FRAMINGS["openai"].request([{"role": "user", "content": asked}], count)
+        == 3 + 3 + 1 + 6 + 425
+        == 438
+    )
 
 
 @pytest.mark.parametrize(
-    ("cap", "multiplier", "tokens"), [(None, 1.2, 14_364), (2_500, 1.2, 2_942), (10_000, 1.2, 11_868)]
+    ("cap", "multiplier", "tokens"),
+    [(None, 1.2, 14_364), (2_500, 1.2, 2_942), (10_000, 1.2, 11_868)],
 )
-def test_image_patches_of_a_photograph_of_4032_by_3024(cap: int | None, multiplier: float, tokens: int) -> None:
+def test_image_patches_of_a_photograph_of_4032_by_3024(
+    cap: int | None, multiplier: float, tokens: int
+) -> None:
     assert patch_tokens(4032, 3024, cap, multiplier) == tokens
 
 
@@ -280,7 +325,10 @@ def test_image_squares_of_28_pixels(size: tuple[int, int], tokens: int) -> None:
 def test_an_image_of_unknown_size_is_taken_as_1024_pixels_square() -> None:
     shown = {
         "role": "user",
-        "content": [{"type": "text", "text": "What is it?"}, image_part("https://example.org/a.png")],
+        "content": [
+            {"type": "text", "text": "What is it?"},
+            image_part("https://example.org/a.png"),
+        ],
     }
     assert Framing().message(shown, words) == 3 + 765
     assert Framing(per_image=85).message(shown, words) == 3 + 85
@@ -294,7 +342,10 @@ def test_an_image_that_says_its_size_or_detail_is_priced_by_it() -> None:
 
 def test_the_bytes_of_an_image_are_no_text() -> None:
     data = image_part("data:image/png;base64," + "A" * 100_000)
-    assert FRAMINGS["openai"].message({"role": "user", "content": [data]}, counter("gpt-4o")) == 3 + 1 + 765
+    assert (
+        FRAMINGS["openai"].message({"role": "user", "content": [data]}, counter("gpt-4o"))
+        == 3 + 1 + 765
+    )
 
 
 def image_part(url: str) -> dict[str, Any]:
@@ -314,7 +365,10 @@ NEVER_RAISE: dict[str, dict[str, Any]] = {
     },
     "file": {"role": "user", "content": [{"type": "file", "file": {"file_id": "file-1"}}]},
     "refusal": {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]},
-    "parsed arguments": {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]},
+    "parsed arguments": {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}],
+    },
     "unknown role": {"role": "critic", "content": "Hm."},
 }
 
@@ -358,7 +412,11 @@ def test_every_model_has_a_framing_and_an_unknown_one_an_estimate() -> None:
 
 
 texts = st.text(st.characters(), max_size=30)
-contents = st.none() | texts | st.lists(st.builds(lambda text: {"type": "text", "text": text}, texts), max_size=3)
+contents = (
+    st.none()
+    | texts
+    | st.lists(st.builds(lambda text: {"type": "text", "text": text}, texts), max_size=3)
+)
 raw_messages = st.builds(
     lambda role, content, name: {"role": role, "content": content, "name": name},
     st.sampled_from(["system", "user", "assistant", "tool"]),
@@ -368,7 +426,9 @@ raw_messages = st.builds(
 
 
 @given(st.lists(raw_messages, max_size=6), st.sampled_from(sorted(FRAMINGS)))
-def test_a_request_is_its_priming_its_messages_and_nothing_else(messages: list[dict[str, Any]], name: str) -> None:
+def test_a_request_is_its_priming_its_messages_and_nothing_else(
+    messages: list[dict[str, Any]], name: str
+) -> None:
     framing = FRAMINGS[name]
     count: Callable[[str], int] = counter(framing.counter)
     one_by_one = [framing.message(message, count) for message in messages]

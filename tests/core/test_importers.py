@@ -44,10 +44,18 @@ ANTHROPIC = {
         {
             "role": "user",
             "content": [
-                {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "Sun"}]},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "1",
+                    "content": [{"type": "text", "text": "Sun"}],
+                },
                 {"type": "tool_result", "tool_use_id": "2", "content": "Rain", "is_error": False},
                 {"type": "text", "text": "And now?"},
-                {"type": "image", "source": {"type": "url", "url": "https://example.org/sky.png"}, "width": 28},
+                {
+                    "type": "image",
+                    "source": {"type": "url", "url": "https://example.org/sky.png"},
+                    "width": 28,
+                },
             ],
         },
     ],
@@ -80,19 +88,38 @@ RESPONSES = {
     "instructions": "Be brief.",
     "input": [
         {"role": "user", "content": [{"type": "input_text", "text": "How is Oslo?"}]},
-        {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "I should look."}]},
-        {"type": "function_call", "call_id": "1", "name": "weather", "arguments": '{"place": "Oslo"}'},
-        {"type": "function_call", "call_id": "2", "name": "weather", "arguments": '{"place": "Bergen"}'},
+        {
+            "type": "reasoning",
+            "id": "r",
+            "summary": [{"type": "summary_text", "text": "I should look."}],
+        },
+        {
+            "type": "function_call",
+            "call_id": "1",
+            "name": "weather",
+            "arguments": '{"place": "Oslo"}',
+        },
+        {
+            "type": "function_call",
+            "call_id": "2",
+            "name": "weather",
+            "arguments": '{"place": "Bergen"}',
+        },
         {"type": "function_call_output", "call_id": "1", "output": "Sun"},
         {"type": "function_call_output", "call_id": "2", "output": "Rain"},
         {
             "type": "message",
             "role": "user",
-            "content": [{"type": "input_text", "text": "And now?"}, {"type": "input_image", "image_url": "u"}],
+            "content": [
+                {"type": "input_text", "text": "And now?"},
+                {"type": "input_image", "image_url": "u"},
+            ],
         },
         {"type": "item_of_next_year", "text": "New."},
     ],
-    "tools": [{"type": "function", "name": "weather", "description": "Look it up", "parameters": WEATHER}],
+    "tools": [
+        {"type": "function", "name": "weather", "description": "Look it up", "parameters": WEATHER}
+    ],
 }
 
 
@@ -119,7 +146,13 @@ def test_the_input_of_a_response_may_be_a_text() -> None:
 
 GEMINI = {
     "systemInstruction": {"parts": [{"text": "Be brief."}]},
-    "tools": [{"functionDeclarations": [{"name": "weather", "description": "Look it up", "parameters": WEATHER}]}],
+    "tools": [
+        {
+            "functionDeclarations": [
+                {"name": "weather", "description": "Look it up", "parameters": WEATHER}
+            ]
+        }
+    ],
     "contents": [
         {"role": "user", "parts": [{"text": "How is Oslo?"}]},
         {
@@ -138,7 +171,10 @@ GEMINI = {
                 {"functionResponse": {"name": "weather", "response": {"sky": "Rain"}}},
             ],
         },
-        {"role": "user", "parts": [{"text": "And now?"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
+        {
+            "role": "user",
+            "parts": [{"text": "And now?"}, {"inlineData": {"mimeType": "image/png", "data": ""}}],
+        },
     ],
     "generationConfig": {"temperature": 0},
 }
@@ -162,16 +198,30 @@ def test_gemini_contents_become_chat_messages() -> None:
 
 
 def event(kind: str, content: Any, **more: Any) -> dict[str, Any]:
-    about = {"type": kind, "sessionId": "s1", "timestamp": "2026-11-21T10:00:00Z", "isSidechain": False}
+    about = {
+        "type": kind,
+        "sessionId": "s1",
+        "timestamp": "2026-11-21T10:00:00Z",
+        "isSidechain": False,
+    }
     message = {"role": kind, "content": content, **more.pop("message", {})}
     return {**about, "message": message, **more}
 
 
-USAGE = {"input_tokens": 3, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 40, "output_tokens": 5}
+USAGE = {
+    "input_tokens": 3,
+    "cache_read_input_tokens": 900,
+    "cache_creation_input_tokens": 40,
+    "output_tokens": 5,
+}
 SESSION = [
     {"type": "summary", "summary": "An older session", "leafUuid": "x"},
     event("user", "How is Oslo?", cwd="somewhere"),
-    event("assistant", [{"type": "text", "text": "Let me look."}], message={"id": "m1", "usage": USAGE}),
+    event(
+        "assistant",
+        [{"type": "text", "text": "Let me look."}],
+        message={"id": "m1", "usage": USAGE},
+    ),
     event(
         "assistant",
         [{"type": "tool_use", "id": "1", "name": "Weather", "input": {}}],
@@ -222,11 +272,25 @@ def test_a_pi_session_has_roles_of_its_own() -> None:
     call = {"type": "toolCall", "id": "1", "name": "read", "arguments": {"path": "a"}}
     lines = [
         {"type": "session", "id": "p1", "modelId": "claude-sonnet-4-5"},
-        {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "Read a"}]}},
-        {"type": "message", "message": {"role": "assistant", "content": [call], "usage": {"input": 7, "cacheRead": 2}}},
         {
             "type": "message",
-            "message": {"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": "A"}]},
+            "message": {"role": "user", "content": [{"type": "text", "text": "Read a"}]},
+        },
+        {
+            "type": "message",
+            "message": {
+                "role": "assistant",
+                "content": [call],
+                "usage": {"input": 7, "cacheRead": 2},
+            },
+        },
+        {
+            "type": "message",
+            "message": {
+                "role": "toolResult",
+                "toolCallId": "1",
+                "content": [{"type": "text", "text": "A"}],
+            },
         },
     ]
     (trace,) = loaded(*lines)
@@ -243,7 +307,10 @@ def test_a_trajectory_of_swe_agent_is_what_it_sent() -> None:
         {"role": "assistant", "content": "Look.", "tool_calls": [call], "thought": "Look."},
         {"role": "tool", "content": "a.txt", "tool_call_ids": ["1"]},
     ]
-    (trace,) = loaded({"trajectory": [], "history": history, "info": {"exit_status": "submitted"}}, name="run.traj")
+    (trace,) = loaded(
+        {"trajectory": [], "history": history, "info": {"exit_status": "submitted"}},
+        name="run.traj",
+    )
     assert [m.role for m in trace.messages] == ["system", "user", "assistant", "tool"]
     assert trace.messages[3].tool_call_id == "1"
     assert trace.messages[0].raw["agent"] == "main"
@@ -251,7 +318,14 @@ def test_a_trajectory_of_swe_agent_is_what_it_sent() -> None:
 
 
 def test_a_trajectory_without_a_history_is_told_by_its_steps() -> None:
-    steps = [{"action": "ls", "observation": "a.txt", "response": "Look. ls", "state": {"open_file": "n/a"}}]
+    steps = [
+        {
+            "action": "ls",
+            "observation": "a.txt",
+            "response": "Look. ls",
+            "state": {"open_file": "n/a"},
+        }
+    ]
     assert said(loaded({"trajectory": steps})[0]) == [("assistant", "Look. ls"), ("user", "a.txt")]
 
 
@@ -271,7 +345,13 @@ CALLS: list[tuple[dict[str, Any], int]] = [
         {
             "request": {"input": "Hi"},
             "response": {
-                "output": [{"type": "message", "role": "assistant", "content": [HELLO | {"type": "output_text"}]}],
+                "output": [
+                    {
+                        "type": "message",
+                        "role": "assistant",
+                        "content": [HELLO | {"type": "output_text"}],
+                    }
+                ],
                 "usage": {"input_tokens": 8, "input_tokens_details": {"cached_tokens": 4}},
             },
         },
@@ -280,7 +360,10 @@ CALLS: list[tuple[dict[str, Any], int]] = [
     (
         {
             "request": {"model": "claude-3", "messages": [HI]},
-            "response": {"content": [HELLO], "usage": {"input_tokens": 8, "cache_read_input_tokens": 4}},
+            "response": {
+                "content": [HELLO],
+                "usage": {"input_tokens": 8, "cache_read_input_tokens": 4},
+            },
         },
         12,
     ),
@@ -297,7 +380,9 @@ CALLS: list[tuple[dict[str, Any], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("recorded", "context"), CALLS, ids=["chat", "responses", "anthropic", "gemini"])
+@pytest.mark.parametrize(
+    ("recorded", "context"), CALLS, ids=["chat", "responses", "anthropic", "gemini"]
+)
 def test_a_recorded_call_ends_with_its_answer_and_tells_what_was_counted(
     recorded: dict[str, Any], context: int
 ) -> None:
@@ -337,14 +422,21 @@ def test_a_message_carries_what_it_was_made_of() -> None:
 
 
 def test_passages_outside_the_messages_survive_a_round_trip() -> None:
-    (trace,) = loaded({"messages": [{"role": "user", "content": "Hi"}], "contexts": [{"text": "Found.", "score": 0.5}]})
+    (trace,) = loaded(
+        {
+            "messages": [{"role": "user", "content": "Hi"}],
+            "contexts": [{"text": "Found.", "score": 0.5}],
+        }
+    )
     (again,) = loaded(json.loads(to_line(trace)))
     assert (again.contexts, again.messages) == (trace.contexts, trace.messages)
 
 
 def test_passages_of_any_message_survive_a_round_trip() -> None:
     passages = bk.Message({"role": "user", "contexts": ["Found."]}).contexts
-    messages = tuple(bk.Message({"role": role, "content": role}) for role in ("user", "assistant", "user"))
+    messages = tuple(
+        bk.Message({"role": role, "content": role}) for role in ("user", "assistant", "user")
+    )
     (again,) = loaded(json.loads(to_line(bk.Trace("toy", messages, contexts={0: passages}))))
     assert again.contexts == {0: passages}
 
@@ -352,18 +444,29 @@ def test_passages_of_any_message_survive_a_round_trip() -> None:
 def test_what_a_session_lacks_never_refuses_it() -> None:
     """A message without content, a result without its call and a message without a role, as in a cut file."""
     assert said(loaded(*SESSION[:2], event("assistant", 7))[0])[-1] == ("assistant", "")
-    (trace,) = loaded(SESSION[1], event("user", [{"type": "tool_result", "tool_use_id": "9", "content": "?"}]))
+    (trace,) = loaded(
+        SESSION[1], event("user", [{"type": "tool_result", "tool_use_id": "9", "content": "?"}])
+    )
     assert (said(trace)[-1], trace.warnings) == (
         ("function", "?"),
         ("tool results that answer no call here, counted as texts: 1",),
     )
     (trace,) = loaded(SESSION[1], {**SESSION[1], "message": {"content": "nobody"}})
-    assert (len(trace.messages), trace.warnings) == (1, ("messages without a role are passed over: 1",))
+    assert (len(trace.messages), trace.warnings) == (
+        1,
+        ("messages without a role are passed over: 1",),
+    )
 
 
 def test_sections_are_mapped_again_in_one_expression() -> None:
     (trace,) = loaded(*SESSION[:5])
-    roles = {"user": "asked", "assistant": "said", "tool": "results", "current": "asked", "step": "results"}
+    roles = {
+        "user": "asked",
+        "assistant": "said",
+        "tool": "results",
+        "current": "asked",
+        "step": "results",
+    }
     assert trace.demand(len, roles=roles).columns.tolist() == ["asked", "said", "results"]
     by_tool = trace.demand(len, roles=lambda m: "results" if m.role == "tool" else "talk")
     assert by_tool.columns.tolist() == ["talk", "results"]

@@ -42,5 +42,8 @@ def test_tokens_that_are_no_whole_number_are_refused_in_three_parts(tokens: Any)
 
 def test_tokens_that_no_column_could_add_up_are_refused_before_they_are_in_one() -> None:
     assert Item("history", MOST_TOKENS).tokens == 2**40
-    with pytest.raises(ValueError, match=r"given 1180591620717411303424 tokens; .* at most 1,099,511,627,776; count"):
+    with pytest.raises(
+        ValueError,
+        match=r"given 1180591620717411303424 tokens; .* at most 1,099,511,627,776; count",
+    ):
         Item("history", 2**70)

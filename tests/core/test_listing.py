@@ -12,7 +12,11 @@ from budgetkit.requests import FRAMINGS
 from tests.conftest import examples
 
 COUNT = bk.counter("gpt-4o")
-PASSAGES = [("Refunds take five days.", 0.9), ("Parcels leave at noon.", 0.4), ("Returns are free.", 0.7)]
+PASSAGES = [
+    ("Refunds take five days.", 0.9),
+    ("Parcels leave at noon.", 0.4),
+    ("Returns are free.", 0.7),
+]
 EPISODES = ["Last week she asked for a refund.", "In May she moved."]
 
 
@@ -30,7 +34,10 @@ def test_octopus_sends_what_it_retrieved_as_one_message_and_the_episodes_as_anot
         bk.presets.working_memory(8_000, output=500),
         COUNT,
         context_role="context",
-        as_one={"knowledge": "What is known:", "episodes": Listing("What happened:", "{number}. {text}", "\n")},
+        as_one={
+            "knowledge": "What is known:",
+            "episodes": Listing("What happened:", "{number}. {text}", "\n"),
+        },
         system="Be brief.",
         procedure="Ask for the order's number.",
         knowledge=PASSAGES,
@@ -41,13 +48,19 @@ def test_octopus_sends_what_it_retrieved_as_one_message_and_the_episodes_as_anot
     assert [(message["role"], message["content"]) for message in built.messages] == [
         ("system", "Be brief."),
         ("system", "Ask for the order's number."),
-        ("context", "What is known:\n\nRefunds take five days.\n\nParcels leave at noon.\n\nReturns are free."),
+        (
+            "context",
+            "What is known:\n\nRefunds take five days.\n\nParcels leave at noon.\n\nReturns are free.",
+        ),
         ("context", "What happened:\n1. Last week she asked for a refund.\n2. In May she moved."),
         ("user", "Hello"),
         ("assistant", "Hello."),
         ("user", "Where is my refund?"),
     ]
-    sent = [{**message, "role": message["role"].replace("context", "system")} for message in built.messages]
+    sent = [
+        {**message, "role": message["role"].replace("context", "system")}
+        for message in built.messages
+    ]
     assert built.plan.used == bk.count_request({"model": "gpt-4o", "messages": sent}).tokens
 
 
@@ -73,14 +86,24 @@ def test_the_numbers_of_the_document_hold() -> None:
 
 def test_what_is_empty_or_dropped_leaves_no_title_behind() -> None:
     budget = bk.presets.rag(4_000).assign(retrieval=5)
-    built = bk.build(budget, COUNT, as_one={"retrieval": "Known:", "memory": "Before:"}, retrieval=PASSAGES, user="Hi")
+    built = bk.build(
+        budget,
+        COUNT,
+        as_one={"retrieval": "Known:", "memory": "Before:"},
+        retrieval=PASSAGES,
+        user="Hi",
+    )
     assert [message["content"] for message in built.messages] == ["Hi"]
 
 
 def test_the_last_message_pays_for_the_request() -> None:
-    built = bk.build(bk.presets.rag(4_000), "gpt-4o", as_one={"retrieval": "Known:"}, retrieval=PASSAGES)
+    built = bk.build(
+        bk.presets.rag(4_000), "gpt-4o", as_one={"retrieval": "Known:"}, retrieval=PASSAGES
+    )
     assert len(built.messages) == 1
-    assert built.plan.used == bk.count_request({"model": "gpt-4o", "messages": built.messages}).tokens
+    assert (
+        built.plan.used == bk.count_request({"model": "gpt-4o", "messages": built.messages}).tokens
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +117,14 @@ def test_the_last_message_pays_for_the_request() -> None:
 def test_what_cannot_be_one_message_is_refused(as_one: Any, sentence: str) -> None:
     talk = [{"role": "user", "content": "Hello"}]
     with pytest.raises((LookupError, ValueError), match=sentence):
-        bk.build(bk.presets.rag(4_000), COUNT, as_one=as_one, conversation=talk, retrieval=PASSAGES, user="Hi")
+        bk.build(
+            bk.presets.rag(4_000),
+            COUNT,
+            as_one=as_one,
+            conversation=talk,
+            retrieval=PASSAGES,
+            user="Hi",
+        )
 
 
 @pytest.mark.parametrize("entry", ["", "{number}", "{", "{text.missing}", "{other}"])
@@ -107,7 +137,9 @@ def test_an_entry_that_would_lose_its_text_is_refused(entry: str) -> None:
 @given(
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=6),
     cap=st.integers(1, 150),
-    title=st.sampled_from(["", "Known:", "A title of many words that costs more than some of the passages do"]),
+    title=st.sampled_from(
+        ["", "Known:", "A title of many words that costs more than some of the passages do"]
+    ),
     entry=st.sampled_from(["{text}", "{number}. {text}"]),
     granularity=st.sampled_from(["item", "token"]),
     fill=st.sampled_from(["prefix", "skip"]),
@@ -124,5 +156,9 @@ def test_a_plan_never_says_less_than_is_sent_and_nothing_is_over_its_cap(
     sent = bk.count_request({"model": "gpt-4o", "messages": built.messages}).tokens
     assert sent <= built.plan.used
     assert built.plan["knowledge"].granted <= cap
-    kept = [decision for decision in built.plan.decisions if decision.section == "knowledge" and decision.kept]
+    kept = [
+        decision
+        for decision in built.plan.decisions
+        if decision.section == "knowledge" and decision.kept
+    ]
     assert len(built.messages) == 1 + bool(kept)

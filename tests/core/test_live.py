@@ -31,7 +31,9 @@ def written(messages: list[Any]) -> str:
 SUMMARISED = st.builds(policies.Summarise, SHARES, text=st.just(written), **COMMON)
 CAPPED = st.builds(policies.CapResults, st.integers(0, 40), **COMMON)
 LIVE = st.one_of(SIMPLE.filter(lambda p: not isinstance(p, policies.Summarise)), SUMMARISED, CAPPED)
-PRUNING = st.one_of(LIVE, st.builds(policies.Chain, st.lists(LIVE, min_size=1, max_size=3), **COMMON))
+PRUNING = st.one_of(
+    LIVE, st.builds(policies.Chain, st.lists(LIVE, min_size=1, max_size=3), **COMMON)
+)
 RETURNING = st.builds(policies.BringBack, PRUNING, SHARES, st.integers(0, 2), **COMMON)
 ANY_POLICY = st.one_of(PRUNING, RETURNING)
 
@@ -46,27 +48,40 @@ def traces(draw: st.DrawFn) -> bk.Trace:
         size = draw(st.integers(0, 30))
         if kind in ("call", "broken"):
             names = [f"{place}.{n}" for n in range(draw(st.integers(1, 2)))]
-            calls = [{"id": name, "type": "function", "function": {"name": "", "arguments": ""}} for name in names]
+            calls = [
+                {"id": name, "type": "function", "function": {"name": "", "arguments": ""}}
+                for name in names
+            ]
             said.append(message("assistant", size, tool_calls=calls))
             answered = names if kind == "call" else names[1:]
-            said += [message("tool", draw(st.integers(0, 30)), tool_call_id=name) for name in answered]
+            said += [
+                message("tool", draw(st.integers(0, 30)), tool_call_id=name) for name in answered
+            ]
         elif kind == "stray":
             said.append(message("tool", size, tool_call_id="nobody asked"))
         else:
             said.append(message("user" if kind == "user" else "assistant", size))
     passages = ["p" * draw(st.integers(1, 9))]
     with_passages = {i for i, m in enumerate(said) if m.role == "user" and draw(st.booleans())}
-    said = [bk.Message({**m.raw, "contexts": passages}) if i in with_passages else m for i, m in enumerate(said)]
+    said = [
+        bk.Message({**m.raw, "contexts": passages}) if i in with_passages else m
+        for i, m in enumerate(said)
+    ]
     said = [bk.Message({**m.raw, "name": str(i)}) for i, m in enumerate(said)]
     return bk.Trace("any", tuple(said), contexts={i: said[i].contexts for i in with_passages})
 
 
 def driven(
-    talk: bk.Conversation, trace: bk.Trace, by: Literal["turn", "request"], saved_between: Any = None
+    talk: bk.Conversation,
+    trace: bk.Trace,
+    by: Literal["turn", "request"],
+    saved_between: Any = None,
 ) -> list[Request]:
     """Drive a conversation with what was recorded, a request where replay has one."""
     found, done = [], 0
-    for request in bk.replay(trace, window(100), policies.OldestFirst(), counter=len, by=by).placed.requests:
+    for request in bk.replay(
+        trace, window(100), policies.OldestFirst(), counter=len, by=by
+    ).placed.requests:
         talk.add(*trace.messages[done : request.sent])
         done = request.sent
         found.append(talk.request())
@@ -99,7 +114,11 @@ CASES = st.builds(Case, traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160), S
 def test_live_and_replay_are_one_engine(case: Case) -> None:
     """Request by request: the same messages of the recorded ones, the same size, section by section."""
     trace = case.trace
-    options: dict[str, Any] = {"counter": len, "framing": ONE_A_CHARACTER, "start_on": case.start_on}
+    options: dict[str, Any] = {
+        "counter": len,
+        "framing": ONE_A_CHARACTER,
+        "start_on": case.start_on,
+    }
     outcome = bk.replay(trace, case.budget, case.policy, by=case.by, **options)
     talk = bk.Conversation(case.budget, case.policy, shorten=False, overrun="tell", **options)
     frame = outcome.frame()
@@ -108,12 +127,20 @@ def test_live_and_replay_are_one_engine(case: Case) -> None:
         said = {int(each["name"]): each["content"] for each in request.messages if "name" in each}
         start, back = outcome.placed.requests[number - 1].start, outcome.returned[number - 1]
         present = outcome.present(number)
-        assert list(said) == [*(s for s in present if s < start), *back, *(s for s in present if s >= start)]
+        assert list(said) == [
+            *(s for s in present if s < start),
+            *back,
+            *(s for s in present if s >= start),
+        ]
         for slot, content in said.items():
             shrunk = NEVER < outcome.kept.shrunk[slot] < number
             text = trace.messages[slot].text
             cap = case.policy.arriving(len(text), trace.messages[slot].role == "tool")
-            assert content == text or len(content) <= cap < len(text) or (shrunk and len(content) < len(text))
+            assert (
+                content == text
+                or len(content) <= cap < len(text)
+                or (shrunk and len(content) < len(text))
+            )
         granted = sections[sections["request"] == number].set_index("section")["tokens"]
         assert {g.section: g.granted for g in request.plan.grants if g.section != "history"} == {
             s: t for s, t in granted.items() if s != "history"
@@ -129,8 +156,19 @@ def test_a_request_that_has_to_begins_with_the_user_or_with_a_summary_in_that_ro
 ) -> None:
     """Some providers refuse any other; a history of one section is meant, and a conversation in which a user speaks."""
     past = dict.fromkeys(("user", "assistant", "tool"), "history")
-    roles = {"system": "system", "context": "knowledge", "current": "current", "step": "current", **past}
-    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "shorten": False, "overrun": "tell", "start_on": "user"}
+    roles = {
+        "system": "system",
+        "context": "knowledge",
+        "current": "current",
+        "step": "current",
+        **past,
+    }
+    more: dict[str, Any] = {
+        "framing": ONE_A_CHARACTER,
+        "shorten": False,
+        "overrun": "tell",
+        "start_on": "user",
+    }
     for request in driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by):
         speakers = [message["role"] for message in request.messages if message["role"] != "system"]
         assert speakers[:1] == ["user"]
@@ -144,7 +182,11 @@ def test_whose_message_a_request_begins_with_is_one_of_two_words() -> None:
 @given(case=CASES)
 @settings(max_examples=examples(60))
 def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(case: Case) -> None:
-    options: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell", "start_on": case.start_on}
+    options: dict[str, Any] = {
+        "framing": ONE_A_CHARACTER,
+        "overrun": "tell",
+        "start_on": case.start_on,
+    }
 
     def new() -> bk.Conversation:
         return bk.Conversation(case.budget, case.policy, len, **options)
@@ -157,21 +199,29 @@ def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(
     assert whole == driven(new(), case.trace, case.by, again)
 
 
-def test_a_role_that_the_budget_has_no_room_for_is_refused_before_the_conversation_holds_it() -> None:
+def test_a_role_that_the_budget_has_no_room_for_is_refused_before_the_conversation_holds_it() -> (
+    None
+):
     """Every later request raised before, whatever was added."""
     talk = bk.Conversation(bk.presets.working_memory(400, output=50), counter=len)
     talk.add({"role": "user", "content": "hello"})
-    with pytest.raises(ValueError, match="a message whose role is 'usr', and this budget has no section .*; known are"):
+    with pytest.raises(
+        ValueError,
+        match="a message whose role is 'usr', and this budget has no section .*; known are",
+    ):
         talk.add({"role": "assistant", "content": "hi"}, {"role": "usr", "content": "x"})
     assert [message["content"] for message in talk.request().messages] == ["hello"]
 
 
 def test_a_saved_conversation_whose_roles_name_no_section_is_refused_as_none() -> None:
     """A raw LookupError before, found by changing one thing in what was saved."""
-    saved = json.loads(bk.Conversation(bk.presets.working_memory(400, output=50), counter=len).to_json())
+    saved = json.loads(
+        bk.Conversation(bk.presets.working_memory(400, output=50), counter=len).to_json()
+    )
     del saved["budget"]["roles"]["user"]
     with pytest.raises(
-        ValueError, match="no saved conversation: LookupError no section 'user' in this budget; .*; give the whole"
+        ValueError,
+        match="no saved conversation: LookupError no section 'user' in this budget; .*; give the whole",
     ):
         bk.Conversation.from_json(json.dumps(saved), counter=len)
 
@@ -179,9 +229,15 @@ def test_a_saved_conversation_whose_roles_name_no_section_is_refused_as_none() -
 @given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
 @settings(max_examples=examples(60))
 def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
-    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
+    trace: bk.Trace,
+    policy: Policy,
+    by: Literal["turn", "request"],
+    roles: dict[str, str],
+    size: int,
 ) -> None:
-    talk = bk.Conversation(window(size, roles), policy, len, framing=ONE_A_CHARACTER, overrun="tell")
+    talk = bk.Conversation(
+        window(size, roles), policy, len, framing=ONE_A_CHARACTER, overrun="tell"
+    )
     for request in driven(talk, trace, by):
         said = [bk.Message(each) for each in request.messages]
         called = [call.id for each in said for call in each.tool_calls]
@@ -191,16 +247,24 @@ def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
 
 
 @pytest.mark.parametrize("preset", ["agent", "working_memory"])
-def test_results_leave_with_their_calls_though_a_budget_has_a_section_of_their_own(preset: str) -> None:
+def test_results_leave_with_their_calls_though_a_budget_has_a_section_of_their_own(
+    preset: str,
+) -> None:
     """0.1.0's engine of replay left the results of calls that had gone, which providers refuse."""
-    talk = bk.Conversation(bk.presets.PRESETS[preset](4_000), counter=len, framing=ONE_A_CHARACTER, overrun="tell")
+    talk = bk.Conversation(
+        bk.presets.PRESETS[preset](4_000), counter=len, framing=ONE_A_CHARACTER, overrun="tell"
+    )
     for turn in range(30):
         call = {"id": str(turn), "function": {"name": "look", "arguments": "{}"}}
-        talk.add({"role": "user", "content": "why " * 20}, {"role": "assistant", "tool_calls": [call]})
+        talk.add(
+            {"role": "user", "content": "why " * 20}, {"role": "assistant", "tool_calls": [call]}
+        )
         talk.add({"role": "tool", "tool_call_id": str(turn), "content": "seen " * 9})
         said = [*map(bk.Message, talk.request().messages)]
         talk.add({"role": "assistant", "content": "so " * 40})
-        assert [c.id for m in said for c in m.tool_calls] == [m.tool_call_id for m in said if m.role == "tool"]
+        assert [c.id for m in said for c in m.tool_calls] == [
+            m.tool_call_id for m in said if m.role == "tool"
+        ]
     assert len(said) < 100  # of 119
 
 
@@ -215,9 +279,17 @@ def chat(talk: bk.Conversation, turns: int, size: int = 30) -> list[Request]:
 
 def test_what_was_sent_stays_a_prefix_until_the_policy_cuts() -> None:
     low_mark = policies.TriggerTarget(bk.Share(1), bk.Share(0.5))
-    requests = chat(bk.Conversation(window(400), low_mark, len, framing=ONE_A_CHARACTER, start_on="any"), 20)
+    requests = chat(
+        bk.Conversation(window(400), low_mark, len, framing=ONE_A_CHARACTER, start_on="any"), 20
+    )
     cut = [i for i, request in enumerate(requests) if request.left]
-    assert cut == [6, 9, 12, 15, 18]  # from half of 365 tokens up to all of them it is three turns of 70
+    assert cut == [
+        6,
+        9,
+        12,
+        15,
+        18,
+    ]  # from half of 365 tokens up to all of them it is three turns of 70
     for i, (before, now) in enumerate(zip(requests, requests[1:], strict=False), start=1):
         kept = now.messages[: len(before.messages)] == before.messages
         assert kept == (i not in cut)
@@ -239,7 +311,9 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
         return written(messages)
 
     policy = policies.Summarise(bk.Share(0.5))
-    with pytest.raises(ValueError, match=r"writes summaries, and nobody says how; .* pass summarise="):
+    with pytest.raises(
+        ValueError, match=r"writes summaries, and nobody says how; .* pass summarise="
+    ):
         bk.Conversation(window(200), policy, len)
     now = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
     later = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly)
@@ -249,29 +323,46 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
         assert now.request() == asyncio.run(later.arequest())
     assert any(each["content"].startswith("sss") for each in now.request().messages)
     with pytest.raises(TypeError, match=r"a summary of type coroutine; .* await arequest\(\)"):
-        chat(bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9)
+        chat(
+            bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9
+        )
 
 
 def test_a_placeholder_smaller_than_an_empty_result_is_refused_before_the_first_request() -> None:
-    with pytest.raises(ValueError, match=r"a placeholder of 2 tokens was asked for; an empty tool result has \d; give"):
+    with pytest.raises(
+        ValueError,
+        match=r"a placeholder of 2 tokens was asked for; an empty tool result has \d; give",
+    ):
         bk.Conversation(window(200), policies.DropToolResults(2))
 
 
-def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history_takes_it_in() -> None:
+def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history_takes_it_in() -> (
+    None
+):
     """In 0.2.0 only replays cut it: the running conversation sent it whole."""
     count = bk.counter("o200k_base")
-    talk = bk.Conversation(bk.presets.working_memory(9_000, output=500), policies.CapResults(100), count)
+    talk = bk.Conversation(
+        bk.presets.working_memory(9_000, output=500), policies.CapResults(100), count
+    )
     call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    talk.add({"role": "user", "content": "Look."}, {"role": "assistant", "content": None, "tool_calls": [call]})
+    talk.add(
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    )
     talk.add({"role": "tool", "tool_call_id": "a", "content": "line of a log\n" * 500})
     assert not talk.request().left, "while its turn lasts, the model reads it whole"
-    talk.add({"role": "assistant", "content": "It is a log."}, {"role": "user", "content": "And now?"})
+    talk.add(
+        {"role": "assistant", "content": "It is a log."}, {"role": "user", "content": "And now?"}
+    )
     request = talk.request()
     result = next(message for message in request.messages if message["role"] == "tool")
     assert count(result["content"]) <= 100
     assert [left.why for left in request.left] == ["shortened"]
     assert talk.request().stable == len(request.messages)
-    with pytest.raises(ValueError, match=r"a tool result of 1 tokens was asked for; an empty tool result has \d; give"):
+    with pytest.raises(
+        ValueError,
+        match=r"a tool result of 1 tokens was asked for; an empty tool result has \d; give",
+    ):
         bk.Conversation(window(200), policies.CapResults(1))
 
 
@@ -290,7 +381,11 @@ def test_what_left_comes_back_when_it_is_asked_for() -> None:
         chat(talk, 9)
         saved = talk.to_json()
         more: dict[str, Any] = {"policy": back, "counter": len, "framing": ONE_A_CHARACTER}
-        told = pytest.warns(UserWarning, match="the policy OldestFirst") if policy is forgets else nullcontext()
+        told = (
+            pytest.warns(UserWarning, match="the policy OldestFirst")
+            if policy is forgets
+            else nullcontext()
+        )
         with told:
             again = asked(bk.Conversation.from_json(saved, **more))
         found[policy] = asked(talk), again
@@ -305,7 +400,11 @@ def test_what_left_comes_back_when_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("part", "changed", "said"),
     [
-        ("waiting", [-1], "its history waits for message -1, which the other parts do not have, or not so"),
+        (
+            "waiting",
+            [-1],
+            "its history waits for message -1, which the other parts do not have, or not so",
+        ),
         ("waiting", [2, 2], "its history waits for message 2"),
         ("lines", [], "its history holds message 0"),
         ("summaries", [{"slot": 1, "last_turn": 1}], "its summaries stand for message 1"),
@@ -316,7 +415,9 @@ def test_what_left_comes_back_when_it_is_asked_for() -> None:
         ("past", {"nowhere": 5}, "LookupError no section 'nowhere'"),
     ],
 )
-def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(part: str, changed: Any, said: str) -> None:
+def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(
+    part: str, changed: Any, said: str
+) -> None:
     """When it is loaded, in a sentence; the next request would fail on it, or never end."""
     talk = bk.Conversation(window(200), None, len, framing=ONE_A_CHARACTER)
     chat(talk, 1)
@@ -325,7 +426,9 @@ def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(part: s
     saved = json.loads(talk.to_json())
     assert len(saved["conversation"]["slots"]) == 3
     saved["conversation"][part] = changed
-    with pytest.raises(ValueError, match=f"no saved conversation: {said}.*; give the whole text that to_json made"):
+    with pytest.raises(
+        ValueError, match=f"no saved conversation: {said}.*; give the whole text that to_json made"
+    ):
         bk.Conversation.from_json(json.dumps(saved), None, len, framing=ONE_A_CHARACTER)
 
 
@@ -367,7 +470,9 @@ def test_threads_and_tasks_share_a_conversation() -> None:
         thread.join()
     said = [each["content"] for each in talk.request().messages]
     assert len(said) == 400
-    assert all([s for s in said if s[0] == name] == [f"{name} {i}" for i in range(100)] for name in "abcd")
+    assert all(
+        [s for s in said if s[0] == name] == [f"{name} {i}" for i in range(100)] for name in "abcd"
+    )
 
     async def together() -> list[Request]:
         return list(await asyncio.gather(*(talk.arequest() for _ in range(5))))
@@ -382,14 +487,21 @@ def test_messages_come_in_any_format_and_a_call_waits_for_its_result() -> None:
     waiting = talk.request()
     assert [each["role"] for each in waiting.messages] == ["user"]
     assert [left.why for left in waiting.left] == ["unanswered"]
-    talk.add({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "seen"}]})
+    talk.add(
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "a", "content": "seen"}],
+        }
+    )
     # They go out in the form in which they came, Anthropic's, where a result is a user's block.
     assert [each["role"] for each in talk.request().messages] == ["user", "assistant", "user"]
 
 
 def test_a_result_too_large_for_the_window_is_cut_inside_and_stays_so() -> None:
     count = bk.counter("o200k_base")
-    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500, history_floor=0), counter=count)
+    talk = bk.Conversation(
+        bk.presets.working_memory(4_000, output=500, history_floor=0), counter=count
+    )
     call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     talk.add(
         {"role": "user", "content": "Look."},
@@ -405,16 +517,23 @@ def test_a_result_too_large_for_the_window_is_cut_inside_and_stays_so() -> None:
 
 def test_what_nothing_can_mend_is_told() -> None:
     said = {"role": "user", "content": "q" * 300}
-    loose, strict = window(200), bk.Budget(200, (), [bk.Allocation("history"), bk.Allocation("current", required=True)])
+    loose, strict = (
+        window(200),
+        bk.Budget(200, (), [bk.Allocation("history"), bk.Allocation("current", required=True)]),
+    )
     talk = bk.Conversation(loose, counter=len, framing=ONE_A_CHARACTER, overrun="raise")
     talk.add(said)
-    with pytest.raises(ValueError, match="a request of 300 tokens exceeds what the window has for it by 100"):
+    with pytest.raises(
+        ValueError, match="a request of 300 tokens exceeds what the window has for it by 100"
+    ):
         talk.request()
     talk = bk.Conversation(strict, counter=len, framing=ONE_A_CHARACTER)
     talk.add(said)
     with pytest.raises(ValueError, match="exceeds what the window has for it by 100"):
         talk.request()
-    talk = bk.Conversation(bk.Budget(200, deficit="signed", undeclared="pool"), counter=len, framing=ONE_A_CHARACTER)
+    talk = bk.Conversation(
+        bk.Budget(200, deficit="signed", undeclared="pool"), counter=len, framing=ONE_A_CHARACTER
+    )
     talk.add(said)
     with pytest.warns(UserWarning, match="shorten the question"):
         assert talk.request().over == 100
@@ -430,7 +549,10 @@ def test_the_budget_is_told_at_the_end_where_it_breaks_no_prefix() -> None:
 
 def test_what_no_chat_format_knows_is_sent_as_system_text() -> None:
     talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
-    talk.add({"role": "procedure", "content": "Ask first."}, {"role": "user", "content": "Hi", "contexts": ["A fact."]})
+    talk.add(
+        {"role": "procedure", "content": "Ask first."},
+        {"role": "user", "content": "Hi", "contexts": ["A fact."]},
+    )
     request = talk.request()
     assert request.messages == [
         {"role": "system", "content": "Ask first."},
@@ -456,18 +578,28 @@ def test_trim_keeps_system_question_and_whole_pairs_and_is_never_over() -> None:
         assert question["content"] in [each["content"] for each in kept]
         assert [each for each in kept if each["role"] == "system"] == opening
         messages = [bk.Message(each) for each in kept]
-        assert [c.id for m in messages for c in m.tool_calls] == [m.tool_call_id for m in messages if m.tool_call_id]
+        assert [c.id for m in messages for c in m.tool_calls] == [
+            m.tool_call_id for m in messages if m.tool_call_id
+        ]
     assert len(bk.trim(said, whole)) == len(said)
 
 
 def test_trim_says_what_cannot_be_trimmed() -> None:
-    with pytest.raises(ValueError, match=r"exceed what the window has for them by \d+ tokens; shorten them"):
+    with pytest.raises(
+        ValueError, match=r"exceed what the window has for them by \d+ tokens; shorten them"
+    ):
         bk.trim([{"role": "user", "content": "one two three four five six"}], 5)
 
 
 def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
     hello = {"role": "user", "content": "Hello world"}
-    forms: list[Any] = [hello, [hello], (hello,), bk.Message(hello), [{"type": "human", "content": "Hello world"}]]
+    forms: list[Any] = [
+        hello,
+        [hello],
+        (hello,),
+        bk.Message(hello),
+        [{"type": "human", "content": "Hello world"}],
+    ]
     for form in forms:
         assert bk.trim(form, 20) == [hello]
     with pytest.raises(ValueError, match="a message without a role"):
@@ -483,7 +615,9 @@ def test_trim_cuts_a_result_inside_rather_than_drop_what_was_just_found(most: in
     call = {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     question = {"role": "user", "content": "What is in the file?"}
     result = {"role": "tool", "tool_call_id": "a", "content": "line of text " * 400}
-    kept = bk.trim([question, {"role": "assistant", "content": None, "tool_calls": [call]}, result], most)
+    kept = bk.trim(
+        [question, {"role": "assistant", "content": None, "tool_calls": [call]}, result], most
+    )
     assert [message["role"] for message in kept] == ["user", "assistant", "tool"]
     assert kept[-1]["content"].startswith("line of text")
     assert 0.7 * most <= bk.FRAMINGS["openai"].request(kept, count) <= most
@@ -491,7 +625,9 @@ def test_trim_cuts_a_result_inside_rather_than_drop_what_was_just_found(most: in
 
 def test_trim_drops_what_cannot_be_cut_inside() -> None:
     said = [{"role": "user", "content": "x " * 900}, {"role": "assistant", "content": "y " * 900}]
-    assert [each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)] == ["And?"]
+    assert [
+        each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)
+    ] == ["And?"]
 
 
 def again(raw: Any, number: int) -> dict[str, Any]:
@@ -500,7 +636,9 @@ def again(raw: Any, number: int) -> dict[str, Any]:
     if "tool_call_id" in said:
         said["tool_call_id"] += f" {number}"
     if said.get("tool_calls"):
-        said["tool_calls"] = [{**call, "id": f"{call['id']} {number}"} for call in said["tool_calls"]]
+        said["tool_calls"] = [
+            {**call, "id": f"{call['id']} {number}"} for call in said["tool_calls"]
+        ]
     return said
 
 
@@ -510,7 +648,9 @@ def test_trim_is_a_conversation_that_begins_and_ends_here(
     trace: bk.Trace, size: int, start_on: Literal["any", "user"]
 ) -> None:
     """What is too old to fit is not even counted, which changes nothing."""
-    said = [{name: field for name, field in m.raw.items() if name != "contexts"} for m in trace.messages] * 4
+    said = [
+        {name: field for name, field in m.raw.items() if name != "contexts"} for m in trace.messages
+    ] * 4
     more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "start_on": start_on}
     try:
         kept = bk.trim(said, size, len, **more)
@@ -533,13 +673,22 @@ def test_trim_is_a_conversation_that_begins_and_ends_here(
 )
 @settings(max_examples=examples(300))
 def test_what_trim_reads_off_is_what_the_engine_keeps(
-    trace: bk.Trace, named: bool, framing: str, size: int, schemas: bool, missing: int, start_on: Literal["any", "user"]
+    trace: bk.Trace,
+    named: bool,
+    framing: str,
+    size: int,
+    schemas: bool,
+    missing: int,
+    start_on: Literal["any", "user"],
 ) -> None:
     """Over every framing, and where the first messages are missing, a call among them; re-counted it is never over."""
     left_out = {"contexts"} if named else {"contexts", "name"}
     rounds = [again(m.raw, number) for number in range(3) for m in trace.messages][missing:]
     said = [{name: field for name, field in raw.items() if name not in left_out} for raw in rounds]
-    more: dict[str, Any] = {"framing": bk.FRAMINGS[framing], "tools": bk.load_trace("coding-agent").tools[:1] * schemas}
+    more: dict[str, Any] = {
+        "framing": bk.FRAMINGS[framing],
+        "tools": bk.load_trace("coding-agent").tools[:1] * schemas,
+    }
     more["start_on"] = start_on
     try:
         kept = bk.trim(said, size, len, **more)
@@ -554,8 +703,15 @@ def test_what_trim_reads_off_is_what_the_engine_keeps(
 @pytest.mark.parametrize("name", ["support-chat", "coding-agent"])
 def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And gives back copies, in the order in which they came."""
-    said = [{k: v for k, v in m.raw.items() if k != "contexts"} for m in bk.load_trace(name).messages]
-    said = said[: max(i for i, raw in enumerate(said) if raw["role"] != "tool" and not raw.get("tool_calls")) + 1]
+    said = [
+        {k: v for k, v in m.raw.items() if k != "contexts"} for m in bk.load_trace(name).messages
+    ]
+    said = said[
+        : max(
+            i for i, raw in enumerate(said) if raw["role"] != "tool" and not raw.get("tool_calls")
+        )
+        + 1
+    ]
     whole = bk.FRAMINGS["openai"].request(said, bk.counter("o200k_base"))
     monkeypatch.setattr(trimming, "Conversation", None)
     stray = {"role": "tool", "tool_call_id": "of a call that is not here", "content": "late"}

@@ -71,10 +71,15 @@ def test_names_are_listed_once() -> None:
 def test_an_encoding_is_a_models_own_exactly_where_tiktokens_table_says_so() -> None:
     from tiktoken.model import encoding_name_for_model
 
-    older = Version(version("tiktoken")) < Version("0.14")  # the release that the table was written from
+    older = Version(version("tiktoken")) < Version(
+        "0.14"
+    )  # the release that the table was written from
     for known in models():
         try:
-            assert (encoding_name_for_model(known.name), True) == (known.encoding, known.encoding_is_own)
+            assert (encoding_name_for_model(known.name), True) == (
+                known.encoding,
+                known.encoding_is_own,
+            )
         except KeyError:
             assert older or not known.encoding_is_own, known.name
 
@@ -119,7 +124,9 @@ def test_a_path_changes_nothing_but_the_name_which_says_who_passes_requests_on(n
         ("gpt-6-cyber", "o200k_base", False),
     ],
 )
-def test_a_model_that_is_not_listed_has_its_familys_encoding(name: str, encoding: str, is_own: bool) -> None:
+def test_a_model_that_is_not_listed_has_its_familys_encoding(
+    name: str, encoding: str, is_own: bool
+) -> None:
     """A plan counted these with cl100k_base, the bill of the same request with o200k_base."""
     known = resolve(name).facts
     assert (known.encoding, known.encoding_is_own) == (encoding, is_own)
@@ -162,7 +169,9 @@ def test_then_the_longest_prefix_that_ends_at_a_hyphen(name: str, prefix: str, w
         ("gemini-2.5-flash-image", 65_536, "gemini-2.5-flash"),
     ],
 )
-def test_a_variant_with_another_window_has_a_row_of_its_own(name: str, window: int, shorter: str) -> None:
+def test_a_variant_with_another_window_has_a_row_of_its_own(
+    name: str, window: int, shorter: str
+) -> None:
     """As a prefix its family's name would pass on a window that it does not have."""
     assert model(name, unknown="raise").window == window != model(shorter).window
 
@@ -177,7 +186,9 @@ def test_what_genai_prices_alone_knows_is_the_number_that_it_gives() -> None:
     for known in taken:
         release, _, place = known.source.removeprefix("genai-prices ").partition(", ")
         if release == version("genai-prices"):
-            _, entry = get_snapshot().find_provider_model(known.name, None, place.partition("/")[0], None)
+            _, entry = get_snapshot().find_provider_model(
+                known.name, None, place.partition("/")[0], None
+            )
             assert (entry.id, entry.context_window) == (place.partition("/")[2], known.window)
 
 
@@ -194,14 +205,18 @@ def test_then_genai_prices_whose_version_is_named() -> None:
 
 
 def test_then_a_default_that_warns_and_says_what_it_fell_back_to() -> None:
-    with pytest.warns(UnknownModelWarning, match="no model 'nobody-knows'.*8,192 tokens and cl100k_base stand in"):
+    with pytest.warns(
+        UnknownModelWarning, match="no model 'nobody-knows'.*8,192 tokens and cl100k_base stand in"
+    ):
         found = model("nobody-knows")
     assert (found.window, found.encoding, found.encoding_is_own) == (8_192, "cl100k_base", False)
     assert found.provenance == "default: a window of 8,192 tokens and cl100k_base stand in"
 
 
 def test_or_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"no model 'nobody-knows'; \d+ are in .*; use one of .* or describe it"):
+    with pytest.raises(
+        ValueError, match=r"no model 'nobody-knows'; \d+ are in .*; use one of .* or describe it"
+    ):
         model("nobody-knows", unknown="raise")
 
 
@@ -223,7 +238,11 @@ def test_what_is_known_better_overrides_and_provenance_says_so() -> None:
             "answers of up to 16,384 tokens in a window of 4,096 .*; lower max_output",
         ),
         ({"kind": "usable"}, ValueError, "window kind 'usable'; known are shared, input; use"),
-        ({"windows": 4_096}, TypeError, "no field 'windows' in a model; there are name, window, .*; use one"),
+        (
+            {"windows": 4_096},
+            TypeError,
+            "no field 'windows' in a model; there are name, window, .*; use one",
+        ),
     ],
 )
 def test_a_model_that_cannot_be_is_an_error_in_three_parts(
@@ -235,7 +254,10 @@ def test_a_model_that_cannot_be_is_an_error_in_three_parts(
 
 @pytest.mark.parametrize("name", ["", "  ", None])
 def test_no_name_is_no_unknown_model(name: Any) -> None:
-    with pytest.raises(ValueError, match="a model named .* was asked for; names are texts such as 'gpt-4o'; give one"):
+    with pytest.raises(
+        ValueError,
+        match="a model named .* was asked for; names are texts such as 'gpt-4o'; give one",
+    ):
         model(name)
 
 
@@ -245,7 +267,9 @@ def test_unknown_takes_two_values() -> None:
 
 
 @given(st.sampled_from(models()), st.from_regex(r"[a-z0-9]{1,8}", fullmatch=True))
-def test_a_suffix_after_a_hyphen_never_finds_a_shorter_name_than_the_whole(known: Model, suffix: str) -> None:
+def test_a_suffix_after_a_hyphen_never_finds_a_shorter_name_than_the_whole(
+    known: Model, suffix: str
+) -> None:
     found = model(f"{known.name}-{suffix}", unknown="raise")
     assert len(found.provenance.split()[1]) >= len(known.name) or "exact" in found.provenance
 
@@ -263,7 +287,8 @@ def test_nothing_is_read_and_no_price_list_imported_until_a_model_is_asked_for()
 def test_a_model_past_its_end_warns_and_comes_last() -> None:
     """gpt-4 ended on 2026-10-23, as litellm 1.109.1 says; gpt-4o goes on."""
     with pytest.warns(
-        RetiredModelWarning, match=r"'gpt-4' ended on 2026-10-23 \(litellm 1.109.1, gpt-4\); .* take another"
+        RetiredModelWarning,
+        match=r"'gpt-4' ended on 2026-10-23 \(litellm 1.109.1, gpt-4\); .* take another",
     ):
         assert model("gpt-4").ended
     assert not model("gpt-4o").ended
@@ -275,8 +300,22 @@ def test_a_model_past_its_end_warns_and_comes_last() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["kimi-k3", "glm-5.2", "MiniMax-M3", "mimo-v2.5-pro", "amazon.nova-pro-v1:0", "mercury-2", "chat-latest"]
-    + ["gemini-pro-latest", "gemini-3-pro-preview", "qwen3-235b-a22b", "deepseek-v3.1", "command-a-03-2025"],
+    [
+        "kimi-k3",
+        "glm-5.2",
+        "MiniMax-M3",
+        "mimo-v2.5-pro",
+        "amazon.nova-pro-v1:0",
+        "mercury-2",
+        "chat-latest",
+    ]
+    + [
+        "gemini-pro-latest",
+        "gemini-3-pro-preview",
+        "qwen3-235b-a22b",
+        "deepseek-v3.1",
+        "command-a-03-2025",
+    ],
 )
 def test_the_families_of_today_are_known(name: str) -> None:
     assert model(name, unknown="raise").window > 8_192
@@ -290,7 +329,10 @@ def test_a_name_of_a_hundred_thousand_characters_is_unknown_at_once(unit: str) -
     start = time.process_time()
     with pytest.raises(ValueError, match=r"no model '0\..*\.\.\..*use one of"):
         model(name, unknown="raise")
-    assert set(nearest_names(name, ["gpt-4o", "claude-haiku-4-5"])) <= {"gpt-4o", "claude-haiku-4-5"}
+    assert set(nearest_names(name, ["gpt-4o", "claude-haiku-4-5"])) <= {
+        "gpt-4o",
+        "claude-haiku-4-5",
+    }
     assert time.process_time() - start < 0.5
 
 
@@ -304,7 +346,9 @@ class Registry:
         key = name.replace("-", "_")
         if key not in self.windows:
             raise LookupError(name)
-        return SimpleNamespace(id="openai"), SimpleNamespace(id=name, context_window=self.windows[key])
+        return SimpleNamespace(id="openai"), SimpleNamespace(
+            id=name, context_window=self.windows[key]
+        )
 
 
 def test_registries_that_disagree_about_a_window_are_reported_with_both_sources(

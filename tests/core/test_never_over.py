@@ -39,9 +39,19 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
             question["contexts"] = ["p" * draw(SIZES) for _ in range(draw(st.integers(1, 3)))]
         messages.append(question)
         if draw(st.booleans()):
-            call = {"id": str(turn), "type": "function", "function": {"name": "look", "arguments": "{}"}}
+            call = {
+                "id": str(turn),
+                "type": "function",
+                "function": {"name": "look", "arguments": "{}"},
+            }
             messages.append({"role": "assistant", "tool_calls": [call]})
-            messages.append({"role": "tool", "tool_call_id": str(turn), "content": "r" * draw(st.integers(0, 2_000))})
+            messages.append(
+                {
+                    "role": "tool",
+                    "tool_call_id": str(turn),
+                    "content": "r" * draw(st.integers(0, 2_000)),
+                }
+            )
         messages.append({"role": "assistant", "content": "a" * draw(SIZES)})
     return messages
 
@@ -69,7 +79,9 @@ def test_a_request_that_exceeds_the_window_holds_only_what_must_be_sent_and_says
         last = len(speakers) - 1 - speakers[::-1].index("user")
         assert set(speakers[:last]) <= {"system"}, "no earlier turn is left"
         if "knowledge" not in required:
-            assert not any(message["content"].startswith("p") for message in request.messages[:last])
+            assert not any(
+                message["content"].startswith("p") for message in request.messages[:last]
+            )
 
 
 @st.composite
@@ -80,9 +92,17 @@ def thinking_conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
         messages.append({"role": "user", "content": "q" * draw(st.integers(1, 300))})
         for step in range(draw(st.integers(0, 2))):
             id = f"{turn} {step}"
-            thinks = {"type": "thinking", "thinking": "t" * draw(st.integers(1, 3_000)), "signature": id}
+            thinks = {
+                "type": "thinking",
+                "thinking": "t" * draw(st.integers(1, 3_000)),
+                "signature": id,
+            }
             call = {"type": "tool_use", "id": id, "name": "look", "input": {}}
-            result = {"type": "tool_result", "tool_use_id": id, "content": "r" * draw(st.integers(1, 900))}
+            result = {
+                "type": "tool_result",
+                "tool_use_id": id,
+                "content": "r" * draw(st.integers(1, 900)),
+            }
             messages.append({"role": "assistant", "content": [thinks, call]})
             messages.append({"role": "user", "content": [result]})
         messages.append({"role": "assistant", "content": "a" * draw(st.integers(1, 300))})
@@ -98,15 +118,21 @@ def characters_sent(messages: list[dict[str, Any]]) -> int:
             size += sum(len(block.get(name, "")) for name in ("text", "thinking", "name"))
             size += len("{}") if "input" in block else 0
             inner = block.get("content", "")
-            size += len(inner if isinstance(inner, str) else "".join(part["text"] for part in inner))
+            size += len(
+                inner if isinstance(inner, str) else "".join(part["text"] for part in inner)
+            )
     return size
 
 
 @given(budgets(), thinking_conversations())
 @settings(max_examples=examples(60))
-def test_thinking_that_goes_out_is_in_the_size_of_a_request(budget: bk.Budget, messages: list[dict[str, Any]]) -> None:
+def test_thinking_that_goes_out_is_in_the_size_of_a_request(
+    budget: bk.Budget, messages: list[dict[str, Any]]
+) -> None:
     """Thinking before calls went out as it came, and no number held it."""
-    talk = bk.Conversation(budget, counter=len, framing=ONE_A_CHARACTER, overrun="tell", form="anthropic")
+    talk = bk.Conversation(
+        budget, counter=len, framing=ONE_A_CHARACTER, overrun="tell", form="anthropic"
+    )
     most = budget.window - budget.sizes.get("output", 0) - budget.sizes.get("safety", 0)
     for message in messages:
         talk.add(message)
@@ -117,7 +143,9 @@ def test_thinking_that_goes_out_is_in_the_size_of_a_request(budget: bk.Budget, m
         assert request.over or request.tokens <= most or not request.messages
 
 
-def turns(talk: bk.Conversation, count: int, question: str, answer: str) -> list[bk.conversation.Request]:
+def turns(
+    talk: bk.Conversation, count: int, question: str, answer: str
+) -> list[bk.conversation.Request]:
     requests = []
     for turn in range(count):
         talk.add({"role": "user", "content": f"{turn} {question}"})
@@ -154,11 +182,17 @@ def test_a_floor_that_was_asked_for_stands_and_the_overrun_is_said() -> None:
 @pytest.mark.parametrize("section_cap", [50, 500])
 def test_history_gives_way_to_a_text_that_is_sent_whole_above_its_cap(section_cap: int) -> None:
     """A replay says the same; it held the history against what the plan grants the system message."""
-    lines = [bk.Allocation("system", cap=section_cap), bk.Allocation("history"), bk.Allocation("current")]
+    lines = [
+        bk.Allocation("system", cap=section_cap),
+        bk.Allocation("history"),
+        bk.Allocation("current"),
+    ]
     roles = {"system": "system", "user": "history", "assistant": "history", "current": "current"}
     budget = bk.Budget(1_000, (), lines, roles=roles)
     messages = [{"role": "system", "content": "s" * 600}]
-    messages += [{"role": role, "content": role[0] * 100} for _ in range(6) for role in ("user", "assistant")]
+    messages += [
+        {"role": role, "content": role[0] * 100} for _ in range(6) for role in ("user", "assistant")
+    ]
     talk = bk.Conversation(budget, counter=len, framing=ONE_A_CHARACTER, start_on="any")
     for message in messages[:-1]:
         talk.add(message)
@@ -173,6 +207,8 @@ def test_the_question_of_this_turn_is_never_pruned_though_it_counts_with_the_his
     """Beside its own long tool results it left, and the model was asked nothing."""
     call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     talk = bk.Conversation(bk.presets.memory_engine(1_000), overrun="tell")
-    talk.add({"role": "user", "content": "Where is it?"}, {"role": "assistant", "tool_calls": [call]})
+    talk.add(
+        {"role": "user", "content": "Where is it?"}, {"role": "assistant", "tool_calls": [call]}
+    )
     talk.add({"role": "tool", "tool_call_id": "a", "content": "a line of a log\n" * 500})
     assert [message["role"] for message in talk.request().messages][0] == "user"

@@ -61,7 +61,12 @@ def loads_an_archive_with_other_files(folder: Path) -> None:
 
 def reads_a_state_of_an_old_version(folder: Path) -> None:
     budget = state.to_dict(Budget(100, (), [Allocation("history")]))["budget"]
-    state.from_dict({"budgetkit": 1, "budget": {**budget, "order": "pool", "pool": "together", "compete": "section"}})
+    state.from_dict(
+        {
+            "budgetkit": 1,
+            "budget": {**budget, "order": "pool", "pool": "together", "compete": "section"},
+        }
+    )
 
 
 WAYS = (

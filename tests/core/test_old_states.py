@@ -32,7 +32,11 @@ GONE = {
 
 def loaded(path: Path) -> bk.Budget | bk.Plan:
     read = state.from_json if path.suffix == ".json" else state.from_yaml
-    with pytest.warns(UserWarning, match="is the nearest; look at its plan") if path.stem in GONE else nullcontext():
+    with (
+        pytest.warns(UserWarning, match="is the nearest; look at its plan")
+        if path.stem in GONE
+        else nullcontext()
+    ):
         return read(path.read_bytes().decode())
 
 
@@ -48,7 +52,9 @@ def test_a_file_of_0_1_0_loads_with_all_that_it_holds(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in FILES if p.stem.startswith("walk") and p.stem not in GONE], ids=lambda path: path.stem
+    "path",
+    [p for p in FILES if p.stem.startswith("walk") and p.stem not in GONE],
+    ids=lambda path: path.stem,
 )
 def test_a_window_is_divided_as_0_1_0_divided_it(path: Path) -> None:
     plan = loaded(path)
@@ -71,7 +77,8 @@ def test_a_budget_of_0_1_0_with_every_field_says_the_same() -> None:
 def test_an_order_that_0_1_0_did_not_know_is_refused(field: str, value: object) -> None:
     old = {"window": 9, "pool": "open", field: value}
     with pytest.raises(
-        ValueError, match="order, pool and compete are .*; known are the names of 0.1.0; write an order"
+        ValueError,
+        match="order, pool and compete are .*; known are the names of 0.1.0; write an order",
     ):
         state.from_dict({"budgetkit": 1, "budget": old})
 
@@ -103,7 +110,9 @@ def test_a_running_conversation_of_0_2_0_goes_on_as_it_would_have_gone(path: Pat
     """Its rows had no names; its next request is the one that 0.2.0 itself made next."""
     written = json.loads(path.read_bytes())
     policy, more = POLICIES[path.stem]
-    talk = bk.Conversation.from_json(json.dumps(written["saved"]), policy, "o200k_base", overrun="tell", **more)
+    talk = bk.Conversation.from_json(
+        json.dumps(written["saved"]), policy, "o200k_base", overrun="tell", **more
+    )
     again = bk.Conversation.from_json(talk.to_json(), policy, "o200k_base", overrun="tell", **more)
     for each in (talk, again):
         request = each.request()

@@ -20,21 +20,40 @@ GIF = "R0lGODlhAgADAAAAACw="
 PIXELS = {"type": "base64", "media_type": "image/gif", "data": GIF}
 THOUGHT = {"type": "thinking", "thinking": "I should look it up.", "signature": "c2lnbmVk"}
 USE = {"type": "tool_use", "id": "toolu_1", "name": "search", "input": {"query": "capital"}}
-RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "Lisbon"}]}
-FOUND = {"source": "https://example.org", "title": "Portugal", "content": [{"text": "Lisbon is its capital."}]}
+RESULT = {
+    "type": "tool_result",
+    "tool_use_id": "toolu_1",
+    "content": [{"type": "text", "text": "Lisbon"}],
+}
+FOUND = {
+    "source": "https://example.org",
+    "title": "Portugal",
+    "content": [{"text": "Lisbon is its capital."}],
+}
 
 
 def anthropic(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"model": "claude-sonnet-4-5", "system": "Be brief.", "messages": [USER, *messages], **more}
+    return {
+        "model": "claude-sonnet-4-5",
+        "system": "Be brief.",
+        "messages": [USER, *messages],
+        **more,
+    }
 
 
 def gemini(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
-    contents = [{"role": "user", "parts": [{"text": QUESTION}]}, {"role": "model", "parts": list(parts)}]
+    contents = [
+        {"role": "user", "parts": [{"text": QUESTION}]},
+        {"role": "model", "parts": list(parts)},
+    ]
     return {"model": "models/gemini-2.5-flash", "contents": contents, **more}
 
 
 def converse(*blocks: dict[str, Any], role: str = "user") -> dict[str, Any]:
-    messages = [{"role": "user", "content": [{"text": QUESTION}]}, {"role": role, "content": list(blocks)}]
+    messages = [
+        {"role": "user", "content": [{"text": QUESTION}]},
+        {"role": role, "content": list(blocks)},
+    ]
     return {"modelId": "anthropic.claude-sonnet-4-5", "messages": messages, "inferenceConfig": {}}
 
 
@@ -71,15 +90,35 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "chat with thinking": {
         "model": "mistral-small-latest",
-        "messages": [USER, {"role": "assistant", "content": [{"type": "thinking", "thinking": [{"type": "text"}]}]}],
+        "messages": [
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "thinking", "thinking": [{"type": "text"}]}],
+            },
+        ],
     },
-    "chat of Ollama, whose format is a schema": {"model": "llama3", "format": {"type": "object"}, "messages": [USER]},
-    "responses": responses({"role": "assistant", "content": [{"type": "output_text", "text": "Lisbon."}]}),
+    "chat of Ollama, whose format is a schema": {
+        "model": "llama3",
+        "format": {"type": "object"},
+        "messages": [USER],
+    },
+    "responses": responses(
+        {"role": "assistant", "content": [{"type": "output_text", "text": "Lisbon."}]}
+    ),
     "responses, a text": {"model": "gpt-4o", "input": QUESTION},
     "responses with a call": responses(REASONING, FUNCTION_CALL, OUTPUT),
-    "responses with two calls": responses(FUNCTION_CALL, {**FUNCTION_CALL, "call_id": "call_2"}, OUTPUT),
-    "responses that go on": {"model": "gpt-4o", "previous_response_id": "resp_1", "input": [OUTPUT]},
-    "responses with a search": responses({"type": "web_search_call", "id": "ws_1", "status": "completed"}),
+    "responses with two calls": responses(
+        FUNCTION_CALL, {**FUNCTION_CALL, "call_id": "call_2"}, OUTPUT
+    ),
+    "responses that go on": {
+        "model": "gpt-4o",
+        "previous_response_id": "resp_1",
+        "input": [OUTPUT],
+    },
+    "responses with a search": responses(
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    ),
     "anthropic": anthropic({"role": "assistant", "content": [{"type": "text", "text": "Lisbon."}]}),
     "anthropic, thinking before a call": anthropic(
         {"role": "assistant", "content": [THOUGHT, USE]}, {"role": "user", "content": [RESULT]}
@@ -87,7 +126,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "anthropic, thinking hidden": anthropic(
         {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}]}
     ),
-    "anthropic with a picture": anthropic({"role": "user", "content": [{"type": "image", "source": PIXELS}]}),
+    "anthropic with a picture": anthropic(
+        {"role": "user", "content": [{"type": "image", "source": PIXELS}]}
+    ),
     "anthropic with a document": anthropic(
         {"role": "user", "content": [{"type": "document", "source": {"type": "text", "data": "x"}}]}
     ),
@@ -96,15 +137,21 @@ BODIES: dict[str, dict[str, Any]] = {
         {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
     ),
-    "gemini with a call": gemini({"functionCall": {"name": "search", "args": {"query": "capital"}}}),
+    "gemini with a call": gemini(
+        {"functionCall": {"name": "search", "args": {"query": "capital"}}}
+    ),
     "gemini with a text file": gemini({"inlineData": {"mimeType": "text/plain", "data": "MTIz"}}),
     "gemini with a picture": gemini({"inlineData": {"mimeType": "image/gif", "data": GIF}}),
     "gemini, asked to count": {"generateContentRequest": gemini({"text": "Lisbon."})},
     "converse": converse({"text": "Be quick."}),
-    "converse, guarded": converse({"guardContent": {"text": {"text": "Be quick.", "qualifiers": ["query"]}}}),
+    "converse, guarded": converse(
+        {"guardContent": {"text": {"text": "Be quick.", "qualifiers": ["query"]}}}
+    ),
     "converse, a search result": answered({"searchResult": FOUND}),
     "converse, JSON": answered({"json": {"city": "Lisbon"}}, {"text": "as asked"}),
-    "converse, a document": answered({"document": {"format": "pdf", "name": "a", "source": {"bytes": GIF}}}),
+    "converse, a document": answered(
+        {"document": {"format": "pdf", "name": "a", "source": {"bytes": GIF}}}
+    ),
     "converse, reasoning": converse(
         {"reasoningContent": {"reasoningText": {"text": "Look it up.", "signature": "c2ln"}}},
         TOOL_USE,
@@ -116,10 +163,12 @@ BODIES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", BODIES)
 def test_a_request_is_counted_and_loaded_as_the_same_messages(name: str) -> None:
     request, trace = read_request(BODIES[name]), bk.load_trace(BODIES[name])
-    assert [message.raw for message in request.messages] == [message.raw for message in trace.messages]
-    assert {kind for message in request.messages for kind in message.uncounted} <= set(request.uncounted) | {
-        kind.removeprefix("item ") for kind in request.uncounted
-    }
+    assert [message.raw for message in request.messages] == [
+        message.raw for message in trace.messages
+    ]
+    assert {kind for message in request.messages for kind in message.uncounted} <= set(
+        request.uncounted
+    ) | {kind.removeprefix("item ") for kind in request.uncounted}
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -128,12 +177,16 @@ def test_what_a_request_holds_is_counted_or_named(name: str) -> None:
     counted = bk.count_request(BODIES[name])
     texts = sum(len(message.text) for message in read_request(BODIES[name]).messages)
     assert counted.tokens > 0 and texts > 0
-    assert (counted.interval[1] is None) == bool(counted.uncounted and counted.uncounted != ("image of unknown size",))
+    assert (counted.interval[1] is None) == bool(
+        counted.uncounted and counted.uncounted != ("image of unknown size",)
+    )
 
 
 def test_a_picture_is_as_large_as_its_bytes_say_in_every_shape() -> None:
     for name in ("anthropic with a picture", "gemini with a picture"):
-        (image,) = (image for message in read_request(BODIES[name]).messages for image in message.images)
+        (image,) = (
+            image for message in read_request(BODIES[name]).messages for image in message.images
+        )
         assert image.url.endswith(GIF)
         assert bk.count_request(BODIES[name]).uncounted == ()
 
@@ -159,7 +212,9 @@ def test_what_nobody_can_count_has_a_name(name: str, uncounted: tuple[str, ...])
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_what_is_accepted_can_be_counted_requested_saved_loaded_and_redacted(name: str, tmp_path: Any) -> None:
+def test_what_is_accepted_can_be_counted_requested_saved_loaded_and_redacted(
+    name: str, tmp_path: Any
+) -> None:
     trace = bk.load_trace(BODIES[name])
     assert int(trace.demand("o200k_base").to_numpy().sum()) > 0
     talk = bk.Conversation(bk.presets.working_memory(50_000, output=1_000))
@@ -172,4 +227,7 @@ def test_what_is_accepted_can_be_counted_requested_saved_loaded_and_redacted(nam
     path.write_text(bk.trace.to_line(trace), "utf-8")
     assert bk.load_trace(path).messages == trace.messages
     redacted = bk.redact(trace, "o200k_base")
-    assert redacted.counts("o200k_base").tolist() == trace.counts("o200k_base", redacted.framing).tolist()
+    assert (
+        redacted.counts("o200k_base").tolist()
+        == trace.counts("o200k_base", redacted.framing).tolist()
+    )

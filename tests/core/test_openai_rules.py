@@ -18,7 +18,10 @@ USER = {"role": "user", "content": "Is it up?"}
 
 def tool(description: str = "Look", **properties: dict[str, Any]) -> dict[str, Any]:
     parameters = {"type": "object", "properties": properties}
-    return {"type": "function", "function": {"name": "ping", "description": description, "parameters": parameters}}
+    return {
+        "type": "function",
+        "function": {"name": "ping", "description": description, "parameters": parameters},
+    }
 
 
 def chat(model: str = "gpt-4o", **body: Any) -> int:
@@ -41,7 +44,9 @@ def test_a_format_is_shown_only_of_a_text() -> None:
     text = {"type": "string", "format": "date"}
     assert "format" not in namespace([tool(age=number)])
     assert "// format: date" in namespace([tool(day=text)])
-    block = schema_block({"name": "R", "schema": {"properties": {"age": number, "day": text, "format": number}}})
+    block = schema_block(
+        {"name": "R", "schema": {"properties": {"age": number, "day": text, "format": number}}}
+    )
     assert block.count('"format":') == 2, "that of the text, and the property of that name"
 
 
@@ -49,35 +54,56 @@ def test_types_with_nothing_beside_them_stand_on_one_line() -> None:
     assert "name?: string | null }" in namespace([tool(name={"type": ["string", "null"]})])
     choices = [{"type": "string"}, {"type": "null"}]
     assert "name?: string | null }" in namespace([tool(name={"anyOf": choices})])
-    assert "\n | string\n | null" in namespace([tool(name={"anyOf": choices, "description": "Who"})])
-    assert " | integer" not in namespace([tool(age={"type": ["integer", "null"], "format": "uint8"})])
-    assert "\n | number // format: uint8\n" in namespace([tool(age={"type": ["integer", "null"], "format": "uint8"})])
+    assert "\n | string\n | null" in namespace(
+        [tool(name={"anyOf": choices, "description": "Who"})]
+    )
+    assert " | integer" not in namespace(
+        [tool(age={"type": ["integer", "null"], "format": "uint8"})]
+    )
+    assert "\n | number // format: uint8\n" in namespace(
+        [tool(age={"type": ["integer", "null"], "format": "uint8"})]
+    )
 
 
 def test_on_responses_some_tool_costs_what_a_forced_one_costs_where_there_is_only_one() -> None:
     one = [{"type": "function", **tool()["function"]}]
     forced = {"type": "function", "name": "ping"}
     free = responses(tools=one)
-    assert responses(tools=one, tool_choice="required") == responses(tools=one, tool_choice=forced) > free
+    assert (
+        responses(tools=one, tool_choice="required")
+        == responses(tools=one, tool_choice=forced)
+        > free
+    )
     two = [*one, {**one[0], "name": "pong"}]
     assert responses(tools=two, tool_choice="required") == responses(tools=two)
 
 
-@pytest.mark.parametrize(("model", "more"), [("gpt-4o", 1), ("gpt-3.5-turbo", 1), ("gpt-5-mini", 0), ("o3-mini", 0)])
+@pytest.mark.parametrize(
+    ("model", "more"), [("gpt-4o", 1), ("gpt-3.5-turbo", 1), ("gpt-5-mini", 0), ("o3-mini", 0)]
+)
 def test_that_no_tool_may_be_called_costs_a_token_on_older_models(model: str, more: int) -> None:
     assert chat(model, tools=[tool()], tool_choice="none") == chat(model, tools=[tool()]) + more
 
 
 def test_on_responses_an_answer_in_the_history_carries_no_schema_name() -> None:
-    schema = {"type": "json_schema", "name": "Reply", "schema": {"type": "object", "properties": {}}}
+    schema = {
+        "type": "json_schema",
+        "name": "Reply",
+        "schema": {"type": "object", "properties": {}},
+    }
     said = [{"role": "user", "content": "Is it up?"}, {"role": "assistant", "content": "Yes"}]
     plain = responses(input=said) - responses()
-    assert responses(input=said, text={"format": schema}) - responses(text={"format": schema}) == plain
+    assert (
+        responses(input=said, text={"format": schema}) - responses(text={"format": schema}) == plain
+    )
 
 
 def test_o4_mini_is_billed_by_itself() -> None:
     assert chat("o4-mini", tools=[tool()]) == chat("o3-mini", tools=[tool()]) + 3
-    call = {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "ping", "arguments": "{}"}}]}
+    call = {
+        "role": "assistant",
+        "tool_calls": [{"id": "1", "function": {"name": "ping", "arguments": "{}"}}],
+    }
     result = {"role": "tool", "tool_call_id": "1", "content": "up"}
     calls = {"messages": [USER, call, result]}
     assert chat("o4-mini", **calls) == chat("o3-mini", **calls) + 6
@@ -99,8 +125,15 @@ def test_a_router_bills_newer_models_as_on_responses_and_older_ones_as_in_chat()
 
 
 def test_a_field_that_is_null_says_nothing() -> None:
-    declared = {"codeExecution": None, "functionDeclarations": [{"name": "ping", "description": "Look"}]}
-    body = {"model": "gemini-2.5-flash", "contents": [{"parts": [{"text": "Is it up?"}]}], "tools": [declared]}
+    declared = {
+        "codeExecution": None,
+        "functionDeclarations": [{"name": "ping", "description": "Look"}],
+    }
+    body = {
+        "model": "gemini-2.5-flash",
+        "contents": [{"parts": [{"text": "Is it up?"}]}],
+        "tools": [declared],
+    }
     counted = read_request(body)
     assert counted.uncounted == ()
     assert [row["name"] for row in counted.tools] == ["ping"]
@@ -112,8 +145,13 @@ def test_what_only_the_provider_can_count_goes_by_its_name() -> None:
     deferred = {"name": "ping", "input_schema": {"type": "object"}, "defer_loading": True}
     claude = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [USER]}
     assert count_request({**claude, "tools": [deferred]}).uncounted == ("deferred tools",)
-    thought = {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm", "signature": "x"}]}
-    assert count_request({**claude, "messages": [USER, thought, USER]}).uncounted == ("thinking in the history",)
+    thought = {
+        "role": "assistant",
+        "content": [{"type": "thinking", "thinking": "Hm", "signature": "x"}],
+    }
+    assert count_request({**claude, "messages": [USER, thought, USER]}).uncounted == (
+        "thinking in the history",
+    )
 
 
 def test_an_answer_behind_reasoning_costs_nine_more() -> None:

@@ -46,10 +46,19 @@ def test_what_a_section_leaves_flows_down() -> None:
 
 def test_a_floor_is_held_back_from_those_who_are_asked_before() -> None:
     """The promise is kept although the section is asked last, and only as far as it is wanted."""
-    lines = [bk.Allocation("retrieval", importance=9), bk.Allocation("history", floor=400, importance=1)]
+    lines = [
+        bk.Allocation("retrieval", importance=9),
+        bk.Allocation("history", floor=400, importance=1),
+    ]
     budget = bk.Budget(1_000, (), lines)
-    assert granted(bk.allocate(budget, {"retrieval": 900, "history": 900})) == {"retrieval": 600, "history": 400}
-    assert granted(bk.allocate(budget, {"retrieval": 900, "history": 50})) == {"retrieval": 900, "history": 50}
+    assert granted(bk.allocate(budget, {"retrieval": 900, "history": 900})) == {
+        "retrieval": 600,
+        "history": 400,
+    }
+    assert granted(bk.allocate(budget, {"retrieval": 900, "history": 50})) == {
+        "retrieval": 900,
+        "history": 50,
+    }
 
 
 def test_weights_divide_what_is_left_without_a_residue() -> None:
@@ -95,7 +104,9 @@ def test_reserve_for_a_section_is_spent_by_it_first() -> None:
 
 def test_overrun_is_reported_signed() -> None:
     """What is required does not shrink; the deficit is a number and a sentence."""
-    budget = bk.Budget(100, [bk.Reserve("output", 20)], [bk.Allocation("system", required=True)], deficit="signed")
+    budget = bk.Budget(
+        100, [bk.Reserve("output", 20)], [bk.Allocation("system", required=True)], deficit="signed"
+    )
     plan = bk.allocate(budget, {"system": 130})
     assert plan.free == -50
     assert "overrun by 50 tokens: system 130, reserves 20; lower a reserve" in plan.warnings[0]
@@ -108,39 +119,69 @@ def test_dropped_by_cap_and_dropped_by_window_are_told_apart() -> None:
     lines = [bk.Allocation("system", required=True), bk.Allocation("history", 150, keep="newest")]
     budget = bk.Budget(150, (), lines, deficit="signed")
     plan = bk.fit(budget, [bk.Item("system", 60), *[bk.Item("history", 40)] * 4])
-    assert [d.reason for d in plan.decisions] == ["fits", "over its cap", "window full", "fits", "fits"]
-    assert plan.decisions.dropped("history", OVER_CAP) == plan.decisions.dropped("history", WINDOW_FULL) == 1
+    assert [d.reason for d in plan.decisions] == [
+        "fits",
+        "over its cap",
+        "window full",
+        "fits",
+        "fits",
+    ]
+    assert (
+        plan.decisions.dropped("history", OVER_CAP)
+        == plan.decisions.dropped("history", WINDOW_FULL)
+        == 1
+    )
     frame = plan.frame().set_index("section").loc["history"]
     assert (frame["dropped_by_cap"], frame["dropped_by_window"], frame["cut"]) == (1, 1, 80)
 
 
 def test_items_of_the_pool_compete_by_importance() -> None:
     """One pool of 100 for two sections: handed out item by item, or section by section."""
-    items = [bk.Item("a", 60, importance=1), bk.Item("b", 40, importance=2), bk.Item("b", 50, importance=3)]
+    items = [
+        bk.Item("a", 60, importance=1),
+        bk.Item("b", 40, importance=2),
+        bk.Item("b", 50, importance=3),
+    ]
     lines = [bk.Allocation("a", keep="best"), bk.Allocation("b", keep="best")]
     by_item = bk.Budget(100, (), lines, order="pool by item")
     assert [d.outcome for d in bk.fit(by_item, items).decisions] == ["dropped", "kept", "kept"]
     by_section = replace(by_item, order="pool together")
-    assert [d.outcome for d in bk.fit(by_section, items).decisions] == ["kept", "dropped", "dropped"]
+    assert [d.outcome for d in bk.fit(by_section, items).decisions] == [
+        "kept",
+        "dropped",
+        "dropped",
+    ]
 
 
 @pytest.mark.parametrize(("keep", "stays"), [("first", 1), ("best", 1), ("newest", 2)])
-def test_what_competes_goes_by_score_unless_the_first_section_keeps_the_newest(keep: Keep, stays: int) -> None:
+def test_what_competes_goes_by_score_unless_the_first_section_keeps_the_newest(
+    keep: Keep, stays: int
+) -> None:
     """`Allocation.keep` says so: "first", which nobody has to write, is by score there, undeclared sections too."""
     items = [bk.Item("a", 60, score=0.1), bk.Item("b", 60, score=0.9), bk.Item("c", 60, score=0.5)]
-    budget = bk.Budget(100, (), [bk.Allocation("a", keep=keep)], order="pool by item", undeclared="pool")
+    budget = bk.Budget(
+        100, (), [bk.Allocation("a", keep=keep)], order="pool by item", undeclared="pool"
+    )
     plan = bk.fit(budget, items)
-    assert [place for place, decision in enumerate(plan.decisions) if decision.outcome == "kept"] == [stays]
+    assert [
+        place for place, decision in enumerate(plan.decisions) if decision.outcome == "kept"
+    ] == [stays]
     # with one section the order changes nothing else: "importance" keeps the first of it
     alone = [bk.Item("a", 60, score=0.1), bk.Item("a", 60, score=0.9)]
     by_importance = bk.fit(replace(budget, order="importance"), alone)
-    assert [decision.outcome for decision in by_importance.decisions].index("kept") == (keep != "first")
+    assert [decision.outcome for decision in by_importance.decisions].index("kept") == (
+        keep != "first"
+    )
 
 
 def test_a_group_stays_or_goes_together_within_and_across_sections() -> None:
     """A call of 10 and its result of 80 do not fit 60 together, so both go, wherever they stand."""
     one = bk.Budget(60, (), [bk.Allocation("history", keep="newest", fill="skip")])
-    items = [bk.Item("history", 20), bk.Item("history", 10, group=1), bk.Item("history", 80, group=1)]
+    items = [
+        bk.Item("history", 20),
+        bk.Item("history", 10, group=1),
+        bk.Item("history", 80, group=1),
+    ]
     assert [d.outcome for d in bk.fit(one, items).decisions] == ["kept", "dropped", "dropped"]
     two = bk.Budget(200, (), [bk.Allocation("history"), bk.Allocation("tool", 50)])
     split = [bk.Item("history", 20), bk.Item("history", 10, group=1), bk.Item("tool", 80, group=1)]
@@ -166,7 +207,9 @@ def test_a_required_list_keeps_its_first_item_although_it_is_over_its_cap() -> N
     assert bk.allocate(budget, {"knowledge": 350})["knowledge"].granted == 100
 
 
-@pytest.mark.parametrize(("make", "section", "cap"), [(presets.rag, "system", 819), (presets.chat, "system", 819)])
+@pytest.mark.parametrize(
+    ("make", "section", "cap"), [(presets.rag, "system", 819), (presets.chat, "system", 819)]
+)
 def test_a_required_section_over_its_cap_is_the_same_by_every_way(
     make: Callable[..., bk.Budget], section: str, cap: int
 ) -> None:
@@ -186,7 +229,9 @@ def test_a_required_section_over_its_cap_is_the_same_by_every_way(
 def test_a_cap_of_0_switches_a_required_section_off_by_every_way() -> None:
     """0.1.0 granted nothing to the number and all to the item; a share that comes to nothing is no switch."""
     off = bk.Budget(100, (), [bk.Allocation("system", 0, required=True)])
-    small = bk.Budget(5, (), [bk.Allocation("system", bk.Share(0.1), required=True)], deficit="signed")
+    small = bk.Budget(
+        5, (), [bk.Allocation("system", bk.Share(0.1), required=True)], deficit="signed"
+    )
     for budget, kept in ((off, 0), (small, 5)):
         assert bk.allocate(budget, {"system": 5})["system"].granted == kept
         assert bk.fit(budget, [bk.Item("system", 5)])["system"].granted == kept
@@ -194,7 +239,10 @@ def test_a_cap_of_0_switches_a_required_section_off_by_every_way() -> None:
 
 def test_a_floor_keeps_at_least_so_much_of_whole_items() -> None:
     """ "Always keep at least": messages of 30 for a floor of 100 are four of them, where 0.1.0 kept three."""
-    lines = [bk.Allocation("system", required=True), bk.Allocation("history", floor=100, keep="newest")]
+    lines = [
+        bk.Allocation("system", required=True),
+        bk.Allocation("history", floor=100, keep="newest"),
+    ]
     budget = bk.Budget(500, (), lines, deficit="signed")
     items = [bk.Item("system", 450), *[bk.Item("history", 30)] * 10]
     plan = bk.fit(budget, items)
@@ -208,7 +256,10 @@ def test_every_turn_of_a_working_memory_keeps_its_4000_tokens_of_history() -> No
     """Octopus' floor; in 39 of 41 turns 0.1.0 kept less."""
     count = bk.counter("chars/4")
     trace = bk.Trace(
-        "long", tuple(bk.Message({"role": r, "content": "word " * 300}) for r in ("user", "assistant") * 40)
+        "long",
+        tuple(
+            bk.Message({"role": r, "content": "word " * 300}) for r in ("user", "assistant") * 40
+        ),
     )
     budget = presets.working_memory(8_192)
     plans = [bk.fit(budget, trace.items(turn, count, budget.roles)) for turn in range(1, 41)]
@@ -221,43 +272,80 @@ def test_every_turn_of_a_working_memory_keeps_its_4000_tokens_of_history() -> No
 def test_weights_leave_nothing_free_while_somebody_asks(names: tuple[str, str]) -> None:
     """1 to 1 of 100 with demands of 100 and 10: 90 and 10, whoever stands first; 0.1.0 stranded 40."""
     for importance in (1, 9):
-        lines = [bk.Allocation(name, weight=1, importance=importance if name == "a" else 5) for name in names]
+        lines = [
+            bk.Allocation(name, weight=1, importance=importance if name == "a" else 5)
+            for name in names
+        ]
         plan = bk.allocate(bk.Budget(100, (), lines), {"a": 100, "b": 10})
         assert granted(plan) == {"a": 90, "b": 10}
 
 
 def test_weights_fill_like_water() -> None:
     """1, 2 and 3 of 600: who wants less than its part takes that, and the others rise together; floors come first."""
-    lines = [bk.Allocation("a", weight=1), bk.Allocation("b", weight=2), bk.Allocation("c", weight=3)]
+    lines = [
+        bk.Allocation("a", weight=1),
+        bk.Allocation("b", weight=2),
+        bk.Allocation("c", weight=3),
+    ]
     budget = bk.Budget(600, (), lines)
-    assert granted(bk.allocate(budget, {"a": 900, "b": 900, "c": 60})) == {"a": 180, "b": 360, "c": 60}
-    assert granted(bk.allocate(budget, {"a": 20, "b": 900, "c": 900})) == {"a": 20, "b": 232, "c": 348}
+    assert granted(bk.allocate(budget, {"a": 900, "b": 900, "c": 60})) == {
+        "a": 180,
+        "b": 360,
+        "c": 60,
+    }
+    assert granted(bk.allocate(budget, {"a": 20, "b": 900, "c": 900})) == {
+        "a": 20,
+        "b": 232,
+        "c": 348,
+    }
     promised = budget.assign(a={"floor": 300})
-    assert granted(bk.allocate(promised, {"a": 900, "b": 900, "c": 900})) == {"a": 350, "b": 100, "c": 150}
+    assert granted(bk.allocate(promised, {"a": 900, "b": 900, "c": 900})) == {
+        "a": 350,
+        "b": 100,
+        "c": 150,
+    }
 
 
 WEIGHTED = st.lists(
-    st.tuples(st.integers(1, 5), st.none() | st.integers(0, 200), st.integers(0, 60), st.integers(1, 3)),
+    st.tuples(
+        st.integers(1, 5), st.none() | st.integers(0, 200), st.integers(0, 60), st.integers(1, 3)
+    ),
     min_size=1,
     max_size=6,
 )
 
 
-@given(st.integers(0, 600), WEIGHTED, st.lists(st.integers(0, 300), min_size=6, max_size=6), st.permutations(range(6)))
+@given(
+    st.integers(0, 600),
+    WEIGHTED,
+    st.lists(st.integers(0, 300), min_size=6, max_size=6),
+    st.permutations(range(6)),
+)
 def test_nothing_is_free_while_a_weighted_section_asks_and_the_order_does_not_matter(
     window: int, drawn: list[tuple[int, int | None, int, int]], wants: list[int], order: list[int]
 ) -> None:
     """But for the token of a rounded part, in whatever order they stand and are asked."""
     lines = [
-        bk.Allocation(f"s{i}", cap, floor=min(floor, window // 10, cap or 0), weight=weight, importance=importance)
+        bk.Allocation(
+            f"s{i}",
+            cap,
+            floor=min(floor, window // 10, cap or 0),
+            weight=weight,
+            importance=importance,
+        )
         for i, (weight, cap, floor, importance) in enumerate(drawn)
     ]
     demand = {a.section: wants[i] for i, a in enumerate(lines)}
     plan = bk.allocate(bk.Budget(window, (), lines, deficit="signed"), demand)
-    wanted = {s: tokens if (cap := plan.budget.caps[s]) is None else min(tokens, cap) for s, tokens in demand.items()}
+    wanted = {
+        s: tokens if (cap := plan.budget.caps[s]) is None else min(tokens, cap)
+        for s, tokens in demand.items()
+    }
     asking = [s for s, tokens in granted(plan).items() if tokens < wanted[s]]
     assert plan.free == 0 if asking else plan.free >= 0
-    turned = [replace(lines[i], importance=10 - lines[i].importance) for i in order if i < len(lines)]
+    turned = [
+        replace(lines[i], importance=10 - lines[i].importance) for i in order if i < len(lines)
+    ]
     other = granted(bk.allocate(bk.Budget(window, (), turned, deficit="signed"), demand))
     assert all(abs(other[s] - tokens) <= len(lines) for s, tokens in granted(plan).items())
 
@@ -273,14 +361,18 @@ def test_what_is_lacking_is_not_divided_by_weight() -> None:
 
 def test_a_weight_is_small_enough_to_be_counted_with() -> None:
     """Times a number of tokens it would pass 64 bits."""
-    with pytest.raises(ValueError, match="weight of 'a' is 65,537; weights are at most 65,536; divide"):
+    with pytest.raises(
+        ValueError, match="weight of 'a' is 65,537; weights are at most 65,536; divide"
+    ):
         bk.Allocation("a", weight=65_537)
 
 
 def test_a_reserve_for_a_competitor_of_the_pool_is_refused() -> None:
     """Who competes item by item has nothing of its own: 0.1.0 overran the window by what was held."""
     held = [bk.Reserve("held", 50, serves="a")]
-    with pytest.raises(ValueError, match="'a' has a floor, a weight or a reserve of its own while items compete"):
+    with pytest.raises(
+        ValueError, match="'a' has a floor, a weight or a reserve of its own while items compete"
+    ):
         bk.Budget(100, held, [bk.Allocation("a"), bk.Allocation("b")], order="open by item")
 
 
@@ -289,7 +381,11 @@ def test_cut_is_asked_for_the_first_item_that_does_not_fit() -> None:
     budget = bk.Budget(100, (), [bk.Allocation("history", keep="newest", granularity="token")])
     items = [bk.Item("history", 50), bk.Item("history", 80), bk.Item("history", 70)]
     plan = bk.fit(budget, items, cut=lambda item, limit, _: replace(item, tokens=limit - 2))
-    assert [(d.outcome, d.kept) for d in plan.decisions] == [("dropped", 0), ("cut", 28), ("kept", 70)]
+    assert [(d.outcome, d.kept) for d in plan.decisions] == [
+        ("dropped", 0),
+        ("cut", 28),
+        ("kept", 70),
+    ]
     assert [item.tokens for item in plan.decisions.items] == [28, 70]
     with pytest.raises(ValueError, match="cut returned an item of 31 tokens for a limit of 30"):
         bk.fit(budget, items, cut=lambda item, limit, _: replace(item, tokens=limit + 1))
@@ -302,7 +398,9 @@ def test_a_member_of_a_group_is_never_cut() -> None:
         bk.Allocation("tool", 50, granularity="token", keep="newest"),
     ]
     items = [bk.Item("history", 10, group=1), bk.Item("tool", 80, group=1)]
-    plan = bk.fit(bk.Budget(200, (), lines), items, cut=lambda item, limit, _: replace(item, tokens=limit))
+    plan = bk.fit(
+        bk.Budget(200, (), lines), items, cut=lambda item, limit, _: replace(item, tokens=limit)
+    )
     assert [d.outcome for d in plan.decisions] == ["dropped", "dropped"]
 
 
@@ -312,7 +410,10 @@ def test_required_stays_whole_where_nothing_can_cut_it() -> None:
     items = [bk.Item("system", 0), bk.Item("system", 80), bk.Item("system", 30)]
     plan = bk.fit(bk.Budget(1_000, (), [line]), items, cut=lambda item, limit, _: None)
     assert [d.kept for d in plan.decisions] == [0, 80, 0]
-    assert "system is required and loses 30 of 110 tokens (1 item) because it is over its cap (50)" in plan.warnings[0]
+    assert (
+        "system is required and loses 30 of 110 tokens (1 item) because it is over its cap (50)"
+        in plan.warnings[0]
+    )
 
 
 def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
@@ -329,7 +430,11 @@ def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
 
 def test_floors_do_not_stretch_the_pool() -> None:
     """A promise to an uncapped section is kept out of what the others take of the pool."""
-    lines = [bk.Allocation("capped", 80), bk.Allocation("a", importance=9), bk.Allocation("b", floor=10, importance=1)]
+    lines = [
+        bk.Allocation("capped", 80),
+        bk.Allocation("a", importance=9),
+        bk.Allocation("b", floor=10, importance=1),
+    ]
     plan = bk.allocate(bk.Budget(100, (), lines, order="pool together"), {"a": 50, "b": 50})
     assert (granted(plan)["a"], granted(plan)["b"], plan.shared_pool_use) == (10, 10, 20)
 
@@ -337,14 +442,26 @@ def test_floors_do_not_stretch_the_pool() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda b: bk.allocate(b, {"memroy": 1}), LookupError, "no section 'memroy' in this budget"),
-        (lambda b: bk.allocate(b, {"memory": -1}), ValueError, "demand of 'memory' is -1; tokens are whole"),
+        (
+            lambda b: bk.allocate(b, {"memroy": 1}),
+            LookupError,
+            "no section 'memroy' in this budget",
+        ),
+        (
+            lambda b: bk.allocate(b, {"memory": -1}),
+            ValueError,
+            "demand of 'memory' is -1; tokens are whole",
+        ),
         (
             lambda b: bk.allocate(b, {"memory": cast(int, 1.5)}),
             TypeError,
             "demand of 'memory' is 1.5; tokens are whole",
         ),
-        (lambda b: bk.fit(b, [bk.Item("memroy", 1)]), LookupError, "its sections are 'memory'; add an Allocation"),
+        (
+            lambda b: bk.fit(b, [bk.Item("memroy", 1)]),
+            LookupError,
+            "its sections are 'memory'; add an Allocation",
+        ),
         (lambda b: bk.allocate(b, {})["memroy"], LookupError, "no section 'memroy'"),
         (lambda b: bk.allocate(b, {}).remainder, ValueError, "names no remainder"),
         (
@@ -354,7 +471,9 @@ def test_floors_do_not_stretch_the_pool() -> None:
         ),
     ],
 )
-def test_errors_say_what_was_asked_what_is_known_and_what_to_do(call: object, error: type, sentence: str) -> None:
+def test_errors_say_what_was_asked_what_is_known_and_what_to_do(
+    call: object, error: type, sentence: str
+) -> None:
     """One clear sentence each."""
     with pytest.raises(error, match=sentence):
         call(bk.Budget(100, (), [bk.Allocation("memory")]))  # type: ignore[operator]
@@ -374,7 +493,9 @@ def test_numbers_add_up_and_stay_within_limits(budget: bk.Budget, demand: dict[s
 
 
 @given(budgets(), DEMANDS)
-def test_only_required_sections_and_floors_overrun_the_window(budget: bk.Budget, demand: dict[str, int]) -> None:
+def test_only_required_sections_and_floors_overrun_the_window(
+    budget: bk.Budget, demand: dict[str, int]
+) -> None:
     """Without them there is no overrun, but for reserves that exceed the window by themselves."""
     plan = bk.allocate(budget, demand)
     held = plan.budget.held
@@ -388,7 +509,9 @@ def test_only_required_sections_and_floors_overrun_the_window(budget: bk.Budget,
 
 
 @given(budgets(), ITEMS)
-def test_every_item_has_one_decision_and_the_grants_are_their_sums(budget: bk.Budget, items: list[bk.Item]) -> None:
+def test_every_item_has_one_decision_and_the_grants_are_their_sums(
+    budget: bk.Budget, items: list[bk.Item]
+) -> None:
     """What stays of the items is what was granted; the same items give the same plan."""
     plan = bk.fit(budget, items)
     assert len(plan.decisions) == len(items)
@@ -414,9 +537,15 @@ def test_whole_items_stay_within_their_caps(budget: bk.Budget, items: list[bk.It
 
 
 @given(budgets(), st.lists(DEMANDS, min_size=1, max_size=6))
-def test_many_demands_at_once_are_the_same_walk(budget: bk.Budget, demands: list[dict[str, int]]) -> None:
+def test_many_demands_at_once_are_the_same_walk(
+    budget: bk.Budget, demands: list[dict[str, int]]
+) -> None:
     """Arrays give what one plan after the other gives."""
-    frame = pd.DataFrame(demands).fillna(0).astype("int64") if any(demands) else pd.DataFrame(index=range(len(demands)))
+    frame = (
+        pd.DataFrame(demands).fillna(0).astype("int64")
+        if any(demands)
+        else pd.DataFrame(index=range(len(demands)))
+    )
     tidy = bk.allocate_many(budget, frame)
     for row, demand in frame.iterrows():
         plan = bk.allocate(budget, {str(s): int(t) for s, t in demand.items()})
@@ -428,12 +557,18 @@ def test_many_demands_at_once_are_the_same_walk(budget: bk.Budget, demands: list
             )
 
 
-@given(ITEMS, st.integers(0, 300), st.integers(0, 300), st.sampled_from(["first", "newest", "best"]))
-def test_prefix_is_monotone_in_the_window(items: list[bk.Item], window: int, more: int, keep: str) -> None:
+@given(
+    ITEMS, st.integers(0, 300), st.integers(0, 300), st.sampled_from(["first", "newest", "best"])
+)
+def test_prefix_is_monotone_in_the_window(
+    items: list[bk.Item], window: int, more: int, keep: str
+) -> None:
     """With one section, a larger window never drops what a smaller one kept."""
     line = bk.Allocation("system", keep=keep)  # type: ignore[arg-type]
     items = [replace(item, section="system") for item in items]
-    small, large = (bk.fit(bk.Budget(w, (), [line]), items).decisions for w in (window, window + more))
+    small, large = (
+        bk.fit(bk.Budget(w, (), [line]), items).decisions for w in (window, window + more)
+    )
     assert ((small.kept > 0) <= (large.kept > 0)).all()
 
 
@@ -442,7 +577,9 @@ def test_allocate_is_monotone_in_the_window_for_absolute_amounts(
     window: int, more: int, demand: dict[str, int]
 ) -> None:
     """Truncated sections with caps in tokens only gain."""
-    lines = [bk.Allocation(s, 100, importance=i) for i, s in enumerate(("system", "memory", "history"))]
+    lines = [
+        bk.Allocation(s, 100, importance=i) for i, s in enumerate(("system", "memory", "history"))
+    ]
     small, large = (
         bk.allocate(bk.Budget(w, (), lines, deficit="signed", undeclared="pool"), demand)
         for w in (window, window + more)
@@ -453,14 +590,18 @@ def test_allocate_is_monotone_in_the_window_for_absolute_amounts(
 def test_not_monotone_where_a_window_lets_an_earlier_section_in() -> None:
     """What flows down: a larger window lets the first section in whole, and the second goes."""
     lines = [bk.Allocation("a", when_full="drop", importance=9), bk.Allocation("b", importance=1)]
-    small, large = (granted(bk.allocate(bk.Budget(w, (), lines), {"a": 60, "b": 60})) for w in (59, 60))
+    small, large = (
+        granted(bk.allocate(bk.Budget(w, (), lines), {"a": 60, "b": 60})) for w in (59, 60)
+    )
     assert (small, large) == ({"a": 0, "b": 59}, {"a": 60, "b": 0})
 
 
 def test_not_monotone_with_two_shares() -> None:
     """A larger window raises the reserve by more than it adds to the rest."""
     reserves = [bk.Reserve("output", bk.Share(0.5)), bk.Reserve("safety", bk.Share(0.5))]
-    rest = [bk.Budget(w, reserves, deficit="signed", rounding="nearest").usable for w in (9, 10, 11)]
+    rest = [
+        bk.Budget(w, reserves, deficit="signed", rounding="nearest").usable for w in (9, 10, 11)
+    ]
     assert rest == [-1, 0, -1]
 
 
@@ -510,7 +651,9 @@ def test_skip_keeps_what_walking_unit_by_unit_keeps(sizes: list[int], limit: int
 
 
 @pytest.mark.parametrize("count", [1, 50, 3_000])
-@pytest.mark.parametrize("scores", [(0.5,), (0.0, -0.0, 0.1, 0.7), (float("inf"), 1.0, float("-inf"))])
+@pytest.mark.parametrize(
+    "scores", [(0.5,), (0.0, -0.0, 0.1, 0.7), (float("inf"), 1.0, float("-inf"))]
+)
 @pytest.mark.parametrize("importance", [(None,), (None, 3, 9)])
 def test_the_best_come_first_and_the_first_of_equals_before_the_others(
     count: int, scores: tuple[float, ...], importance: tuple[int | None, ...]
@@ -520,5 +663,9 @@ def test_the_best_come_first_and_the_first_of_equals_before_the_others(
         bk.Item("retrieval", number, scores[a % len(scores)], importance[b % len(importance)])
         for number, (a, b) in enumerate(chance.integers(0, 12, (count, 2)).tolist())
     ]
-    best = sorted(items, key=lambda item: (5 if item.importance is None else item.importance, item.score), reverse=True)
+    best = sorted(
+        items,
+        key=lambda item: (5 if item.importance is None else item.importance, item.score),
+        reverse=True,
+    )
     assert Items(items).units(("retrieval",), "best", (5,)).tokens == [item.tokens for item in best]

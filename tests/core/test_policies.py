@@ -49,12 +49,17 @@ def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() ->
 def test_haystack_compacts_at_seven_tenths_to_four_tenths_of_the_window() -> None:
     """P8: of 100,000, with 10,000 in other sections, the history may grow to 60,000 and comes down to 30,000."""
     (policy,) = bk.policies.haystack().stages
-    assert marks(policy, lambda n: PruningContext(n, 80_000, 10_000, 90_000, 100_000), 100_000) == (60_000, 30_000)
+    assert marks(policy, lambda n: PruningContext(n, 80_000, 10_000, 90_000, 100_000), 100_000) == (
+        60_000,
+        30_000,
+    )
 
 
 @pytest.mark.parametrize(("high", "low"), [(0.4, 0.7), (0.7, 0.0)])
 def test_a_target_lies_above_nothing_and_below_its_trigger(high: float, low: float) -> None:
-    with pytest.raises(ValueError, match=r"cutting goes from a high mark to a low one: 0 < target <= trigger"):
+    with pytest.raises(
+        ValueError, match=r"cutting goes from a high mark to a low one: 0 < target <= trigger"
+    ):
         TriggerTarget(bk.Share(high), bk.Share(low))
 
 
@@ -70,16 +75,33 @@ def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
     oldest = bk.policies.octopus()
     window = bk.policies.octopus("window", turns=3)
     summaries = bk.policies.octopus("summarise", floor=9)
-    assert (oldest.stages, oldest.unit, oldest.floor) == ((OldestFirst(),), "turn", Floor(4_000, "tokens"))
-    assert (window.stages, window.unit, window.floor) == ((SlidingWindow(3, unit="turn"),), "turn", oldest.floor)
-    assert (summaries.stages, summaries.unit, summaries.floor) == ((Summarise(),), "message", Floor(9, "tokens"))
-    with pytest.raises(ValueError, match="prune is 'best'; known are oldest, window, summarise; choose one"):
+    assert (oldest.stages, oldest.unit, oldest.floor) == (
+        (OldestFirst(),),
+        "turn",
+        Floor(4_000, "tokens"),
+    )
+    assert (window.stages, window.unit, window.floor) == (
+        (SlidingWindow(3, unit="turn"),),
+        "turn",
+        oldest.floor,
+    )
+    assert (summaries.stages, summaries.unit, summaries.floor) == (
+        (Summarise(),),
+        "message",
+        Floor(9, "tokens"),
+    )
+    with pytest.raises(
+        ValueError, match="prune is 'best'; known are oldest, window, summarise; choose one"
+    ):
         bk.policies.octopus("best")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_every_preset_makes_a_policy_that_leaves_a_small_history_alone(name: str) -> None:
-    assert all(stage.cuts(PruningContext(10, 1_000, 10, 1_200, 1_500)) == () for stage in POLICIES[name]().stages)
+    assert all(
+        stage.cuts(PruningContext(10, 1_000, 10, 1_200, 1_500)) == ()
+        for stage in POLICIES[name]().stages
+    )
 
 
 def test_a_chain_asks_its_policies_and_those_of_chains_within_it() -> None:
@@ -100,7 +122,10 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
     [
         (lambda: Floor(0), "a floor of 0; the newest message stays where it fits; give at least 1"),
         (lambda: Floor(1, "words"), "unit of the floor is 'words'; known are tokens"),  # type: ignore[arg-type]
-        (lambda: SlidingWindow(0), "a sliding window of 0 turns would keep nothing; keep at least 1 turn"),
+        (
+            lambda: SlidingWindow(0),
+            "a sliding window of 0 turns would keep nothing; keep at least 1 turn",
+        ),
         (lambda: Step(0), "a step of 0 tokens; blocks have a size; give at least 1"),
         (lambda: OldestFirst(unit="word"), "unit of the policy is 'word'; known are message, turn"),  # type: ignore[arg-type]
     ],
@@ -114,7 +139,11 @@ def results_of(calls: int, size: int = 400) -> bk.Trace:
     """An agent at work: one question, and so many tool calls with a result each."""
     raw: list[dict[str, object]] = [{"role": "user", "content": "go"}]
     for number in range(calls):
-        call = {"id": str(number), "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        call = {
+            "id": str(number),
+            "type": "function",
+            "function": {"name": "look", "arguments": "{}"},
+        }
         raw += [
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": str(number), "content": "x " * size},
@@ -124,14 +153,26 @@ def results_of(calls: int, size: int = 400) -> bk.Trace:
 
 def test_tool_results_are_cleared_to_a_target_of_their_own_and_the_cache_lives_longer() -> None:
     """All but the newest 3, once above 8,000: few requests cut, while those that stop at the trigger cut each time."""
-    budget = bk.Budget(20_000, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history")
-    roles = {"user": "history", "assistant": "history", "tool": "history", "system": "history", "current": "current"}
+    budget = bk.Budget(
+        20_000, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history"
+    )
+    roles = {
+        "user": "history",
+        "assistant": "history",
+        "tool": "history",
+        "system": "history",
+        "current": "current",
+    }
     found = {}
     for name, target in (("own", 0), ("trigger", None)):
         policy = DropToolResults(intact=3, trigger=8_000, target=target)
         cache = bk.prompt_cache.CACHES["longest prefix"]
-        found[name] = bk.replay(results_of(60), budget, policy, by="request", roles=roles, cache=cache)
-    cuts = {name: int((outcome.frame()["shrunk_messages"] > 0).sum()) for name, outcome in found.items()}
+        found[name] = bk.replay(
+            results_of(60), budget, policy, by="request", roles=roles, cache=cache
+        )
+    cuts = {
+        name: int((outcome.frame()["shrunk_messages"] > 0).sum()) for name, outcome in found.items()
+    }
     assert cuts["own"] < cuts["trigger"] / 4
     costs = {name: outcome.totals()["relative_cost"] for name, outcome in found.items()}
     assert costs["own"] < costs["trigger"]
@@ -144,15 +185,25 @@ def test_agent_framework_shortens_all_old_results_at_once_and_then_waits() -> No
 
     What is left of each result adds up, so that in the end the new way cuts at every request too.
     """
-    budget = bk.Budget(40_000, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history")
-    roles = {"user": "history", "assistant": "history", "tool": "history", "system": "history", "current": "current"}
+    budget = bk.Budget(
+        40_000, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history"
+    )
+    roles = {
+        "user": "history",
+        "assistant": "history",
+        "tool": "history",
+        "system": "history",
+        "current": "current",
+    }
     policy = bk.policies.agent_framework()
     frame = bk.replay(results_of(12, 2_500), budget, policy, by="request", roles=roles).frame()
     assert frame.loc[frame["dropped"] > 0, "request"].tolist() == [9, 12]
 
 
 def test_a_target_of_results_is_at_most_the_trigger() -> None:
-    with pytest.raises(ValueError, match="down to 900 once above 800; the target is at most the trigger; lower it"):
+    with pytest.raises(
+        ValueError, match="down to 900 once above 800; the target is at most the trigger; lower it"
+    ):
         DropToolResults(trigger=800, target=900)
     with pytest.raises(ValueError, match="the target is at most the trigger"):
         DropToolResults(trigger=bk.Share("0.5"), target=bk.Share("0.6"))

@@ -57,9 +57,17 @@ def test_a_trace_goes_by_the_roles_of_working_memory_unless_told_otherwise() -> 
 
 @pytest.mark.parametrize(
     ("current", "demand", "history"),
-    [("actual", 100, 900), ("fixed", 100, 500), ("larger", 100, 500), ("larger", 700, 300), ("fixed", 700, 300)],
+    [
+        ("actual", 100, 900),
+        ("fixed", 100, 500),
+        ("larger", 100, 500),
+        ("larger", 700, 300),
+        ("fixed", 700, 300),
+    ],
 )
-def test_current_message_counted_fixed_or_the_larger(current: str, demand: int, history: int) -> None:
+def test_current_message_counted_fixed_or_the_larger(
+    current: str, demand: int, history: int
+) -> None:
     """What the current message claims of 1,000 tokens; it is sent whole, over a fixed 500 as well."""
     budget = presets.working_memory(1_000, output=0, current=current)  # type: ignore[arg-type]
     assert bk.allocate(budget, {"current": demand})["history"].limit == history
@@ -78,14 +86,22 @@ def test_history_floor_is_kept_even_where_the_window_is_overrun() -> None:
 def test_history_budget_is_what_the_others_leave_whatever_the_history_asks(history: int) -> None:
     """000's subtraction is signed and does not know the history; that its floor overruns is told beside it."""
     demand = {"system": 2_000, "current": 100, "history": history}
-    assert bk.allocate(presets.working_memory(8_000), demand).remainder == 8_000 - 4_096 - 2_000 - 100
-    assert bk.allocate(presets.working_memory(3_000), demand).remainder == 3_000 - 4_096 - 2_000 - 100
+    assert (
+        bk.allocate(presets.working_memory(8_000), demand).remainder == 8_000 - 4_096 - 2_000 - 100
+    )
+    assert (
+        bk.allocate(presets.working_memory(3_000), demand).remainder == 3_000 - 4_096 - 2_000 - 100
+    )
 
 
 @given(st.integers(0, 20_000), *(st.integers(0, 9_000) for _ in range(3)))
-def test_history_budget_is_one_subtraction_in_any_window(window: int, system: int, current: int, history: int) -> None:
+def test_history_budget_is_one_subtraction_in_any_window(
+    window: int, system: int, current: int, history: int
+) -> None:
     """Document 000's formula, whatever is asked; its budget shows a deficit as a negative number."""
-    plan = bk.allocate(presets.working_memory(window), {"system": system, "current": current, "history": history})
+    plan = bk.allocate(
+        presets.working_memory(window), {"system": system, "current": current, "history": history}
+    )
     assert plan.remainder == window - 4_096 - system - current
 
 
@@ -96,7 +112,10 @@ def test_a_remainder_with_a_cap_is_never_above_it() -> None:
 
 def test_a_remainder_that_others_are_promised_a_part_of() -> None:
     """Who is asked later keeps its promise; what it takes beyond that was left to it."""
-    lines = [bk.Allocation("history", importance=9), bk.Allocation("notes", floor=100, importance=1)]
+    lines = [
+        bk.Allocation("history", importance=9),
+        bk.Allocation("notes", floor=100, importance=1),
+    ]
     budget = bk.Budget(1_000, (), lines, remainder="history")
     for history in (0, 500, 5_000):
         assert bk.allocate(budget, {"history": history, "notes": 700}).remainder == 900
@@ -151,19 +170,43 @@ def test_lists_are_cut_by_their_type() -> None:
     ("configuration", "sentence"),
     [
         ({"total": 9}, "context_budget has 'total'; known are"),
-        ({"sections": {"a": {"max": 9}}}, "section 'a' has 'max'; known are enabled, max_tokens, priority"),
-        ({"sections": {"a": {"priority": "top"}}}, "priority of 'a' is 'top'; known are required, high, medium, low"),
-        ({"sections": {"a": {"max_tokens": "9"}}}, "max_tokens of 'a' is '9'; known are tokens (500), a percentage"),
-        ({"sections": {"a": {"max_tokens": "120%"}}}, "is '120%'; a percentage lies between 0% and 100%"),
+        (
+            {"sections": {"a": {"max": 9}}},
+            "section 'a' has 'max'; known are enabled, max_tokens, priority",
+        ),
+        (
+            {"sections": {"a": {"priority": "top"}}},
+            "priority of 'a' is 'top'; known are required, high, medium, low",
+        ),
+        (
+            {"sections": {"a": {"max_tokens": "9"}}},
+            "max_tokens of 'a' is '9'; known are tokens (500), a percentage",
+        ),
+        (
+            {"sections": {"a": {"max_tokens": "120%"}}},
+            "is '120%'; a percentage lies between 0% and 100%",
+        ),
         ({"overflow_policy": "burn"}, "overflow_policy is 'burn'; known are truncate_low_priority"),
-        ({"allocations": {"rag_memories": 600}}, "section 'rag_memories' is 600; known is a mapping, such as"),
-        ({"allocations": {"a": {"priority": ["high"]}}}, "priority of 'a' is ['high']; known are required, high"),
+        (
+            {"allocations": {"rag_memories": 600}},
+            "section 'rag_memories' is 600; known is a mapping, such as",
+        ),
+        (
+            {"allocations": {"a": {"priority": ["high"]}}},
+            "priority of 'a' is ['high']; known are required, high",
+        ),
         ({"allocations": ["a"]}, "allocations is ['a']; known is a mapping"),
         ({"enabled": "no"}, "enabled of context_budget is 'no'; known are true and false"),
-        ({"sections": {"a": {"enabled": "no"}}}, "enabled of section 'a' is 'no'; known are true and false"),
+        (
+            {"sections": {"a": {"enabled": "no"}}},
+            "enabled of section 'a' is 'no'; known are true and false",
+        ),
         ({"total_tokens": "4000"}, "total_tokens is '4000'"),
         ({"context_budget": 4_000}, "context_budget is 4000; known is a mapping"),
-        ({"agent": {"model": "gpt-4o"}}, "agent has 'model'; its budget stands under context_budget"),
+        (
+            {"agent": {"model": "gpt-4o"}},
+            "agent has 'model'; its budget stands under context_budget",
+        ),
         ({1: 2, "total": 3}, "context_budget has '1', 'total'; known are"),
         (["x"], "configuration is ['x']; known is a mapping"),
     ],
@@ -200,8 +243,15 @@ def test_document_003_is_read_out_of_the_file_it_stands_in() -> None:
 def test_a_section_that_is_switched_off_gets_nothing() -> None:
     """003: disabled sections use no budget, a required one among them, and also where no cap is kept."""
     off = {"sections": {"rag_memories": {"enabled": False}, "system_prompt": {"enabled": False}}}
-    for budget in (presets.agent_prompt(None, off), presets.agent_prompt(None, off, {"enabled": False})):
-        items = [bk.Item("rag_memories", 10), bk.Item("system_prompt", 10), bk.Item("working_memory", 10)]
+    for budget in (
+        presets.agent_prompt(None, off),
+        presets.agent_prompt(None, off, {"enabled": False}),
+    ):
+        items = [
+            bk.Item("rag_memories", 10),
+            bk.Item("system_prompt", 10),
+            bk.Item("working_memory", 10),
+        ]
         assert {g.section for g in bk.fit(budget, items).grants if g.granted} == {"working_memory"}
 
 
@@ -212,8 +262,15 @@ def test_tool_schemas_do_not_go_for_the_cap_of_the_system_prompt() -> None:
     own = {"sections": {"tools": {"max_tokens": 300, "priority": "required"}}}
     for budget, kept in ((presets.agent_prompt(), 365), (presets.agent_prompt(None, own), 365)):
         plan = bk.fit(budget, trace.items(5, count, budget.roles))
-        assert (plan["system_prompt"].cut, plan["tools"].demand, plan["tools"].granted) == (0, 365, kept)
-    assert any("tools is required and needs 365 tokens, 65 above its cap (300)" in said for said in plan.warnings)
+        assert (plan["system_prompt"].cut, plan["tools"].demand, plan["tools"].granted) == (
+            0,
+            365,
+            kept,
+        )
+    assert any(
+        "tools is required and needs 365 tokens, 65 above its cap (300)" in said
+        for said in plan.warnings
+    )
 
 
 def test_a_configuration_in_the_place_of_the_window() -> None:
@@ -253,6 +310,7 @@ def test_unknown_current() -> None:
 
 def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
     with pytest.raises(
-        AttributeError, match=r"budgetkit.presets has no 'chatt'; it has .*chat, .*; take one of these$"
+        AttributeError,
+        match=r"budgetkit.presets has no 'chatt'; it has .*chat, .*; take one of these$",
     ):
         bk.presets.chatt  # noqa: B018

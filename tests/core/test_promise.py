@@ -9,12 +9,16 @@ from budgetkit import promise
 
 
 @pytest.mark.parametrize(("risk", "units"), [(0.05, 19), (0.01, 99), (0.1, 9), (0.2, 4), (0.5, 1)])
-def test_a_promise_needs_so_many_units_and_with_one_less_there_is_none(risk: float, units: int) -> None:
+def test_a_promise_needs_so_many_units_and_with_one_less_there_is_none(
+    risk: float, units: int
+) -> None:
     assert promise.needed(risk) == units
     assert promise.lacking(units, risk) == ""
     assert promise.upper(range(units), risk) is not None
     assert promise.upper(range(units - 1), risk) is None
-    assert f"a promise of {100 * risk:g} % needs {units} sources" in promise.lacking(units - 1, risk, "sources")
+    assert f"a promise of {100 * risk:g} % needs {units} sources" in promise.lacking(
+        units - 1, risk, "sources"
+    )
 
 
 @pytest.mark.parametrize("units", [19, 20, 30, 60])

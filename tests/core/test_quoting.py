@@ -75,7 +75,9 @@ VALUES = {
         lambda value: bk.state.from_dict({"budgetkit": value}),
         lambda value: bk.state.from_dict({"budgetkit": 1, "budget": {"window": value}}),
         lambda value: bk.state.from_dict({"budgetkit": 1, "budget": {str(value)[:100_000]: 1}}),
-        lambda value: bk.Message({"role": value if not isinstance(value, str) else "user", "content": 3}),
+        lambda value: bk.Message(
+            {"role": value if not isinstance(value, str) else "user", "content": 3}
+        ),
         lambda value: bk.Message({"role": "user", "content": [[value]]}),
         lambda value: counter(value if isinstance(value, str) else repr(brief(value))),
         lambda value: bk.model(value if isinstance(value, str) else 3, unknown="raise"),  # type: ignore[arg-type]
@@ -92,13 +94,19 @@ def test_an_error_quotes_a_line_of_what_it_refuses(ask: Callable[[Any], Any], va
 def raised(tree: ast.AST) -> Iterator[ast.FormattedValue]:
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Raise):
-            yield from (part for part in ast.walk(statement) if isinstance(part, ast.FormattedValue))
+            yield from (
+                part for part in ast.walk(statement) if isinstance(part, ast.FormattedValue)
+            )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_no_error_writes_a_value_out(path: Path) -> None:
     """Whoever writes ``{value!r}`` into an error writes all of it, however large: `brief` shows a line."""
-    whole = [part.lineno for part in raised(ast.parse(path.read_text(encoding="utf-8"))) if part.conversion == ord("r")]
+    whole = [
+        part.lineno
+        for part in raised(ast.parse(path.read_text(encoding="utf-8")))
+        if part.conversion == ord("r")
+    ]
     assert whole == [] or path == Path(bk.__file__)
 
 
@@ -107,7 +115,9 @@ def written_out(tree: ast.AST) -> Iterator[int]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FormattedValue) and node.conversion == ord("r"):
             yield node.lineno
-        if not (isinstance(node, ast.FunctionDef) and node.name.strip("_") in ("repr", "repr_html")):
+        if not (
+            isinstance(node, ast.FunctionDef) and node.name.strip("_") in ("repr", "repr_html")
+        ):
             yield from written_out(node)
 
 
@@ -116,7 +126,9 @@ def test_no_sentence_writes_a_value_out(room: str) -> None:
     """Names in sentences stand in quotes as `brief` writes them; what texts.py writes is Python."""
     paths = [path for path in SOURCES if f"/{room}/" in path.as_posix() and path.name != "texts.py"]
     assert {
-        path.name: [*found] for path in paths if (found := [*written_out(ast.parse(path.read_text("utf-8")))])
+        path.name: [*found]
+        for path in paths
+        if (found := [*written_out(ast.parse(path.read_text("utf-8")))])
     } == {}
 
 
@@ -129,7 +141,10 @@ def test_values_are_shown_as_python_shows_them_where_they_are_short() -> None:
 
 
 @given(
-    any_text | st.recursive(st.integers() | any_text, lambda inner: st.lists(inner) | st.dictionaries(any_text, inner))
+    any_text
+    | st.recursive(
+        st.integers() | any_text, lambda inner: st.lists(inner) | st.dictionaries(any_text, inner)
+    )
 )
 def test_any_value_is_shown_in_one_short_line(value: object) -> None:
     for text in (brief(value), one_line(str(value))):

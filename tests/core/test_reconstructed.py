@@ -15,22 +15,101 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetkit.counters import ReconstructedCounter, basis_of, counter, nearer_of, reconstructed, spread_of
+from budgetkit.counters import (
+    ReconstructedCounter,
+    basis_of,
+    counter,
+    nearer_of,
+    reconstructed,
+    spread_of,
+)
 from budgetkit.lab.accuracy.corpora import odd, shipped
 
-pytestmark = pytest.mark.skipif(not reconstructed.is_usable(), reason="ctok (extra: claude) is absent")
+pytestmark = pytest.mark.skipif(
+    not reconstructed.is_usable(), reason="ctok (extra: claude) is absent"
+)
 
 FAMILIES = ("3.0", "4.7", "4.8")
 FRAMES = {"3.0": 7, "4.7": 11, "4.8": 6}
 # What ctok's rules turn on: borders of words, cases, quotes, marks, digits, blanks, its own marker characters.
 ATOMS = [
     *" \n\t'\".,!?()[]{}<>=-_/@#$%&*+:;0129abcxyzABCXYZ",
-    *("  ", "\n\n", "    ", "'s", "'ll", "'S", "don't", "HELLO", "Hello", "GaN", "1,234", "x=1", "...", "----"),
-    *("\u2019", "\u201c", "\u2014", "\u00e9", "e\u0301", "\u0301", "\u00df", "\u1e9e", "\u0130", "\u00b2", "\u00bd"),
-    *("\u5b57", "\u306e", "\u30fc", "\ud55c", "\u0661", "\u0627", "\u0905\u094d", "\u0e01\u0e33", "\u0e4d\u0e32"),
-    *("\U0001f600", "\U0001f3fd", "\u200d", "\ufe0f", "\u3000", "\u00a0", "\u2028", "\x00", "\x07", "\x85"),
-    *("\ud800", "\ufdd0", "\ufdd1", "\ufdd3", "\ue000", "\u0711", "\u0730", "\u03a3", "\u03c2", "\u2163", "\u24d0"),
-    *("\u3002", "\u3001", "\uff08", "\uff09", "\u3012", "\u3005", "\u27e8bow\u27e9", "<|endoftext|>", "\n\nHuman:"),
+    *(
+        "  ",
+        "\n\n",
+        "    ",
+        "'s",
+        "'ll",
+        "'S",
+        "don't",
+        "HELLO",
+        "Hello",
+        "GaN",
+        "1,234",
+        "x=1",
+        "...",
+        "----",
+    ),
+    *(
+        "\u2019",
+        "\u201c",
+        "\u2014",
+        "\u00e9",
+        "e\u0301",
+        "\u0301",
+        "\u00df",
+        "\u1e9e",
+        "\u0130",
+        "\u00b2",
+        "\u00bd",
+    ),
+    *(
+        "\u5b57",
+        "\u306e",
+        "\u30fc",
+        "\ud55c",
+        "\u0661",
+        "\u0627",
+        "\u0905\u094d",
+        "\u0e01\u0e33",
+        "\u0e4d\u0e32",
+    ),
+    *(
+        "\U0001f600",
+        "\U0001f3fd",
+        "\u200d",
+        "\ufe0f",
+        "\u3000",
+        "\u00a0",
+        "\u2028",
+        "\x00",
+        "\x07",
+        "\x85",
+    ),
+    *(
+        "\ud800",
+        "\ufdd0",
+        "\ufdd1",
+        "\ufdd3",
+        "\ue000",
+        "\u0711",
+        "\u0730",
+        "\u03a3",
+        "\u03c2",
+        "\u2163",
+        "\u24d0",
+    ),
+    *(
+        "\u3002",
+        "\u3001",
+        "\uff08",
+        "\uff09",
+        "\u3012",
+        "\u3005",
+        "\u27e8bow\u27e9",
+        "<|endoftext|>",
+        "\n\nHuman:",
+    ),
 ]
 hostile = st.lists(st.sampled_from(ATOMS) | st.characters(), max_size=24).map("".join)
 
@@ -43,7 +122,9 @@ def public(text: str, family: str) -> int:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_corpora_count_as_ctok_counts_them(family: str) -> None:
     texts = [*shipped().texts, *odd(documents=2, characters=2_000).texts]
-    assert ReconstructedCounter("claude", family).many(texts) == [public(text, family) for text in texts]
+    assert ReconstructedCounter("claude", family).many(texts) == [
+        public(text, family) for text in texts
+    ]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -71,7 +152,9 @@ def test_a_long_text_without_blanks_is_cut_exactly(family: str) -> None:
 def test_rows_of_marks_take_no_quadratic_time_and_count_the_same(family: str) -> None:
     """Unicode's normal form sorts marks by insertion: a row of 100,000 would take minutes."""
     marks = [random.Random(3).choice("\u0300\u0316\u0334\u0e38") for _ in range(1_000)]
-    assert reconstructed.rebuilt(family)("a" + "".join(marks)) == public("a" + "".join(marks), family)
+    assert reconstructed.rebuilt(family)("a" + "".join(marks)) == public(
+        "a" + "".join(marks), family
+    )
     start = time.process_time()
     reconstructed.rebuilt(family)("a" + "\u0300\u0316" * 50_000)
     assert time.process_time() - start < 20
@@ -107,7 +190,11 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_claude_model_is_counted_by_it_and_says_so() -> None:
     sonnet, newest = counter("claude-sonnet-4-5"), counter("anthropic/claude-opus-4.8")
     assert sonnet.name == "claude-sonnet-4-5 (reconstructed by ctok, family 3.0)"
-    assert (basis_of(sonnet), sonnet.exact, spread_of(sonnet)) == ("reconstructed", False, (0.0, 0.0))
+    assert (basis_of(sonnet), sonnet.exact, spread_of(sonnet)) == (
+        "reconstructed",
+        False,
+        (0.0, 0.0),
+    )
     assert isinstance(newest, ReconstructedCounter) and newest.family == "4.8"
     assert nearer_of(sonnet) == ""
     assert counter(sonnet.name) == sonnet
@@ -116,7 +203,9 @@ def test_a_claude_model_is_counted_by_it_and_says_so() -> None:
         sonnet(4)  # type: ignore[arg-type]
 
 
-def test_where_ctok_has_changed_inside_its_public_function_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_ctok_has_changed_inside_its_public_function_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     reconstructed.rebuilt.cache_clear()
     monkeypatch.setattr(import_module("ctok.normalize"), "stream_norm", lambda *_, **__: "")
     count = reconstructed.rebuilt("4.7")
@@ -126,9 +215,13 @@ def test_where_ctok_has_changed_inside_its_public_function_counts(monkeypatch: p
     reconstructed.rebuilt.cache_clear()
 
 
-def test_where_ctok_counts_something_else_an_estimate_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_ctok_counts_something_else_an_estimate_stands_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     reconstructed.is_usable.cache_clear()
-    monkeypatch.setattr(reconstructed, "import_module", lambda name: SimpleNamespace(token_count=lambda *_: 1))
+    monkeypatch.setattr(
+        reconstructed, "import_module", lambda name: SimpleNamespace(token_count=lambda *_: 1)
+    )
     assert basis_of(counter("claude-sonnet-4-5")) == "estimate"
     assert "budgetkit[claude]" in nearer_of(counter("claude-sonnet-4-5"))
     monkeypatch.undo()

@@ -44,9 +44,19 @@ class Page(HTMLParser):
 
 def hostile(text: str) -> list[Any]:
     name = text or "x"
-    budget = bk.Budget(100, [bk.Reserve(f"r{name}", 10)], [bk.Allocation(name, 50), bk.Allocation("b")], name=text)
-    trace = bk.Trace(text, (bk.Message({"role": name, "content": text}), bk.Message({"role": "user", "content": text})))
-    replay = bk.replay(trace, bk.Budget(100, undeclared="pool", name=text), bk.policies.OldestFirst())
+    budget = bk.Budget(
+        100, [bk.Reserve(f"r{name}", 10)], [bk.Allocation(name, 50), bk.Allocation("b")], name=text
+    )
+    trace = bk.Trace(
+        text,
+        (
+            bk.Message({"role": name, "content": text}),
+            bk.Message({"role": "user", "content": text}),
+        ),
+    )
+    replay = bk.replay(
+        trace, bk.Budget(100, undeclared="pool", name=text), bk.policies.OldestFirst()
+    )
     model = bk.model("gpt-4o")
     named = type(model)(name, 100, max_output=20, provider=text, source=text)
     return [budget, bk.allocate(budget, {name: 80, "b": 90}), trace, replay, model, named]
@@ -77,20 +87,33 @@ def test_a_page_says_what_the_value_is() -> None:
     assert "Budget chat: a window of 128,000 tokens" in Page(budget._repr_html_()).text
     assert 'title="retrieval: 32,000"' in budget._repr_html_()
     plan = bk.allocate(budget, {"system": 500, "conversation": 40_000})
-    assert "conversation loses 14,400 of 40,000 tokens because it is over its cap" in Page(plan._repr_html_()).text
+    assert (
+        "conversation loses 14,400 of 40,000 tokens because it is over its cap"
+        in Page(plan._repr_html_()).text
+    )
     trace = bk.load_trace("support-chat")
     assert "75 turns" in Page(trace._repr_html_()).text
-    replay = bk.replay(trace, bk.presets.working_memory(4_000, output=500), bk.policies.OldestFirst())
+    replay = bk.replay(
+        trace, bk.presets.working_memory(4_000, output=500), bk.policies.OldestFirst()
+    )
     assert "of what was sent" in Page(replay._repr_html_()).text
     assert "128,000" in Page(bk.model("gpt-4o")._repr_html_()).text
 
 
-@given(st.text(), st.lists(st.tuples(st.text(), st.integers(-5, 10**12))), st.lists(st.lists(st.text(), max_size=3)))
-def test_any_text_is_seen_as_it_is(title: str, parts: list[tuple[str, int]], rows: list[list[str]]) -> None:
+@given(
+    st.text(),
+    st.lists(st.tuples(st.text(), st.integers(-5, 10**12))),
+    st.lists(st.lists(st.text(), max_size=3)),
+)
+def test_any_text_is_seen_as_it_is(
+    title: str, parts: list[tuple[str, int]], rows: list[list[str]]
+) -> None:
     """What is read off the page is what was written, cut where it is long."""
     page = Page(block(title, parts, rows, []))
     seen = [title, *(cell for row in rows for cell in row)]
-    assert page.text.replace("\r", "\n") == "".join(seen).replace("\r", "\n") or any(len(s) > 600 for s in seen)
+    assert page.text.replace("\r", "\n") == "".join(seen).replace("\r", "\n") or any(
+        len(s) > 600 for s in seen
+    )
 
 
 def test_the_repr_of_a_trace_is_one_line() -> None:
@@ -105,7 +128,9 @@ def test_a_framing_and_the_rule_of_the_same_name_count_alike() -> None:
     """Octopus divides UTF-16 units, in both: six emoji are 3 tokens or 6 otherwise."""
     both = set(RULES) & set(bk.FRAMINGS)
     assert both >= {"octopus", "langchain", "praisonai"}
-    assert {name: bk.FRAMINGS[name].counter for name in both} == {name: RULES[name] for name in both}
+    assert {name: bk.FRAMINGS[name].counter for name in both} == {
+        name: RULES[name] for name in both
+    }
     assert (
         bk.counter(bk.FRAMINGS["octopus"].counter)("🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅")
         == bk.counter("octopus")("🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅")
@@ -141,7 +166,9 @@ def public_values() -> dict[str, Any]:
         "trace": trace,
         "replay": bk.replay(trace, budget, "oldest first"),
         "session": bk.Session(bk.load_trace("made-up-session")),
-        "bill": bk.count_request({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}),
+        "bill": bk.count_request(
+            {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
+        ),
         "provider": bk.provider_counter("openai", "gpt-4o"),
         "preset": bk.presets.PRESETS["chat"],
         "model": bk.model("gpt-4o"),
@@ -161,9 +188,15 @@ def test_no_value_shows_as_an_address() -> None:
 def test_every_public_class_says_what_its_values_are() -> None:
     """A class added later without a repr of its own is found here."""
     modules = [bk, *(getattr(bk, name) for name in dir(bk) if inspect.ismodule(getattr(bk, name)))]
-    names = [(module, name) for module in modules for name in getattr(module, "__all__", dir(module))]
+    names = [
+        (module, name) for module in modules for name in getattr(module, "__all__", dir(module))
+    ]
     classes = {value for module, name in names if inspect.isclass(value := getattr(module, name))}
-    own = {each for each in classes if each.__module__.startswith("budgetkit") and not name_is_private(each)}
+    own = {
+        each
+        for each in classes
+        if each.__module__.startswith("budgetkit") and not name_is_private(each)
+    }
     assert len(own) > 40
     assert {each.__qualname__ for each in own if each.__repr__ is object.__repr__} == set()
 
@@ -173,12 +206,19 @@ def name_is_private(kind: type) -> bool:
 
 
 def test_a_conversation_shows_model_messages_and_tokens_in_one_line() -> None:
-    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500), model="gpt-4o", window=4_000)
+    talk = bk.Conversation(
+        bk.presets.working_memory(4_000, output=500), model="gpt-4o", window=4_000
+    )
     assert repr(talk) == "Conversation(gpt-4o, 0 messages, 0 of 4,000 tokens)"
     talk.add({"role": "user", "content": "Hello world"})
-    assert repr(talk) == "Conversation(gpt-4o, 1 message, 1 of them not counted yet, 0 of 4,000 tokens)"
+    assert (
+        repr(talk)
+        == "Conversation(gpt-4o, 1 message, 1 of them not counted yet, 0 of 4,000 tokens)"
+    )
     tokens = talk.request().plan.used
     assert 0 < tokens < 20
-    assert repr(talk) == f"Conversation(gpt-4o, 1 message, {tokens - 3} of 4,000 tokens)"  # 3 are the request's own
+    assert (
+        repr(talk) == f"Conversation(gpt-4o, 1 message, {tokens - 3} of 4,000 tokens)"
+    )  # 3 are the request's own
     with talk._busy, talk._lock:  # nor does it wait for a request that is under way
         assert repr(talk).startswith("Conversation(gpt-4o, ")

@@ -13,7 +13,16 @@ from budgetkit.requests import DEFAULT_FRAMING, framing_for
 from budgetkit.requests.billing.images import image_price
 from budgetkit.trace.provider_usage import readings
 
-NAMES = ["gpt-4o", "gpt-5-mini", "o3", "gpt-4", "claude-sonnet-4-5", "gemini-2.5-pro", "mistral-large-latest", "gtp-9"]
+NAMES = [
+    "gpt-4o",
+    "gpt-5-mini",
+    "o3",
+    "gpt-4",
+    "claude-sonnet-4-5",
+    "gemini-2.5-pro",
+    "mistral-large-latest",
+    "gtp-9",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -21,7 +30,11 @@ def test_a_resolved_model_says_what_each_room_says_of_its_name(name: str) -> Non
     """Counter, framing, images and cache by the resolved model are those that the name alone comes to."""
     known = resolve(name)
     assert framing_for(known) == framing_for(name)
-    assert bk.prompt_cache.provider_rules(known) == known.cache == bk.prompt_cache.provider_rules(known.facts)
+    assert (
+        bk.prompt_cache.provider_rules(known)
+        == known.cache
+        == bk.prompt_cache.provider_rules(known.facts)
+    )
     assert image_price(known.name, 640, 480) == image_price(name, 640, 480)
     if known.is_known:
         assert bk.counter(known) == bk.counter(name)
@@ -39,7 +52,9 @@ def test_who_asks_for_a_known_window_is_told_what_to_give() -> None:
     """A default of 8,192 tokens is for a notebook, which shows the warning; a gate that opened on it would be wrong."""
     assert resolve("gtp-4o-mini").window == 8_192
     assert "stand in" in resolve("gtp-4o-mini").notice
-    with pytest.raises(ValueError, match=r"'gtp-4o-mini' is known.*'gpt-4o-mini'.*give a known one, or window="):
+    with pytest.raises(
+        ValueError, match=r"'gtp-4o-mini' is known.*'gpt-4o-mini'.*give a known one, or window="
+    ):
         resolve("gtp-4o-mini", must_know=True)
     assert resolve("gtp-4o-mini", window=32_768, must_know=True).window == 32_768
     with pytest.warns(UnknownModelWarning), pytest.raises(ValueError, match="so its window is not"):
@@ -50,7 +65,11 @@ def test_who_asks_for_a_known_window_is_told_what_to_give() -> None:
 
 @pytest.mark.parametrize(
     ("name", "host"),
-    [("us.anthropic.claude-sonnet-4-5-v1:0", "bedrock"), ("openrouter/openai/gpt-4o", "openrouter"), ("gpt-4o", "")],
+    [
+        ("us.anthropic.claude-sonnet-4-5-v1:0", "bedrock"),
+        ("openrouter/openai/gpt-4o", "openrouter"),
+        ("gpt-4o", ""),
+    ],
 )
 def test_a_name_says_where_a_model_runs(name: str, host: str) -> None:
     assert resolve(name).host == host
@@ -58,7 +77,11 @@ def test_a_name_says_where_a_model_runs(name: str, host: str) -> None:
 
 def claude_session() -> bk.Trace:
     """Make a session that says it was held with a Claude model, and what the provider counted."""
-    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"path": "notes.md"}'}}
+    call = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "look", "arguments": '{"path": "notes.md"}'},
+    }
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": "You are a careful assistant."},
         {"role": "user", "content": "What do my notes say about the boiler?"},
@@ -67,7 +90,13 @@ def claude_session() -> bk.Trace:
         {"role": "assistant", "content": "It is serviced in March."},
     ]
     usage = [{"message_index": 4, "context_tokens": 700, "model": "claude-sonnet-4-5"}]
-    tools = ({"name": "look", "description": "Read a file.", "input_schema": {"type": "object", "properties": {}}},)
+    tools = (
+        {
+            "name": "look",
+            "description": "Read a file.",
+            "input_schema": {"type": "object", "properties": {}},
+        },
+    )
     return bk.Trace("session", tuple(map(bk.Message, messages)), tools, fields={"usage": usage})
 
 
@@ -84,15 +113,24 @@ def test_a_conversations_own_model_frames_its_count() -> None:
 
     budget = bk.presets.working_memory(4_000, output=500, history_floor=0)
     by_itself = bk.replay(session, budget, "oldest first", counter=count)
-    assert by_itself.frame().equals(bk.replay(session, budget, "oldest first", counter=count, framing=claude).frame())
+    assert by_itself.frame().equals(
+        bk.replay(session, budget, "oldest first", counter=count, framing=claude).frame()
+    )
 
 
 def test_an_answer_that_a_program_made_up_is_no_model() -> None:
-    rows = [{"message_index": 1, "context_tokens": 9, "model": name} for name in ("claude-opus-4-1", "<synthetic>")]
+    rows = [
+        {"message_index": 1, "context_tokens": 9, "model": name}
+        for name in ("claude-opus-4-1", "<synthetic>")
+    ]
     spoken = ({"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."})
     trace = bk.Trace("session", tuple(map(bk.Message, spoken)), fields={"usage": rows})
     assert trace.model == "claude-opus-4-1"
 
 
 def test_prices_take_a_resolved_model() -> None:
-    assert bk.cost.prices(resolve("gpt-4o")) == bk.cost.prices("gpt-4o") == bk.cost.prices(bk.model("gpt-4o"))
+    assert (
+        bk.cost.prices(resolve("gpt-4o"))
+        == bk.cost.prices("gpt-4o")
+        == bk.cost.prices(bk.model("gpt-4o"))
+    )

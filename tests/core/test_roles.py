@@ -23,7 +23,11 @@ def count(text: str) -> int:
 
 def conversation(turns: int) -> bk.Trace:
     """A system prompt, and as many questions with an answer each; the last is open."""
-    said = [{"role": role, "content": f"{WORDS[role]} {n}"} for n in range(turns) for role in ("user", "assistant")]
+    said = [
+        {"role": role, "content": f"{WORDS[role]} {n}"}
+        for n in range(turns)
+        for role in ("user", "assistant")
+    ]
     messages = [{"role": "system", "content": WORDS["system"]}, *said[:-1]]
     return bk.Trace("toy", tuple(map(bk.Message, messages)))
 
@@ -32,7 +36,9 @@ def conversation(turns: int) -> bk.Trace:
 def test_items_made_for_other_roles_are_an_error_that_says_so(name: str) -> None:
     """The default table has a history and a current message, which these budgets do not know by that name."""
     items = conversation(60).items(60, count)
-    with pytest.raises(LookupError, match=r"made for other roles: .*trace\.items\(turn, count, budget\.roles\)"):
+    with pytest.raises(
+        LookupError, match=r"made for other roles: .*trace\.items\(turn, count, budget\.roles\)"
+    ):
         bk.fit(PRESETS[name](8_000), items)
 
 
@@ -44,7 +50,9 @@ def test_demands_made_for_other_roles_are_the_same_error() -> None:
         lambda: bk.sweep(budget, demand, window=[4_000]),
         lambda: RequestBatch(demand).columns(budget),
     ):
-        with pytest.raises(LookupError, match="'user' stands in 'history', this budget has it in 'conversation'"):
+        with pytest.raises(
+            LookupError, match="'user' stands in 'history', this budget has it in 'conversation'"
+        ):
             plan()
     assert bk.allocate_many(budget, conversation(4).demand(count, budget.roles))["cut"].sum() == 0
 
@@ -54,7 +62,10 @@ def test_sections_that_both_tables_know_are_a_warning() -> None:
     agent, chat = bk.presets.agent(8_000), bk.presets.chat(8_000)
     items = conversation(3).items(3, count, chat.roles)
     assert bk.fit(chat, items).warnings == ()
-    assert "'tool' stands in 'conversation', this budget has it in 'tool'" in bk.fit(agent, items).warnings[0]
+    assert (
+        "'tool' stands in 'conversation', this budget has it in 'tool'"
+        in bk.fit(agent, items).warnings[0]
+    )
 
 
 def test_a_table_of_ones_own_and_items_by_hand_are_taken_as_they_are() -> None:
@@ -102,7 +113,10 @@ def test_a_saved_plan_keeps_the_roles_of_its_items() -> None:
     """Loaded again, a plan of items made for other roles still says so; each table is written once."""
     budget, trace = bk.presets.working_memory(4_000, output=100), conversation(3)
     plan = bk.fit(budget, [*trace.items(3, count, budget.roles), Item("episodes", 5)])
-    for read, write in ((bk.state.from_json, bk.state.to_json), (bk.state.from_yaml, bk.state.to_yaml)):
+    for read, write in (
+        (bk.state.from_json, bk.state.to_json),
+        (bk.state.from_yaml, bk.state.to_yaml),
+    ):
         loaded = read(write(plan))
         assert isinstance(loaded, bk.Plan)
         assert [item.roles for item in loaded.decisions.columns.items] == [
@@ -116,7 +130,9 @@ def test_a_saved_plan_keeps_the_roles_of_its_items() -> None:
     assert bk.state.from_json(bk.state.to_json(other)).warnings == other.warnings  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("roles", [{"tables": [], "items": [0]}, {"tables": [{"user": "history"}], "items": [1]}])
+@pytest.mark.parametrize(
+    "roles", [{"tables": [], "items": [0]}, {"tables": [{"user": "history"}], "items": [1]}]
+)
 def test_roles_of_a_file_that_fit_no_items_are_refused(roles: dict[str, object]) -> None:
     data = bk.state.to_dict(bk.fit(bk.Budget(100, undeclared="pool"), [Item("history", 5)]))
     data["plan"]["roles"] = roles

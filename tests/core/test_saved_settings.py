@@ -41,7 +41,11 @@ def test_every_policy_with_a_name_is_saved_and_made_again(name: str) -> None:
     "settings",
     [
         {"policy": policies.SlidingWindow(2), "counter": "gpt-4o"},
-        {"policy": policies.Chain([policies.DropToolResults(intact=1), policies.Step(200)], unit="turn")},
+        {
+            "policy": policies.Chain(
+                [policies.DropToolResults(intact=1), policies.Step(200)], unit="turn"
+            )
+        },
         {"policy": policies.BringBack(policies.SlidingWindow(2), bk.Share("0.3"), neighbours=0)},
         {"policy": policies.OldestFirst(floor=policies.Floor(2, "turns", "raise"))},
         {"counter": "chars/4"},
@@ -49,7 +53,10 @@ def test_every_policy_with_a_name_is_saved_and_made_again(name: str) -> None:
         {"counter": "gpt-4o", "framing": bk.FRAMINGS["octopus"]},
         {"framing": bk.Framing(per_message=2, priming=1)},
         {"shorten": False, "tell": True, "overrun": "tell", "start_on": "any"},
-        {"roles": {"user": "history", "assistant": "history", "current": "current"}, "section": "history"},
+        {
+            "roles": {"user": "history", "assistant": "history", "current": "current"},
+            "section": "history",
+        },
     ],
     ids=repr,
 )
@@ -64,8 +71,14 @@ def test_a_conversation_that_is_loaded_goes_on_as_it_was_set(settings: dict[str,
 @pytest.mark.parametrize(
     ("other", "notice"),
     [
-        ({"policy": "in blocks"}, r"the policy SlidingWindow\(turns=2\), and goes on with Step\(step=2000\)"),
-        ({"budget": bk.presets.working_memory(700, output=100)}, "the budget Budget.*, and goes on with Budget"),
+        (
+            {"policy": "in blocks"},
+            r"the policy SlidingWindow\(turns=2\), and goes on with Step\(step=2000\)",
+        ),
+        (
+            {"budget": bk.presets.working_memory(700, output=100)},
+            "the budget Budget.*, and goes on with Budget",
+        ),
         ({"window": 8_000}, "the budget Budget.*, and goes on with Budget"),
         ({"shorten": False}, "the shorten True, and goes on with False"),
         ({"start_on": "any"}, "the start_on 'user', and goes on with 'any'"),
@@ -80,17 +93,26 @@ def test_another_setting_is_named(other: dict[str, Any], notice: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"counter": "chars/4"}, {"model": "claude-sonnet-4-5"}, {"framing": bk.FRAMINGS["text"]}], ids=str
+    "other",
+    [{"counter": "chars/4"}, {"model": "claude-sonnet-4-5"}, {"framing": bk.FRAMINGS["text"]}],
+    ids=str,
 )
 def test_another_measure_is_refused_since_the_sizes_are_saved(other: dict[str, Any]) -> None:
     saved = talked(BUDGET, None, "gpt-4o").to_json()
-    with pytest.raises(ValueError, match="its sizes are saved in tokens of the first; leave .*= out, or add its mess"):
+    with pytest.raises(
+        ValueError,
+        match="its sizes are saved in tokens of the first; leave .*= out, or add its mess",
+    ):
         bk.Conversation.from_json(saved, **other)
 
 
 def test_the_same_setting_may_be_passed_again() -> None:
     saved = talked(BUDGET, policies.SlidingWindow(2), "gpt-4o").to_json()
-    same: dict[str, Any] = {"policy": policies.SlidingWindow(2), "counter": "gpt-4o", "budget": BUDGET}
+    same: dict[str, Any] = {
+        "policy": policies.SlidingWindow(2),
+        "counter": "gpt-4o",
+        "budget": BUDGET,
+    }
     assert bk.Conversation.from_json(saved, **same).to_json() == saved
 
 
@@ -104,9 +126,13 @@ def rank(message: Any) -> int:
 
 def test_code_is_passed_again_and_asked_for_by_its_name() -> None:
     saved = talked(BUDGET, policies.Importance(rank), tokens).to_json()
-    with pytest.raises(ValueError, match="the policy of the saved .* 'rank', code .*; pass policy= as it was"):
+    with pytest.raises(
+        ValueError, match="the policy of the saved .* 'rank', code .*; pass policy= as it was"
+    ):
         bk.Conversation.from_json(saved, counter=tokens)
-    with pytest.raises(ValueError, match="the counter of the saved .* 'tokens', code .*; pass counter= as it was"):
+    with pytest.raises(
+        ValueError, match="the counter of the saved .* 'tokens', code .*; pass counter= as it was"
+    ):
         bk.Conversation.from_json(saved, policies.Importance(rank))
     assert bk.Conversation.from_json(saved, policies.Importance(rank), tokens).to_json() == saved
 
@@ -114,7 +140,9 @@ def test_code_is_passed_again_and_asked_for_by_its_name() -> None:
 def test_a_counter_that_would_open_a_file_is_not_made_from_a_saved_text() -> None:
     saved = json.loads(talked().to_json())
     saved["settings"]["counter"] = {"name": "of-somebody-else.json"}
-    with pytest.raises(ValueError, match="no saved conversation: its counter is 'of-somebody-else.json'"):
+    with pytest.raises(
+        ValueError, match="no saved conversation: its counter is 'of-somebody-else.json'"
+    ):
         bk.Conversation.from_json(json.dumps(saved))
 
 

@@ -32,7 +32,8 @@ def planned(name: str) -> bk.Plan:
 
 
 @pytest.mark.parametrize(
-    ("name", "outcomes"), [("support-chat", {"kept", "cut", "dropped"}), ("coding-agent", {"kept", "dropped"})]
+    ("name", "outcomes"),
+    [("support-chat", {"kept", "cut", "dropped"}), ("coding-agent", {"kept", "dropped"})],
 )
 def test_a_plan_saved_with_its_texts_comes_back_equal(name: str, outcomes: set[str]) -> None:
     """Messages, tool calls, schemas, passages and what was left of those that were cut."""
@@ -55,15 +56,23 @@ def test_a_plan_saved_without_its_texts_holds_none() -> None:
     assert {decision.item.payload for decision in restored.decisions} == {None}
 
 
-@pytest.mark.parametrize("payload", [None, "Be brief.", 3, ["a", 1.5], {"role": "user", "content": None}])
+@pytest.mark.parametrize(
+    "payload", [None, "Be brief.", 3, ["a", 1.5], {"role": "user", "content": None}]
+)
 def test_any_plain_payload_comes_back(payload: object) -> None:
     plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload=payload)])
-    assert state.from_yaml(state.to_yaml(plan, texts=True)) == plan == state.from_json(state.to_json(plan, texts=True))
+    assert (
+        state.from_yaml(state.to_yaml(plan, texts=True))
+        == plan
+        == state.from_json(state.to_json(plan, texts=True))
+    )
 
 
 def test_a_payload_that_no_file_can_hold_is_named() -> None:
     plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload={1})])
-    with pytest.raises(ValueError, match=re.escape("the value of an item of section 'a' holds {1}, a set")):
+    with pytest.raises(
+        ValueError, match=re.escape("the value of an item of section 'a' holds {1}, a set")
+    ):
         state.to_json(plan, texts=True)
     assert state.to_json(plan)
 
@@ -77,8 +86,14 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{"budgetkit": 1, "budget": {"window": 1, "window": 9}}', "saved state has 'window' twice in one mapping;"),
-        ('{"budgetkit": true, "budget": {"window": 1}}', "has version True; this budgetkit reads 1"),
+        (
+            '{"budgetkit": 1, "budget": {"window": 1, "window": 9}}',
+            "saved state has 'window' twice in one mapping;",
+        ),
+        (
+            '{"budgetkit": true, "budget": {"window": 1}}',
+            "has version True; this budgetkit reads 1",
+        ),
         ('{"budgetkit": 1.0, "budget": {"window": 1}}', "has version 1.0; this budgetkit reads 1"),
         (
             PLAN % (BUDGET, GRANT % (50, 900, 500), "[]", "[]", "[]", ""),
@@ -97,23 +112,39 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
             "an item of 'a' keeps 40 of 30 tokens; it keeps from 0 to all of them; save it again",
         ),
         (
-            (PLAN % (BUDGET, GRANT % (30, 900, 30), *ONE_ITEM, "")).replace('"cuts": []', '"cuts": [0, 0]'),
+            (PLAN % (BUDGET, GRANT % (30, 900, 30), *ONE_ITEM, "")).replace(
+                '"cuts": []', '"cuts": [0, 0]'
+            ),
             "cuts is [0, 0]; known are positions of 1 items, rising; save it again",
         ),
         (
-            PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [], "cuts": []}'),
+            PLAN
+            % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [], "cuts": []}'),
             "plan has 1 items, 1 kept, 1 reasons, 0 texts; 0 cuts with 0 texts; there is one of each for each",
         ),
         (
-            PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [{}], "cuts": []}'),
+            PLAN
+            % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [{}], "cuts": []}'),
             "text of an item holds both or none of 'message' and 'value'; one is known; keep one of them",
         ),
         (
-            PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [{"message": 3}], "cuts": []}'),
+            PLAN
+            % (
+                BUDGET,
+                GRANT % (30, 100, 30),
+                *ONE_ITEM,
+                ', "texts": {"items": [{"message": 3}], "cuts": []}',
+            ),
             "plan.texts.items[0].message is 3; known is a mapping; write one",
         ),
         (
-            PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [{"message": {}}], "cuts": []}'),
+            PLAN
+            % (
+                BUDGET,
+                GRANT % (30, 100, 30),
+                *ONE_ITEM,
+                ', "texts": {"items": [{"message": {}}], "cuts": []}',
+            ),
             "a message without a role; it has nothing; give it one of",
         ),
     ],
@@ -127,16 +158,27 @@ def test_a_state_that_contradicts_itself_is_refused(text: str, sentence: str) ->
 
 def test_a_key_that_stands_twice_in_yaml_is_named() -> None:
     """YAML keeps the last one without a word."""
-    with pytest.raises(ValueError, match="saved state has 'window' twice in one mapping; .* remove one of them"):
+    with pytest.raises(
+        ValueError, match="saved state has 'window' twice in one mapping; .* remove one of them"
+    ):
         state.from_yaml("budgetkit: 1\nbudget:\n  window: 1\n  name: mine\n  window: 9\n")
 
 
 @pytest.mark.parametrize(
     ("payload", "sentence"),
     [
-        ("cut \ud83d", "holds 'cut \\ud83d', with half a character in it; files hold whole ones; mend it"),
-        ({"a": ["\udc00"]}, "a of the value of an item of section 'a' holds '\\udc00', with half a character in it"),
-        ({1: "a", "1": "b"}, "a dict; texts, numbers, lists, and mappings whose keys are texts can be saved"),
+        (
+            "cut \ud83d",
+            "holds 'cut \\ud83d', with half a character in it; files hold whole ones; mend it",
+        ),
+        (
+            {"a": ["\udc00"]},
+            "a of the value of an item of section 'a' holds '\\udc00', with half a character in it",
+        ),
+        (
+            {1: "a", "1": "b"},
+            "a dict; texts, numbers, lists, and mappings whose keys are texts can be saved",
+        ),
         (nested(450), "is nested deeper than 100 levels; known are some ten; save less of it"),
         (10**5_000, "holds a whole number of about 5,000 digits, a int; texts, numbers"),
         (3j, "holds 3j, a complex; texts, numbers"),
@@ -153,8 +195,15 @@ def test_what_no_file_can_hold_is_refused_when_it_is_saved(payload: object, sent
 
 
 def test_what_is_nested_as_deep_as_is_saved_comes_back() -> None:
-    plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload=nested(94), group=("a", ("b",)))])
-    assert state.from_json(state.to_json(plan, texts=True)) == plan == state.from_yaml(state.to_yaml(plan, texts=True))
+    plan = bk.fit(
+        bk.Budget(9, (), [bk.Allocation("a")]),
+        [bk.Item("a", 3, payload=nested(94), group=("a", ("b",)))],
+    )
+    assert (
+        state.from_json(state.to_json(plan, texts=True))
+        == plan
+        == state.from_yaml(state.to_yaml(plan, texts=True))
+    )
 
 
 @pytest.mark.slow
@@ -162,7 +211,13 @@ def test_what_is_nested_as_deep_as_is_saved_comes_back() -> None:
 def test_a_file_nested_without_end_loads_or_is_refused_in_words(depth: int) -> None:
     for inner in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
         for group in ("", f', "group": {inner}'):
-            text = PLAN % (BUDGET, GRANT % (30, 100, 30), ONE_ITEM[0].replace("}", group + "}"), *ONE_ITEM[1:], "")
+            text = PLAN % (
+                BUDGET,
+                GRANT % (30, 100, 30),
+                ONE_ITEM[0].replace("}", group + "}"),
+                *ONE_ITEM[1:],
+                "",
+            )
             texts = f', "texts": {{"items": [{{"value": {inner}}}], "cuts": []}}}}}}'
             for read in (state.from_json, state.from_yaml):
                 try:
@@ -182,15 +237,23 @@ def test_half_a_character_that_0_1_0_wrote_is_read() -> None:
 def test_a_budget_is_named_by_whole_characters(field: str) -> None:
     roles = {"key": {"\ud83d": "a"}, "value": {"a": "\ud83d"}}.get(field, {})
     with pytest.raises(
-        ValueError, match="a budget or a role is named '.ud83d', with half a character in it; names are"
+        ValueError,
+        match="a budget or a role is named '.ud83d', with half a character in it; names are",
     ):
         bk.Budget(9, name="\ud83d" if field == "name" else "", roles=roles)
 
 
 @pytest.mark.parametrize(
     ("keys", "twice"),
-    [("yes: 1, true: 2", "True"), ("1: 1, 1.0: 2", "1.0"), ("a: 1, 'a': 2", "'a'"), ("~: 1, null: 2", "None")],
+    [
+        ("yes: 1, true: 2", "True"),
+        ("1: 1, 1.0: 2", "1.0"),
+        ("a: 1, 'a': 2", "'a'"),
+        ("~: 1, null: 2", "None"),
+    ],
 )
 def test_keys_that_are_one_to_yaml_are_told(keys: str, twice: str) -> None:
-    with pytest.raises(ValueError, match=f"saved state has {twice} twice in one mapping; each key is known once"):
+    with pytest.raises(
+        ValueError, match=f"saved state has {twice} twice in one mapping; each key is known once"
+    ):
         state.from_yaml(f"budgetkit: 1\nbudget: {{window: 9, roles: {{{keys}}}}}")

@@ -44,8 +44,12 @@ def test_seams_are_before_a_space_after_a_word_and_between_a_letter_and_a_mark()
 
 def test_first_and_last_seam_are_the_nearest_ones() -> None:
     text = "one two three"
-    assert [first_seam(text, place) for place in range(len(text) + 1)] == [3] * 4 + [7] * 4 + [13] * 6
-    assert [last_seam(text, 0, place) for place in range(len(text) + 1)] == [0] * 4 + [3] * 4 + [7] * 6
+    assert [first_seam(text, place) for place in range(len(text) + 1)] == [3] * 4 + [7] * 4 + [
+        13
+    ] * 6
+    assert [last_seam(text, 0, place) for place in range(len(text) + 1)] == [0] * 4 + [3] * 4 + [
+        7
+    ] * 6
     assert last_seam("x" * 100_000, 0, 100_000) == 0
     assert last_seam("a " + "x" * 100_000, 0, 100_000) == 1
 
@@ -55,7 +59,9 @@ def test_parts_join_to_the_text_and_are_neither_tiny_nor_huge() -> None:
     sizes = [len(part) for part in parts(text)]
     assert "".join(parts(text)) == text
     assert min(sizes[:-1]) >= 16_384 and max(sizes) < 66_000
-    assert max(map(len, parts(text[:100_000]))) < 50_000, "also the last part, which one thread would count alone"
+    assert max(map(len, parts(text[:100_000]))) < 50_000, (
+        "also the last part, which one thread would count alone"
+    )
     assert list(parts("")) == [] and list(parts("x" * 300_000)) == ["x" * 300_000]
 
 
@@ -91,7 +97,14 @@ def test_counts_add_up_at_every_seam_between_any_two_characters(name: str) -> No
     chance = random.Random(1)
     for left in marks:
         for right in chance.sample(marks, 40) + [" ", "\n", ",", "。"]:
-            for before, after in (("", ""), ("ab", "cd"), (" ", " "), ("1", "\n\n x"), ("的", "'s"), ("A", "/\r\n")):
+            for before, after in (
+                ("", ""),
+                ("ab", "cd"),
+                (" ", " "),
+                ("1", "\n\n x"),
+                ("的", "'s"),
+                ("A", "/\r\n"),
+            ):
                 text = f"{before}{left}{right}{after}"
                 place = len(before) + 1
                 if is_seam(text, place):
@@ -212,7 +225,10 @@ def test_one_tokenizer_serves_all_threads() -> None:
     texts = [long_text(200_000, seed) for seed in range(6)]
     expected = [len(encodings.tokens("cl100k_base", text)) for text in texts]
     memory("cl100k_base").forget()
-    with mock.patch.object(encodings, "_made", wraps=encodings._made) as build, ThreadPoolExecutor(4) as pool:
+    with (
+        mock.patch.object(encodings, "_made", wraps=encodings._made) as build,
+        ThreadPoolExecutor(4) as pool,
+    ):
         assert [*pool.map(ExactCounter("cl100k_base"), texts)] == expected
     assert not build.called
 

@@ -59,7 +59,9 @@ def test_s4_document_000_defaults() -> None:
     assert (budget.cap("knowledge"), budget.cap("episodes")) == (3_000, 1_000)
 
 
-EMOJI = "\U0001f389\U0001f680\U0001f525\U0001f469‍\U0001f469‍\U0001f467‍\U0001f466\U0001f3f3️‍\U0001f308✅"
+EMOJI = (
+    "\U0001f389\U0001f680\U0001f525\U0001f469‍\U0001f469‍\U0001f467‍\U0001f466\U0001f3f3️‍\U0001f308✅"
+)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,9 @@ EMOJI = "\U0001f389\U0001f680\U0001f525\U0001f469‍\U0001f469‍\U0001f467‍\U
         (lambda: bk.counter("o200k_base"), 23),
     ],
 )
-def test_s5_document_000_length_depends_on_the_unit(counter: Callable[[], Callable[[str], int]], tokens: int) -> None:
+def test_s5_document_000_length_depends_on_the_unit(
+    counter: Callable[[], Callable[[str], int]], tokens: int
+) -> None:
     """000's .NET counts UTF-16 units, Python code points; neither is near the truth for emoji."""
     assert len(EMOJI.encode("utf-16-le")) // 2 == 24
     assert len(EMOJI) == 15
@@ -121,16 +125,23 @@ def test_s8_document_001_counts() -> None:
     """001: 3 priming, 4 a message, content and role."""
     count = bk.counter("gpt-4o")
     assert count("Hello world") == 2
-    assert bk.FRAMINGS["memory-engine"].request([{"role": "user", "content": "Hello world"}], count) == 10
+    assert (
+        bk.FRAMINGS["memory-engine"].request([{"role": "user", "content": "Hello world"}], count)
+        == 10
+    )
 
 
 @pytest.mark.parametrize(
-    "content", [None, [{"type": "text", "text": "Hello world"}], "<|endoftext|>", "a lone surrogate \ud83d"]
+    "content",
+    [None, [{"type": "text", "text": "Hello world"}], "<|endoftext|>", "a lone surrogate \ud83d"],
 )
 def test_s9_document_001_contents_that_raise_there(content: object) -> None:
     """Null content, lists of parts and the text of special tokens are counted here."""
     count = bk.counter("gpt-4o")
-    assert bk.FRAMINGS["memory-engine"].request([{"role": "assistant", "content": content}], count) >= 8
+    assert (
+        bk.FRAMINGS["memory-engine"].request([{"role": "assistant", "content": content}], count)
+        >= 8
+    )
 
 
 def test_s10_document_001_wasted_space() -> None:
@@ -199,12 +210,16 @@ def _lines_left(text: str, cap: int, count: Callable[[str], int], newest: bool) 
 
 
 @pytest.mark.parametrize(("section", "newest"), [("action_history", True), ("rag_memories", False)])
-def test_s12_document_003_lists_stop_at_one_line_and_can_exceed_the_cap(section: str, newest: bool) -> None:
+def test_s12_document_003_lists_stop_at_one_line_and_can_exceed_the_cap(
+    section: str, newest: bool
+) -> None:
     """One long line stays whole there, and its marker comes on top; here neither a text nor a plan exceeds the cap."""
     count = bk.counter("o200k_base")
     text = "\n".join(f"{i} looked for the invoice in every drawer " * 8 for i in range(5))
     assert count(_lines_left(text, 20, count, newest)) > 20
-    assert 0 < count(bk.truncate(text, 20, count, keep="tail" if newest else "head", by="line")) <= 20
+    assert (
+        0 < count(bk.truncate(text, 20, count, keep="tail" if newest else "head", by="line")) <= 20
+    )
     budget = presets.agent_prompt(None, {"sections": {section: {"max_tokens": 20}}})
     item = bk.Item(section, count(text), payload=text)
     plan = fit(budget, [item], cutter(count))
@@ -214,7 +229,14 @@ def test_s12_document_003_lists_stop_at_one_line_and_can_exceed_the_cap(section:
 
 #: The document's own sections; what is being asked is none of them, and draws on what their figures leave.
 SECTIONS_003 = (
-    *("system_prompt", "working_memory", "rag_memories", "action_history", "recent_events", "subscribed_artifacts"),
+    *(
+        "system_prompt",
+        "working_memory",
+        "rag_memories",
+        "action_history",
+        "recent_events",
+        "subscribed_artifacts",
+    ),
 )
 
 
@@ -233,13 +255,17 @@ def test_s13_document_003_priority_classes() -> None:
     }
 
 
-@pytest.mark.parametrize(("window", "medium", "low"), [(2_300, [600, 400, 0], 0), (2_800, [600, 400, 400], 100)])
+@pytest.mark.parametrize(
+    ("window", "medium", "low"), [(2_300, [600, 400, 0], 0), (2_800, [600, 400, 400], 100)]
+)
 def test_s13_document_003_medium_comes_before_low(window: int, medium: list[int], low: int) -> None:
     """Required 500 and high 800 are there; low gets nothing before every medium section has its cap."""
     budget = presets.agent_prompt(window)
     plan = bk.allocate(budget, {s: 1_000 for s in SECTIONS_003})
     assert [plan[s].granted for s in ("system_prompt", "working_memory")] == [500, 800]
-    assert [plan[s].granted for s in ("rag_memories", "action_history", "subscribed_artifacts")] == medium
+    assert [
+        plan[s].granted for s in ("rag_memories", "action_history", "subscribed_artifacts")
+    ] == medium
     assert plan["recent_events"].granted == low
 
 
@@ -277,8 +303,20 @@ PRESET_TABLE = [
         1_228,
         823,
     ),
-    (presets.chat, 4_096, {"system": 409, "memory": 409, "conversation": 819, "retrieval": 1_024}, 614, 821),
-    (presets.rag, 4_096, {"system": 409, "memory": 204, "conversation": 409, "retrieval": 1_638}, 614, 822),
+    (
+        presets.chat,
+        4_096,
+        {"system": 409, "memory": 409, "conversation": 819, "retrieval": 1_024},
+        614,
+        821,
+    ),
+    (
+        presets.rag,
+        4_096,
+        {"system": 409, "memory": 204, "conversation": 409, "retrieval": 1_638},
+        614,
+        822,
+    ),
     (
         presets.agent,
         4_096,
@@ -305,21 +343,29 @@ def test_s16_document_004_pools_at_128000() -> None:
     assert [budget.shared_pool for budget in made] == [25_600, 25_600, 12_800]
 
 
-@pytest.mark.parametrize(("make", "smallest"), [(presets.chat, 10), (presets.rag, 20), (presets.agent, 10)])
+@pytest.mark.parametrize(
+    ("make", "smallest"), [(presets.chat, 10), (presets.rag, 20), (presets.agent, 10)]
+)
 def test_s17_document_004_smallest_window(make: Callable[[int], bk.Budget], smallest: int) -> None:
     """Below the smallest window a part would come to nothing: an error that names it."""
     assert make(smallest).shared_pool >= 0
-    with pytest.raises(ValueError, match=rf"leaves \w+ 0 tokens; its parts need {smallest} or more"):
+    with pytest.raises(
+        ValueError, match=rf"leaves \w+ 0 tokens; its parts need {smallest} or more"
+    ):
         make(smallest - 1)
 
 
-@pytest.mark.parametrize(("make", "smallest"), [(presets.chat, 10), (presets.rag, 20), (presets.agent, 10)])
+@pytest.mark.parametrize(
+    ("make", "smallest"), [(presets.chat, 10), (presets.rag, 20), (presets.agent, 10)]
+)
 def test_s17_document_004_smallest_window_holds_for_a_change_too(
     make: Callable[[int], bk.Budget], smallest: int
 ) -> None:
     """A slider that moves the window below it is told the same; a section that is switched off is meant to be 0."""
     assert make(8_192).assign(window=smallest) == make(smallest)
-    with pytest.raises(ValueError, match=rf"leaves \w+ 0 tokens; its parts need {smallest} or more"):
+    with pytest.raises(
+        ValueError, match=rf"leaves \w+ 0 tokens; its parts need {smallest} or more"
+    ):
         make(8_192).assign(window=smallest - 1)
     assert make(8_192).assign(memory=0).cap("memory") == 0
     assert make(8_192).assign(memory=bk.Share(0)).cap("memory") == 0
@@ -327,14 +373,21 @@ def test_s17_document_004_smallest_window_holds_for_a_change_too(
 
 def test_s18_document_004_over_commitment_raises_at_construction() -> None:
     """One token too many is an error that says how to mend it; an exact fit leaves a pool of 0."""
-    with pytest.raises(ValueError, match=r"reserves \(3\) and caps \(8\) exceed the window \(10\) by 1 tokens"):
+    with pytest.raises(
+        ValueError, match=r"reserves \(3\) and caps \(8\) exceed the window \(10\) by 1 tokens"
+    ):
         bk.Budget(10, [bk.Reserve("output", 3)], [bk.Allocation("system", 8)])
     assert bk.Budget(10, [bk.Reserve("output", 3)], [bk.Allocation("system", 7)]).shared_pool == 0
 
 
 ITEMS = [
     bk.Item("retrieval", tokens, score, payload=name)
-    for name, tokens, score in (("A", 800, 0.95), ("B", 700, 0.85), ("C", 600, 0.70), ("D", 400, 0.60))
+    for name, tokens, score in (
+        ("A", 800, 0.95),
+        ("B", 700, 0.85),
+        ("C", 600, 0.70),
+        ("D", 400, 0.60),
+    )
 ]
 
 
@@ -349,7 +402,9 @@ ITEMS = [
 )
 def test_s19_document_004_overflow(rule: dict[str, object], names: str, tokens: int) -> None:
     """Its text stops at C, its code goes on to D; drop keeps all or nothing, and equality fits."""
-    budget = bk.Budget(8_192, (), [bk.Allocation("retrieval", 2_000, keep="best")]).assign(retrieval=rule)
+    budget = bk.Budget(8_192, (), [bk.Allocation("retrieval", 2_000, keep="best")]).assign(
+        retrieval=rule
+    )
     plan = fit(budget, ITEMS)
     assert "".join(item.payload for item in plan.decisions.items) == names
     assert plan["retrieval"].granted == tokens
@@ -381,7 +436,11 @@ def test_document_002_components_stand_in_their_order() -> None:
 def test_document_003_persists() -> None:
     """A budget that was changed for one tick comes back from JSON and YAML as it was."""
     changed = presets.agent_prompt().assign(rag_memories=900)
-    assert state.from_json(state.to_json(changed)) == changed == state.from_yaml(state.to_yaml(changed))
+    assert (
+        state.from_json(state.to_json(changed))
+        == changed
+        == state.from_yaml(state.to_yaml(changed))
+    )
 
 
 def test_document_003_shipped_defaults_are_over_committed_and_readable() -> None:
@@ -398,8 +457,12 @@ def test_document_003_shipped_defaults_are_over_committed_and_readable() -> None
 def test_the_four_systems_are_one_subtraction() -> None:
     """On equal claims, what remains is the same under each system's name."""
     claims = 1_000
-    octopus = bk.allocate(presets.working_memory(8_192, output=500), {"system": claims})["history"].limit
+    octopus = bk.allocate(presets.working_memory(8_192, output=500), {"system": claims})[
+        "history"
+    ].limit
     engine = presets.memory_engine(8_192, output=500, safety=0)
     memory = bk.allocate(engine, {"messages": claims})["memory"].limit
-    pool = bk.Budget(8_192, [bk.Reserve("output", 500)], [bk.Allocation("system", claims)]).shared_pool
+    pool = bk.Budget(
+        8_192, [bk.Reserve("output", 500)], [bk.Allocation("system", claims)]
+    ).shared_pool
     assert len({octopus, memory, pool, 8_192 - 500 - claims}) == 1

@@ -22,14 +22,20 @@ def octopus(window: int, output: int, asked: dict[str, int]) -> int:
     return max(left, 4_000, 0)
 
 
-@given(st.integers(10_000, 2_000_000), st.integers(0, 9_000), st.lists(TOKENS, min_size=5, max_size=5))
+@given(
+    st.integers(10_000, 2_000_000), st.integers(0, 9_000), st.lists(TOKENS, min_size=5, max_size=5)
+)
 def test_octopus_history(window: int, output: int, sizes: list[int]) -> None:
-    asked = dict(zip(("system", "procedure", "knowledge", "episodes", "current"), sizes, strict=True))
+    asked = dict(
+        zip(("system", "procedure", "knowledge", "episodes", "current"), sizes, strict=True)
+    )
     plan = bk.allocate(presets.working_memory(window, output=output), asked | {"history": 10**9})
     assert plan["history"].limit == octopus(window, output, asked)
     usable = presets.working_memory(window, kind="usable", current="fixed")
     asked["current"] = 500
-    assert bk.allocate(usable, asked | {"history": 10**9})["history"].limit == octopus(window, 0, asked)
+    assert bk.allocate(usable, asked | {"history": 10**9})["history"].limit == octopus(
+        window, 0, asked
+    )
 
 
 def memory_engine(window: int, messages: int, directive: int) -> int:
@@ -40,7 +46,9 @@ def memory_engine(window: int, messages: int, directive: int) -> int:
 
 @given(WINDOWS, TOKENS, TOKENS)
 def test_memory_engine_memory(window: int, messages: int, directive: int) -> None:
-    plan = bk.allocate(presets.memory_engine(window), {"messages": messages, "directive": directive})
+    plan = bk.allocate(
+        presets.memory_engine(window), {"messages": messages, "directive": directive}
+    )
     expected = memory_engine(window, messages, directive)
     assert (plan["memory"].limit, plan.is_constrained) == (expected, expected < 1_000)
 
@@ -57,7 +65,13 @@ def agent_prompt(total: int, policy: str, asked: dict[str, int]) -> dict[str, in
         for name in names:
             wanted = min(asked[name], CAPS_003[name])
             fits = wanted <= total
-            granted[name] = wanted if fits else 0 if policy == "drop_low_priority" and names is CLASSES[3] else total
+            granted[name] = (
+                wanted
+                if fits
+                else 0
+                if policy == "drop_low_priority" and names is CLASSES[3]
+                else total
+            )
             total -= granted[name]
     return granted
 
@@ -69,14 +83,22 @@ def agent_prompt(total: int, policy: str, asked: dict[str, int]) -> dict[str, in
 )
 def test_agent_prompt_classes(total: int, policy: str, sizes: list[int]) -> None:
     asked = dict(zip(SECTIONS_003, sizes, strict=True))
-    plan = bk.allocate(presets.agent_prompt(total, {"context_budget": {"overflow_policy": policy}}), asked)
+    plan = bk.allocate(
+        presets.agent_prompt(total, {"context_budget": {"overflow_policy": policy}}), asked
+    )
     assert {name: plan[name].granted for name in asked} == agent_prompt(total, policy, asked)
 
 
 SHARES = {
     "chat": {"system": 0.10, "memory": 0.10, "conversation": 0.20, "retrieval": 0.25},
     "rag": {"system": 0.10, "memory": 0.05, "conversation": 0.10, "retrieval": 0.40},
-    "agent": {"system": 0.15, "memory": 0.10, "conversation": 0.15, "retrieval": 0.20, "tool": 0.15},
+    "agent": {
+        "system": 0.15,
+        "memory": 0.10,
+        "conversation": 0.15,
+        "retrieval": 0.20,
+        "tool": 0.15,
+    },
 }
 
 

@@ -40,7 +40,9 @@ def test_every_request_is_read_once_and_as_the_file_says(shape: str, seed: int) 
         assert usage["cache_write_tokens"].tolist() == [row.written for row in rows]
     if shape == "claude-code":
         assert usage["cache_write_1h_tokens"].tolist() == [row.for_an_hour for row in rows]
-        assert usage["cache_write_5m_tokens"].tolist() == [row.written - row.for_an_hour for row in rows]
+        assert usage["cache_write_5m_tokens"].tolist() == [
+            row.written - row.for_an_hour for row in rows
+        ]
     assert usage["time"].dt.strftime("%Y-%m-%dT%H:%M:%SZ").tolist() == [row.time for row in rows]
 
 
@@ -49,8 +51,12 @@ def test_all_that_was_said_is_among_the_messages(shape: str) -> None:
     rows = requests(3)
     (trace,) = loaded(SHAPES[shape](rows))
     if shape != "cline":
-        assert sum(len(message.tool_calls) for message in trace.messages) == sum(row.calls for row in rows)
-        assert sum(message.role == "tool" for message in trace.messages) == sum(row.calls for row in rows)
+        assert sum(len(message.tool_calls) for message in trace.messages) == sum(
+            row.calls for row in rows
+        )
+        assert sum(message.role == "tool" for message in trace.messages) == sum(
+            row.calls for row in rows
+        )
     indices = usage_frame(trace)["message_index"]
     assert all(trace.messages[index].role == "assistant" for index in indices)
     assert len(readings(trace, len)) == len(rows)
@@ -58,13 +64,31 @@ def test_all_that_was_said_is_among_the_messages(shape: str) -> None:
 
 def user(uuid: str, parent: str | None, text: str, **more: Any) -> dict[str, Any]:
     message = {"role": "user", "content": text}
-    return {"type": "user", "uuid": uuid, "parentUuid": parent, "sessionId": "s", "message": message, **more}
+    return {
+        "type": "user",
+        "uuid": uuid,
+        "parentUuid": parent,
+        "sessionId": "s",
+        "message": message,
+        **more,
+    }
 
 
 def answer(uuid: str, parent: str | None, text: str, id: str = "", **more: Any) -> dict[str, Any]:
     usage = {"input_tokens": 7, "cache_read_input_tokens": 100, "output_tokens": 5}
-    message = {"role": "assistant", "id": id or uuid, "content": [{"type": "text", "text": text}], "usage": usage}
-    about = {"type": "assistant", "uuid": uuid, "parentUuid": parent, "sessionId": "s", "requestId": f"q-{uuid}"}
+    message = {
+        "role": "assistant",
+        "id": id or uuid,
+        "content": [{"type": "text", "text": text}],
+        "usage": usage,
+    }
+    about = {
+        "type": "assistant",
+        "uuid": uuid,
+        "parentUuid": parent,
+        "sessionId": "s",
+        "requestId": f"q-{uuid}",
+    }
     return about | {"message": message} | more
 
 
@@ -77,16 +101,29 @@ def test_after_a_rewind_the_new_branch_counts_and_the_old_one_stays_in_the_bill(
         user("u3", "a1", "another turn"),
         answer("a3", "u3", "better"),
     )
-    assert [message.text for message in trace.messages] == ["one", "first", "another turn", "better"]
+    assert [message.text for message in trace.messages] == [
+        "one",
+        "first",
+        "another turn",
+        "better",
+    ]
     assert usage_frame(trace)["left"].tolist() == [False, True, False]
     assert usage_frame(trace)["message_index"].dropna().tolist() == [1, 3]
     (warning,) = trace.warnings
-    assert warning == "messages of branches that were left are not counted: 2; their requests stay in the usage: 1"
+    assert (
+        warning
+        == "messages of branches that were left are not counted: 2; their requests stay in the usage: 1"
+    )
 
 
 def test_a_branch_of_pis_tree_that_was_left_is_not_counted() -> None:
     def entry(id: str, parent: str | None, role: str, text: str) -> dict[str, Any]:
-        return {"type": "message", "id": id, "parentId": parent, "message": {"role": role, "content": text}}
+        return {
+            "type": "message",
+            "id": id,
+            "parentId": parent,
+            "message": {"role": role, "content": text},
+        }
 
     (trace,) = lines(
         {"type": "session", "id": "p"},
@@ -104,7 +141,9 @@ def test_what_a_sub_agent_said_in_records_of_progress_is_a_conversation_of_its_o
         return {"type": "progress", "uuid": f"p-{event['uuid']}", "sessionId": "s", "data": data}
 
     task, step = user("x1", None, "look around"), answer("x2", "x1", "looked")
-    main, agent = lines(user("u1", None, "one"), progress(task), progress(step), answer("a1", "u1", "done"))
+    main, agent = lines(
+        user("u1", None, "one"), progress(task), progress(step), answer("a1", "u1", "done")
+    )
     assert [message.text for message in main.messages] == ["one", "done"]
     assert [message.text for message in agent.messages] == ["look around", "looked"]
     assert agent.id == "s agent a9"
@@ -116,12 +155,18 @@ def test_records_that_nobody_knows_are_passed_over_and_counted() -> None:
     strange = {"type": "of-2030", "sessionId": "s", "data": {"messages": [1]}}
     (trace,) = lines(strange, strange, user("u1", None, "one"), answer("a1", "u1", "two"))
     assert [message.text for message in trace.messages] == ["one", "two"]
-    assert trace.warnings == ("records of kinds that are not known here are passed over: 2, of-2030 (2)",)
+    assert trace.warnings == (
+        "records of kinds that are not known here are passed over: 2, of-2030 (2)",
+    )
 
 
 def test_a_line_that_was_cut_by_another_is_left_out_and_named() -> None:
     written = "\n".join(
-        [json.dumps(user("u1", None, "one")), '{"type": "user", "uu{"type"', json.dumps(answer("a", None, "two"))]
+        [
+            json.dumps(user("u1", None, "one")),
+            '{"type": "user", "uu{"type"',
+            json.dumps(answer("a", None, "two")),
+        ]
     )
     (trace,) = loaded(written.encode())
     assert [message.text for message in trace.messages] == ["one", "two"]
@@ -144,7 +189,10 @@ def test_what_was_measured_before_a_compaction_is_kept() -> None:
     }
     boundary |= {"logicalParentUuid": "a1", "compactMetadata": metadata}
     (trace,) = lines(
-        user("u1", None, "one"), answer("a1", "u1", "two"), boundary, user("u2", "b", "summary", isCompactSummary=True)
+        user("u1", None, "one"),
+        answer("a1", "u1", "two"),
+        boundary,
+        user("u2", "b", "summary", isCompactSummary=True),
     )
     (compaction,) = trace.fields["compactions"]
     assert compaction == {"at": 2, "first_kept": 2, "before_tokens": 156_699, "trigger": "auto"}

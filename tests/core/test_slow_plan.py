@@ -37,7 +37,15 @@ def shortened(item: bk.Item, limit: int, _: bk.Allocation) -> bk.Item | None:
 def told(plan: Plan) -> list[object]:
     """Everything that a plan says."""
     outcomes = [(d.tokens, d.kept, d.outcome, d.reason) for d in plan.decisions]
-    return [plan.grants, plan.free, plan.reserved, plan.warnings, plan.losses, outcomes, str(plan.decisions.items)]
+    return [
+        plan.grants,
+        plan.free,
+        plan.reserved,
+        plan.warnings,
+        plan.losses,
+        outcomes,
+        str(plan.decisions.items),
+    ]
 
 
 @given(budgets(), GROUPED, st.booleans(), st.sampled_from(["item", "line"]))
@@ -55,15 +63,21 @@ def test_what_is_planned_fast_is_what_was_planned_slowly(
         assert str(found.value) == str(refused)
         return
     columns = Items(items)
-    with suppress(ValueError):  # a larger window may keep less, and part a group of what is required
+    with suppress(
+        ValueError
+    ):  # a larger window may keep less, and part a group of what is required
         bk.fit(replace(budget, window=budget.window + 13), columns)
     assert told(bk.fit(budget, items, cut)) == told(bk.fit(budget, columns, cut)) == slow
 
 
 @given(budgets(), st.integers(0, 2_000), st.dictionaries(st.sampled_from(SECTIONS), TOKENS))
-def test_a_line_assigned_is_a_budget_made_anew(budget: bk.Budget, window: int, caps: dict[str, int]) -> None:
+def test_a_line_assigned_is_a_budget_made_anew(
+    budget: bk.Budget, window: int, caps: dict[str, int]
+) -> None:
     """What assign does not check again was checked before."""
-    lines = {name: {"cap": cap, "floor": 0} for name, cap in caps.items() if name in budget.sections}
+    lines = {
+        name: {"cap": cap, "floor": 0} for name, cap in caps.items() if name in budget.sections
+    }
     allocations = [replace(a, **lines.get(a.section, {})) for a in budget.allocations]  # type: ignore[arg-type]
     try:
         anew = replace(budget, window=window, allocations=allocations)
@@ -74,7 +88,11 @@ def test_a_line_assigned_is_a_budget_made_anew(budget: bk.Budget, window: int, c
         return
     assigned = budget.assign(window=window, **lines)
     assert assigned == anew
-    assert (assigned.caps, assigned.floors, assigned.walked) == (anew.caps, anew.floors, anew.walked)
+    assert (assigned.caps, assigned.floors, assigned.walked) == (
+        anew.caps,
+        anew.floors,
+        anew.walked,
+    )
 
 
 def test_a_plan_whose_columns_nobody_read_goes_to_a_worker_and_back() -> None:

@@ -29,7 +29,9 @@ SCHEMA = jsonschema.Draft202012Validator(schema())
 def test_presets_round_trip(name: str) -> None:
     """Through JSON and YAML, and the schema accepts them."""
     budget = PRESETS[name](bk.model("gpt-4o"))
-    assert state.from_json(state.to_json(budget)) == budget == state.from_yaml(state.to_yaml(budget))
+    assert (
+        state.from_json(state.to_json(budget)) == budget == state.from_yaml(state.to_yaml(budget))
+    )
     SCHEMA.validate(json.loads(state.to_json(budget)))
 
 
@@ -45,14 +47,20 @@ def test_any_budget_and_plan_round_trip(budget: bk.Budget, items: list[bk.Item])
         SCHEMA.validate(json.loads(text))
 
 
-ODD = st.sampled_from(["null", "1e5", "a: b", "a #b", "- a", " a", "a\n", "\n", "'", '"', "? a", "é", "--- ", "<<"])
-TOLD = st.lists(ODD | st.text(st.characters(max_codepoint=126), max_size=50), max_size=9).map(" ".join)
+ODD = st.sampled_from(
+    ["null", "1e5", "a: b", "a #b", "- a", " a", "a\n", "\n", "'", '"', "? a", "é", "--- ", "<<"]
+)
+TOLD = st.lists(ODD | st.text(st.characters(max_codepoint=126), max_size=50), max_size=9).map(
+    " ".join
+)
 
 
 @given(st.recursive(TOLD, lambda deep: st.lists(deep) | st.dictionaries(TOLD, deep), max_leaves=6))
 def test_yaml_is_written_as_pyyaml_writes_it_without_its_part_in_c(said: object) -> None:
     """That part is faster, and writes long keys and escapes in its own way."""
-    plan = bk.fit(bk.Budget(100, [], [bk.Allocation("a")]), [bk.Item("a", 5, payload={"said": said})])
+    plan = bk.fit(
+        bk.Budget(100, [], [bk.Allocation("a")]), [bk.Item("a", 5, payload={"said": said})]
+    )
     plain = yaml.safe_dump(state.to_dict(plan, texts=True), sort_keys=False, allow_unicode=True)
     assert state.to_yaml(plan, texts=True) == plain
 
@@ -63,7 +71,9 @@ def test_a_budget_is_written_by_the_part_in_c(name: str, monkeypatch: pytest.Mon
     """A slider writes it at every move; in Python alone that took a third of the move."""
     budget = PRESETS[name](bk.model("gpt-4o"))
     written = state.to_yaml(budget)
-    monkeypatch.setattr(yaml.SafeDumper, "represent", lambda *given: pytest.fail("written in Python"))
+    monkeypatch.setattr(
+        yaml.SafeDumper, "represent", lambda *given: pytest.fail("written in Python")
+    )
     assert state.to_yaml(budget) == written
 
 
@@ -76,7 +86,11 @@ def test_the_plan_of_a_conversation_round_trips_without_its_texts() -> None:
     assert isinstance(restored, bk.Plan)
     assert [d.item.group for d in restored.decisions] == [item.group for item in items]
     assert {d.item.payload for d in restored.decisions} == {None}
-    assert {key for item in json.loads(saved)["plan"]["items"] for key in item} <= {"section", "tokens", "group"}
+    assert {key for item in json.loads(saved)["plan"]["items"] for key in item} <= {
+        "section",
+        "tokens",
+        "group",
+    }
     assert state.to_json(restored) == saved
     SCHEMA.validate(json.loads(saved))
 
@@ -115,7 +129,13 @@ class Kind(StrEnum):
 def test_columns_of_numpy_and_enumerations_are_saved_as_what_they_stand_for() -> None:
     """In items too, whose scores and groups often come from a frame."""
     budget = bk.Budget(100, (), [bk.Allocation(Kind.MEMORY)])
-    item = bk.Item(Kind.MEMORY, 3, score=np.float32(0.5), importance=np.int8(2), group=("call", (np.int64(7),)))  # type: ignore[arg-type]
+    item = bk.Item(
+        Kind.MEMORY,
+        3,
+        score=np.float32(0.5),  # type: ignore[arg-type]
+        importance=np.int8(2),  # type: ignore[arg-type]
+        group=("call", (np.int64(7),)),
+    )
     plan = bk.fit(budget, [item])
     for restored in (state.from_json(state.to_json(plan)), state.from_yaml(state.to_yaml(plan))):
         assert restored == plan
@@ -129,7 +149,10 @@ def test_a_group_that_no_file_can_hold_is_named() -> None:
     """Before anything is written."""
     plan = bk.fit(bk.Budget(100, (), [bk.Allocation("a")]), [bk.Item("a", 3, group=frozenset({1}))])
     for save in (state.to_json, state.to_yaml):
-        with pytest.raises(ValueError, match=r"group of .* holds frozenset\(\{1\}\), a frozenset; texts, .*; give one"):
+        with pytest.raises(
+            ValueError,
+            match=r"group of .* holds frozenset\(\{1\}\), a frozenset; texts, .*; give one",
+        ):
             save(plan)
 
 
@@ -159,21 +182,33 @@ ITEMS_OF_A = (
         ('{"hello": 1}', "no saved state: it has 'hello'; a saved one says its version"),
         ("{}", "no saved state: it has nothing"),
         ('{"budgetkit": 1}', "holds both or none of 'budget' and 'plan'"),
-        ('{"budgetkit": 1, "budget": {"windw": 1}}', "budget has unknown 'windw'; known are 'allocations'"),
+        (
+            '{"budgetkit": 1, "budget": {"windw": 1}}',
+            "budget has unknown 'windw'; known are 'allocations'",
+        ),
         ('{"budgetkit": 1, "budget": {}}', "budget lacks 'window'; it has 'window'; save it"),
         ('{"budgetkit": 1, "budget": {"window": -1}}', "window is -1"),
-        ('{"budgetkit": 1, "budget": {"window": "1"}}', "budget.window is '1'; known is a whole number; write one"),
+        (
+            '{"budgetkit": 1, "budget": {"window": "1"}}',
+            "budget.window is '1'; known is a whole number; write one",
+        ),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "reserves": 3}}',
             "budget.reserves is 3; known is a list; write one",
         ),
-        ('{"budgetkit": 1, "budget": {"window": 1, "reserves": [{"name": "a", "size": {"ratio": 2}}]}}', "ratio is 2"),
+        (
+            '{"budgetkit": 1, "budget": {"window": 1, "reserves": [{"name": "a", "size": {"ratio": 2}}]}}',
+            "ratio is 2",
+        ),
         ('{"budgetkit": 1, "plan": {"budget": {"window": 1}}}', "plan lacks 'cuts', 'grants'"),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "constrained_below": "x"}}',
             "budget.constrained_below is 'x'; known is",
         ),
-        ('{"budgetkit": 1, "budget": {"window": 1, "roles": {"user": 3}}}', "budget.roles.user is 3; known is a text"),
+        (
+            '{"budgetkit": 1, "budget": {"window": 1, "roles": {"user": 3}}}',
+            "budget.roles.user is 3; known is a text",
+        ),
         ('{"budgetkit": 1, "budget": {"window": 1, "allocations": ["a"]}}', "allocation is a str"),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "allocations": [{"section": "a", "importance": "hi"}]}}',
@@ -186,11 +221,26 @@ ITEMS_OF_A = (
         (ITEMS_OF_A % ('"30!"', "", "30"), "plan.grants[0].granted is '30!'; known is a whole"),
         (ITEMS_OF_A % ("30", "", '"30"'), "plan.kept[0] is '30'; known is"),
         (ITEMS_OF_A % ("30", "", "1e999"), "plan.kept[0] is inf; known is a whole"),
-        (ITEMS_OF_A % ("30", ', "group": {"a": 1}', "30"), "group of an item is {'a': 1}; groups are texts"),
-        (ITEMS_OF_A % ("30", ', "group": [[{}]]', "30"), "group of an item is {}; groups are texts"),
-        (ITEMS_OF_A % ("30", ', "importance": "high"', "30"), "plan.items[0].importance is 'high'; known is"),
-        (ITEMS_OF_A % ("30", ', "score": "high"', "30"), "plan.items[0]: score is 'high'; scores are numb"),
-        (ITEMS_OF_A.replace('"a", "demand"', '"b", "demand"') % ("30", "", "30"), "plan has grants for 'b'; the sec"),
+        (
+            ITEMS_OF_A % ("30", ', "group": {"a": 1}', "30"),
+            "group of an item is {'a': 1}; groups are texts",
+        ),
+        (
+            ITEMS_OF_A % ("30", ', "group": [[{}]]', "30"),
+            "group of an item is {}; groups are texts",
+        ),
+        (
+            ITEMS_OF_A % ("30", ', "importance": "high"', "30"),
+            "plan.items[0].importance is 'high'; known is",
+        ),
+        (
+            ITEMS_OF_A % ("30", ', "score": "high"', "30"),
+            "plan.items[0]: score is 'high'; scores are numb",
+        ),
+        (
+            ITEMS_OF_A.replace('"a", "demand"', '"b", "demand"') % ("30", "", "30"),
+            "plan has grants for 'b'; the sec",
+        ),
         ("[" * 100_000, "saved state is no JSON"),
     ],
 )
@@ -207,7 +257,10 @@ def test_yaml_is_data_only(text: str) -> None:
         state.from_yaml(text)
 
 
-@given(st.text() | st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x)).map(json.dumps))
+@given(
+    st.text()
+    | st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x)).map(json.dumps)
+)
 def test_any_text_is_a_state_or_a_value_error(text: str) -> None:
     """Nothing else comes out."""
     for read in (state.from_json, state.from_yaml):
@@ -241,7 +294,14 @@ def test_a_text_that_looks_like_a_number_comes_back_as_the_text(text: str) -> No
 
 
 TOO_LONG = [
-    *("1e-9999", "1E-99999999", "0e-99999999", "1e99999999", "0." + "3" * 1_000_000, "0." + "0" * 1_000_000 + "1"),
+    *(
+        "1e-9999",
+        "1E-99999999",
+        "0e-99999999",
+        "1e99999999",
+        "0." + "3" * 1_000_000,
+        "0." + "0" * 1_000_000 + "1",
+    ),
     *("1e-999999999999999999999", "9" * 5_000, "nan", "-inf", "sNaN"),
 ]
 
@@ -250,7 +310,12 @@ TOO_LONG = [
 def test_a_number_too_long_to_calculate_with_is_refused_at_once(ratio: str) -> None:
     """An exponent is a short text, and as an exact fraction as many digits as it says."""
     start = time.process_time()
-    saved = json.dumps({"budgetkit": 1, "budget": {"window": 9, "reserves": [{"name": "a", "size": {"ratio": ratio}}]}})
+    saved = json.dumps(
+        {
+            "budgetkit": 1,
+            "budget": {"window": 9, "reserves": [{"name": "a", "size": {"ratio": ratio}}]},
+        }
+    )
     asked: list[Callable[[], object]] = [
         lambda: state.from_json(saved),
         lambda: state.from_yaml(saved),
@@ -262,7 +327,8 @@ def test_a_number_too_long_to_calculate_with_is_refused_at_once(ratio: str) -> N
     ]
     for ask in asked:
         with pytest.raises(
-            ValueError, match=r"^(budget.*: ratio is|ratio is|a ratio of|weights are|max_tokens of 'a' is) .*; .*; "
+            ValueError,
+            match=r"^(budget.*: ratio is|ratio is|a ratio of|weights are|max_tokens of 'a' is) .*; .*; ",
         ):
             ask()
     assert time.process_time() - start < 1
@@ -275,8 +341,14 @@ def test_numbers_of_a_million_digits_are_refused_at_once() -> None:
     for number in ("0x" + "f" * 1_000_000, ":".join(["1"] * 300_000), "9" * 1_000_000):
         with pytest.raises(ValueError, match=r"^.{1,500}$"):
             state.from_yaml(f"budgetkit: 1\nbudget: {{window: {number}}}")
-    for ask in (bk.Budget, lambda number: bk.Allocation("a", number), lambda number: bk.Share(0.5, number)):
-        with pytest.raises(ValueError, match="a whole number of about 1,0[0-9,]* digits; tokens are at most"):
+    for ask in (
+        bk.Budget,
+        lambda number: bk.Allocation("a", number),
+        lambda number: bk.Share(0.5, number),
+    ):
+        with pytest.raises(
+            ValueError, match="a whole number of about 1,0[0-9,]* digits; tokens are at most"
+        ):
             ask(10**1_000_000)
     assert time.process_time() - start < 4
 

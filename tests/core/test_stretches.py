@@ -64,8 +64,23 @@ def test_a_pattern_spelled_out_finds_the_pieces_that_tiktoken_finds(name: str) -
     """Every character, in surroundings in which its class decides; assigned or not."""
     built, spelled_out = encodings.encoding(name), pattern(encodings.pattern_of(name))
     everything = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-    some = random.Random(1).sample(everything, 6_000) + everything[:0x3100] + everything[0x10D40:0x10DA0]
-    for surroundings in ("a{}b", "A{}A", " {}x", "1{}1", "!{}!", "{}'S", "  {}\n", "é{}{}/\r\n", "'{}", "\u0301{}b"):
+    some = (
+        random.Random(1).sample(everything, 6_000)
+        + everything[:0x3100]
+        + everything[0x10D40:0x10DA0]
+    )
+    for surroundings in (
+        "a{}b",
+        "A{}A",
+        " {}x",
+        "1{}1",
+        "!{}!",
+        "{}'S",
+        "  {}\n",
+        "é{}{}/\r\n",
+        "'{}",
+        "\u0301{}b",
+    ):
         text = "\n!\n".join(surroundings.replace("{}", character) for character in some)
         found = [piece.group().encode() for piece in spelled_out.finditer(text)]
         tokens = [token for piece in found for token in built._core_bpe.encode_single_piece(piece)]
@@ -74,7 +89,9 @@ def test_a_pattern_spelled_out_finds_the_pieces_that_tiktoken_finds(name: str) -
 
 @pytest.mark.parametrize("unicode_class", [r"\p{L}", r"\p{M}", r"\p{N}", r"\s"])
 def test_the_planes_that_are_not_looked_at_hold_nothing_of_a_class(unicode_class: str) -> None:
-    others = "".join(map(chr, {*range(0x110000)} - {*range(0xD800, 0xE000)} - {*chain(*pieces.PLANES)}))
+    others = "".join(
+        map(chr, {*range(0x110000)} - {*range(0xD800, 0xE000)} - {*chain(*pieces.PLANES)})
+    )
     with mock.patch.object(pieces, "_everything", return_value=others):
         assert characters.__wrapped__(unicode_class) == ""
 
@@ -82,7 +99,9 @@ def test_the_planes_that_are_not_looked_at_hold_nothing_of_a_class(unicode_class
 @pytest.mark.parametrize("name", PATTERNS)
 @settings(max_examples=examples(400))
 @given(text=seamless | hostile_text.map(written) | any_text.map(written), more=seamless)
-def test_what_is_settled_stays_where_it_is_whatever_follows(name: str, text: str, more: str) -> None:
+def test_what_is_settled_stays_where_it_is_whatever_follows(
+    name: str, text: str, more: str
+) -> None:
     place = settled(encodings.pattern_of(name), text)
     cuts = {piece.end() for piece in pattern(encodings.pattern_of(name)).finditer(text + more)}
     assert place in {0, *cuts}
@@ -102,7 +121,9 @@ def test_a_piece_ends_where_the_pattern_ends_it(name: str, text: str, window: in
 
 @pytest.mark.parametrize("name", PATTERNS)
 @settings(max_examples=examples(400))
-@given(text=seamless | hostile_text.map(written) | any_text.map(written), window=st.integers(16, 64))
+@given(
+    text=seamless | hostile_text.map(written) | any_text.map(written), window=st.integers(16, 64)
+)
 def test_windows_of_any_size_count_as_one_text(name: str, text: str, window: int) -> None:
     with mock.patch.multiple(stretches, _WINDOW=window, _FEW=window, _OVERLAP=2):
         assert count_stretch(name, reading(text)) == whole(name, text)
@@ -174,7 +195,10 @@ def test_memory_does_not_grow_with_a_piece(unit: str) -> None:
 
 def test_eight_threads_share_what_is_known_of_windows() -> None:
     """Each thread counts every text, in another order, while the others fill and empty what is remembered."""
-    runs = [unit * (150_000 // len(unit)) + f" {number}" for number, unit in enumerate(("a", "🇫🇷", "e\u0301", "!\n"))]
+    runs = [
+        unit * (150_000 // len(unit)) + f" {number}"
+        for number, unit in enumerate(("a", "🇫🇷", "e\u0301", "!\n"))
+    ]
     expected = {text: whole("o200k_base", text) for text in runs}
     orders = [random.Random(number).sample(runs, len(runs)) for number in range(8)]
 
@@ -188,6 +212,10 @@ def test_eight_threads_share_what_is_known_of_windows() -> None:
             assert found == [expected[text] for text in texts]
 
 
-@pytest.mark.parametrize("text", ["a" * 200_000 + "\ud800", "\ud83d" * 140_000, "\ud83d\ude00" * 140_000])
+@pytest.mark.parametrize(
+    "text", ["a" * 200_000 + "\ud800", "\ud83d" * 140_000, "\ud83d\ude00" * 140_000]
+)
 def test_half_a_character_in_a_text_without_seams_counts_as_tiktoken_counts_it(text: str) -> None:
-    assert ExactCounter("o200k_base")(text) == len(encodings.encoding("o200k_base").encode_ordinary(text))
+    assert ExactCounter("o200k_base")(text) == len(
+        encodings.encoding("o200k_base").encode_ordinary(text)
+    )

@@ -28,7 +28,9 @@ from budgetkit.pruning.policies import (
 from budgetkit.pruning.policies.systems import NAMED, POLICIES, policy_of
 
 
-def gone(policy: Policy, tokens: list[int], results: str = "", important: str = "", window: int = 1_000) -> list[int]:
+def gone(
+    policy: Policy, tokens: list[int], results: str = "", important: str = "", window: int = 1_000
+) -> list[int]:
     """Send all messages in one request; list those that have left or become a placeholder."""
     count = len(tokens)
     is_result = [mark == "r" for mark in results.ljust(count)]
@@ -43,7 +45,9 @@ def test_a_compaction_keeps_the_newest_tokens_and_writes_one_summary() -> None:
     rule = Compact((Trigger("tokens", 500),), keep_tail=200, size=10)
     assert gone(rule, [100] * 6) == [0, 1, 2, 3]
     assert gone(rule, [100] * 4) == [], "below its mark it does nothing"
-    assert gone(rule, [100] * 5 + [400]) == [0, 1, 2, 3, 4], "the newest message stays however large it is"
+    assert gone(rule, [100] * 5 + [400]) == [0, 1, 2, 3, 4], (
+        "the newest message stays however large it is"
+    )
 
 
 def test_a_compaction_keeps_the_first_messages_and_the_newest_ones() -> None:
@@ -54,18 +58,25 @@ def test_a_compaction_keeps_the_first_messages_and_the_newest_ones() -> None:
 
 def test_of_the_tail_only_what_the_user_said_stays() -> None:
     rule = Compact((Trigger("tokens", 100),), keep_tail=300, keep_role="user", size=10)
-    assert gone(rule, [100] * 6, important="u u u ") == [0, 1, 3], "the newest, and what the user said: 300 tokens"
+    assert gone(rule, [100] * 6, important="u u u ") == [0, 1, 3], (
+        "the newest, and what the user said: 300 tokens"
+    )
 
 
 @pytest.mark.parametrize("keep_head", [0, 2])
 @pytest.mark.parametrize("role", [None, "user"])
-def test_a_second_compaction_takes_the_first_summary_with_it(keep_head: int, role: str | None) -> None:
+def test_a_second_compaction_takes_the_first_summary_with_it(
+    keep_head: int, role: str | None
+) -> None:
     """A session that is summarised a hundred times holds one summary: no pile of them fills the window by itself."""
-    rule = Compact((Trigger("tokens", 500),), keep_tail=100, keep_head=keep_head, keep_role=role, size=50)
+    rule = Compact(
+        (Trigger("tokens", 500),), keep_tail=100, keep_head=keep_head, keep_role=role, size=50
+    )
     count = 40
     slots = Slots([100] * count, list(range(count)), [1] * count, [False] * count, [1] * count)
     visits = [
-        Visit(PruningContext(0, limit=10**9, window=1_000, usable=10**9), [slot], slot + 1) for slot in range(count)
+        Visit(PruningContext(0, limit=10**9, window=1_000, usable=10**9), [slot], slot + 1)
+        for slot in range(count)
     ]
     kept = retain(slots, visits, rule)
     after = [size for size, number in zip(kept.tokens, kept.summaries, strict=True) if number]
@@ -80,7 +91,9 @@ def test_a_summary_that_saves_nothing_is_not_written() -> None:
 
 def test_a_rule_can_wait_for_a_pause_and_for_a_size_together() -> None:
     """As a dialog at a session's resumption does: after an hour, and only where the prompt is large."""
-    rule = Compact((Trigger("idle", 3_600), Trigger("tokens", 100)), join="all", keep_tail=100, size=10)
+    rule = Compact(
+        (Trigger("idle", 3_600), Trigger("tokens", 100)), join="all", keep_tail=100, size=10
+    )
 
     def acts(tokens: int, pause: float) -> bool:
         return bool(rule.cuts(PruningContext(tokens, limit=10**9, window=1_000, pause=pause)))
@@ -106,10 +119,14 @@ def test_a_rule_can_wait_for_a_pause_and_for_a_size_together() -> None:
         ),
     ],
 )
-def test_systems_that_only_drop_are_rows_of_the_same_table(name: str, rules: tuple[Policy, ...]) -> None:
+def test_systems_that_only_drop_are_rows_of_the_same_table(
+    name: str, rules: tuple[Policy, ...]
+) -> None:
     row = system(name)
     assert row.policies == rules
-    assert (row.unit, row.floor) == (("turn", Floor(4_000, "tokens")) if name == "octopus" else ("message", Floor()))
+    assert (row.unit, row.floor) == (
+        ("turn", Floor(4_000, "tokens")) if name == "octopus" else ("message", Floor())
+    )
 
 
 def test_results_are_cleared_but_for_the_newest_and_only_where_it_gains_enough() -> None:
@@ -122,7 +139,9 @@ def test_results_are_cleared_but_for_the_newest_and_only_where_it_gains_enough()
 
 def test_the_results_of_the_newest_calls_stay_however_many_results_they_have() -> None:
     """Two calls with two results each: one call that stays is two results that stay."""
-    slots = Slots([10, 50, 50, 10, 50, 50], [0, 0, 0, 3, 3, 3], [1] * 6, [False, True, True] * 2, [0] * 6)
+    slots = Slots(
+        [10, 50, 50, 10, 50, 50], [0, 0, 0, 3, 3, 3], [1] * 6, [False, True, True] * 2, [0] * 6
+    )
     rule = DropToolResults(5, 1, trigger=100, target=0, calls_intact=True)
     kept = retain(slots, [Visit(PruningContext(0, limit=10**9), range(6), 6)], rule)
     assert [slot for slot in range(6) if kept.shrunk[slot] >= 0] == [1, 2]
@@ -137,7 +156,9 @@ def test_the_results_of_the_newest_calls_stay_however_many_results_they_have() -
         (5, [4, 6]),
     ],
 )
-def test_earlier_turns_go_whole_and_of_the_running_one_its_steps(target: int, stays: list[int]) -> None:
+def test_earlier_turns_go_whole_and_of_the_running_one_its_steps(
+    target: int, stays: list[int]
+) -> None:
     roles = ["user", "assistant"] * 2 + ["user", "assistant", "assistant"]
     slots = Slots([10] * 7, list(range(7)), [1, 1, 2, 2, 3, 3, 3], [False] * 7, [0] * 7, roles)
     rule = TriggerTarget(60, target, whole_turns=True)
@@ -185,7 +206,9 @@ def test_a_system_is_one_policy_by_its_name_its_row_and_its_function(name: str) 
 def test_each_of_eight_systems_acts_at_its_real_mark(name: str, below: int, at: int) -> None:
     def acts(tokens: int) -> bool:
         room = PruningContext(tokens, limit=200_000, window=200_000, usable=200_000)
-        first = next(stage for stage in system(name).stages if isinstance(stage, Compact | ClearResults))
+        first = next(
+            stage for stage in system(name).stages if isinstance(stage, Compact | ClearResults)
+        )
         return bool(first.cuts(room))
 
     assert (acts(below), acts(at)) == (False, True)

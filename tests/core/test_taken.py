@@ -42,14 +42,31 @@ def words(text: str) -> int:
 
 def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
     """A list of them, in any mixture, is the trace that the messages of this kit make."""
-    called = Said("ai", "", [{"id": "1", "name": "find", "args": {"parcel": 7}, "type": "tool_call"}])
-    given = [Said("system", "Be brief."), ASKED, called, Said("tool", "On its way.", tool_call_id="1")]
+    called = Said(
+        "ai", "", [{"id": "1", "name": "find", "args": {"parcel": 7}, "type": "tool_call"}]
+    )
+    given = [
+        Said("system", "Be brief."),
+        ASKED,
+        called,
+        Said("tool", "On its way.", tool_call_id="1"),
+    ]
     given += [Said("human", "Thanks."), bk.Message(ASKED), Spoken("user", "Bye.")]
     trace = bk.Trace("mixed", given)  # type: ignore[arg-type]
-    assert [m.role for m in trace.messages] == ["system", "user", "assistant", "tool", "user", "user", "user"]
+    assert [m.role for m in trace.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "user",
+        "user",
+        "user",
+    ]
     assert isinstance(trace.messages, tuple)
     explorer = bk.BudgetExplorer("chat", [ASKED, ASKED])
-    assert explorer.plan["user"].demand == explorer.plan["conversation"].demand + 3, "the last asks, with the priming"
+    assert explorer.plan["user"].demand == explorer.plan["conversation"].demand + 3, (
+        "the last asks, with the priming"
+    )
     assert len(bk.replay([ASKED, ASKED], presets.working_memory(), "octopus").over) == 2
     assert trace.messages[2].tool_calls[0].arguments == CALL["function"]["arguments"]  # type: ignore[index]
     assert trace.messages[3].tool_call_id == "1"
@@ -59,7 +76,9 @@ def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
 def test_messages_of_openais_sdk() -> None:
     from openai.types.chat import ChatCompletionMessage
 
-    answer = ChatCompletionMessage.model_validate({"role": "assistant", "content": None, "tool_calls": [CALL]})
+    answer = ChatCompletionMessage.model_validate(
+        {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    )
     assert messages_of([answer])[0].tool_calls[0].name == "find"
 
 
@@ -72,7 +91,10 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.Trace([ASKED]), "its name stands first; write Trace('mine', messages)"),  # type: ignore[arg-type]
         (lambda: bk.counter(3), "counters go by name or model"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3), "counters go by name or model"),  # type: ignore[arg-type]
-        (lambda: bk.calibrate("cl100k_base", ["a"], [1]), "'cl100k_base' was to be calibrated; known is a counter"),  # type: ignore[arg-type]
+        (
+            lambda: bk.calibrate("cl100k_base", ["a"], [1]),  # type: ignore[arg-type]
+            "'cl100k_base' was to be calibrated; known is a counter",
+        ),
         (lambda: bk.Budget(100).assign(window=0.5), "window is 0.5; tokens are whole numbers"),
         (lambda: bk.Reserve("output", 1.5), "reserve 'output' is 1.5; tokens are whole numbers"),  # type: ignore[arg-type]
         (lambda: bk.Allocation("a", weight=0.5), "weight of 'a' is 0.5; tokens are whole numbers"),  # type: ignore[arg-type]
@@ -80,7 +102,9 @@ def test_messages_of_openais_sdk() -> None:
 )
 def test_what_cannot_be_is_refused_in_a_sentence(made: Any, sentence: str) -> None:
     """And never by an error from inside."""
-    with pytest.raises((TypeError, ValueError), match=sentence.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(
+        (TypeError, ValueError), match=sentence.replace("(", r"\(").replace(")", r"\)")
+    ):
         made()
 
 
@@ -95,7 +119,9 @@ def test_a_number_with_a_point_is_a_share() -> None:
     """In `assign` and in every preset as in three of them before."""
     budget = presets.chat(8_192).assign(output=0.25, system={"cap": 0.05, "required": False})
     assert (budget.sizes["output"], budget.cap("system")) == (2_048, 409)
-    assert budget == presets.chat(8_192, output=0.25).assign(system={"cap": bk.Share(0.05), "required": False})
+    assert budget == presets.chat(8_192, output=0.25).assign(
+        system={"cap": bk.Share(0.05), "required": False}
+    )
     assert presets.memory_engine(1_000, output=0.1, safety=0.2).reserved == 300
     assert presets.working_memory(1_000, output=0.1, knowledge=0.2, episodes=0.3).capped == 500
 
@@ -111,9 +137,13 @@ def test_a_counters_name_counts_wherever_a_counter_does() -> None:
     assert bk.truncate(text, 4, "o200k_base") == bk.truncate(text, 4, bk.counter("o200k_base"))
     plan = bk.fit(budget, trace.items(9, "chars/4", budget.roles), bk.cutter("chars/4"))
     assert assembly.describe(plan, "chars/4") == assembly.describe(plan, count)
-    assert bk.FRAMINGS["openai"].request([ASKED], "chars/4") == bk.FRAMINGS["openai"].request([ASKED], count)
+    assert bk.FRAMINGS["openai"].request([ASKED], "chars/4") == bk.FRAMINGS["openai"].request(
+        [ASKED], count
+    )
     by_name = bk.replay(trace, budget, "oldest first", counter="chars/4")
-    assert by_name.frame().equals(bk.replay(trace, budget, bk.policies.OldestFirst(), counter=count).frame())
+    assert by_name.frame().equals(
+        bk.replay(trace, budget, bk.policies.OldestFirst(), counter=count).frame()
+    )
 
 
 def test_a_policys_name() -> None:
@@ -125,12 +155,17 @@ def test_a_policys_name() -> None:
     with pytest.raises(LookupError, match="no policy 'oldest'; known by name are 'oldest first'"):
         bk.replay(bk.load_trace("support-chat"), presets.working_memory(), "oldest")
     found = bk.evidence_shares(
-        bk.load_trace("support-chat"), presets.working_memory(50_000), ["oldest first", "octopus"], [5_000]
+        bk.load_trace("support-chat"),
+        presets.working_memory(50_000),
+        ["oldest first", "octopus"],
+        [5_000],
     )
     assert found["policy"].tolist() == ["oldest first", "octopus"]
 
 
-CORPUS = bk.corpora.Corpus((bk.corpora.Document("Hello world of words", "prose", "en", "mine", "first"),))
+CORPUS = bk.corpora.Corpus(
+    (bk.corpora.Document("Hello world of words", "prose", "en", "mine", "first"),)
+)
 
 
 def test_one_counter_in_compare_and_a_plain_function() -> None:
@@ -138,7 +173,11 @@ def test_one_counter_in_compare_and_a_plain_function() -> None:
     for one in ("chars/4", bk.counter("chars/4"), words):
         assert len(bk.accuracy.compare(one, CORPUS)) == 1
     assert bk.accuracy.compare([words, "chars/4"], CORPUS)["estimate"].tolist() == [4, 5]
-    assert bk.accuracy.compare(words, CORPUS)["counter"].str.startswith("words (a function, line ").all()
+    assert (
+        bk.accuracy.compare(words, CORPUS)["counter"]
+        .str.startswith("words (a function, line ")
+        .all()
+    )
     with pytest.raises(ValueError, match="counters 'chars/4' stand twice"):
         bk.accuracy.compare(["chars/4", "chars/4"], CORPUS)
     with pytest.raises(TypeError, match=r"what half .* counts is 1.5; tokens are whole numbers"):
@@ -150,14 +189,19 @@ def half(text: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", [words, bk.calibrate(bk.counter("cl100k_base"), ["Hello world"], [3], model="mine")])
+@pytest.mark.parametrize(
+    "given", [words, bk.calibrate(bk.counter("cl100k_base"), ["Hello world"], [3], model="mine")]
+)
 def test_every_explorer_takes_a_function_and_a_calibrated_counter(given: Any) -> None:
     """What it counts is what is planned, replayed and measured with."""
     name = bk.counter(given).name
     trace = bk.load_trace("support-chat")
     budget = bk.BudgetExplorer("working_memory", trace, counter=given)
     assert budget.config["counter"] == name
-    assert budget.plan["current"].demand == trace.demand(given, budget.budget.roles)["current"].iloc[-1]
+    assert (
+        budget.plan["current"].demand
+        == trace.demand(given, budget.budget.roles)["current"].iloc[-1]
+    )
     replayed = bk.ConversationExplorer(trace, policies={"mine": "octopus"}, counter=given)
     assert replayed.replay.policy == bk.policies.octopus()
     assert replayed.budget.remainder == "history"
@@ -179,6 +223,9 @@ def test_a_counter_that_has_no_hash_counts_everywhere() -> None:
     trace, budget = bk.load_trace("support-chat"), presets.chat(8_192)
     plain = Halves().__call__
     assert trace.demand(Halves()).equals(trace.demand(plain))
-    sent = [bk.replay(trace, budget, "oldest first", counter=each).frame()["sent"] for each in (Halves(), plain)]
+    sent = [
+        bk.replay(trace, budget, "oldest first", counter=each).frame()["sent"]
+        for each in (Halves(), plain)
+    ]
     assert sent[0].equals(sent[1])
     assert bk.BudgetExplorer("chat", trace, counter=Halves()).status

@@ -19,7 +19,9 @@ def test_what_is_published_is_reserved_beside_the_answer() -> None:
 def test_what_nobody_says_is_unknown_and_asks_for_a_number() -> None:
     found = bk.thinking("gpt-5.1", "high")
     assert found.tokens is None
-    with pytest.raises(ValueError, match=r"no provider says how many .*; give the tokens that your own answers"):
+    with pytest.raises(
+        ValueError, match=r"no provider says how many .*; give the tokens that your own answers"
+    ):
         found.reserve()
     assert found.reserve(9_000).size == 9_000
     assert bk.thinking("gpt-5.1", "none").tokens == 0

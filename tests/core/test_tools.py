@@ -35,15 +35,27 @@ FORMS: dict[str, Any] = {
     "Anthropic, its type written out": [{"type": "custom", **NAMED, "input_schema": SCHEMA}],
     "Gemini": [{"functionDeclarations": [{**NAMED, "parameters": SCHEMA}]}],
     "Gemini's package": [{"function_declarations": [{**NAMED, "parameters_json_schema": SCHEMA}]}],
-    "Converse": [{"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}}, {"cachePoint": {"type": "default"}}],
-    "Converse's configuration": {"tools": [{"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}}]},
+    "Converse": [
+        {"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}},
+        {"cachePoint": {"type": "default"}},
+    ],
+    "Converse's configuration": {
+        "tools": [{"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}}]
+    },
     "MCP": [MCP],
     "MCP, tools/list": {"tools": [MCP]},
     "MCP, tools/list over JSON-RPC": {"jsonrpc": "2.0", "id": 1, "result": {"tools": [MCP]}},
     "a body": {"model": "gpt-4o", "tools": [{**NAMED, "input_schema": SCHEMA}]},
     "one tool": {**NAMED, "input_schema": SCHEMA},
 }
-MODELS = ["gpt-4o", "gpt-5-mini", "gpt-4-0613", "claude-opus-4-8", "gemini-2.5-flash", "mistral-large-latest"]
+MODELS = [
+    "gpt-4o",
+    "gpt-5-mini",
+    "gpt-4-0613",
+    "claude-opus-4-8",
+    "gemini-2.5-flash",
+    "mistral-large-latest",
+]
 SYSTEM = {"role": "system", "content": "Be brief."}
 QUESTION = {"role": "user", "content": "Will it rain in Lisbon?"}
 
@@ -102,7 +114,11 @@ TYPED = st.fixed_dictionaries(
     optional={"description": TEXTS, "enum": st.lists(NAMES, min_size=1, max_size=3)},
 )
 SCHEMAS = st.builds(
-    lambda members, needed: {"type": "object", "properties": members, "required": sorted(members)[:needed]},
+    lambda members, needed: {
+        "type": "object",
+        "properties": members,
+        "required": sorted(members)[:needed],
+    },
     st.dictionaries(NAMES, TYPED, max_size=4),
     st.integers(0, 2),
 )
@@ -132,7 +148,9 @@ def test_what_is_no_list_of_tools_is_refused_wherever_it_is_given(tools: Any) ->
         lambda: check(bk.presets.chat(1_000), tools=tools),
         lambda: bk.Trace("toy", (bk.Message(QUESTION),), tools),
     ):
-        with pytest.raises(ValueError, match=r"a tool |tools of type .*; tools are a list of schemas, .*; write"):
+        with pytest.raises(
+            ValueError, match=r"a tool |tools of type .*; tools are a list of schemas, .*; write"
+        ):
             read()
 
 
@@ -152,8 +170,13 @@ def test_what_cannot_be_counted_is_named(tool: dict[str, Any], name: str) -> Non
 
 
 def test_the_error_of_a_server_is_no_list_without_tools() -> None:
-    with pytest.raises(ValueError, match="the answer of an MCP server is an error, .*no such method.*; ask it again"):
-        read_tools({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}})
+    with pytest.raises(
+        ValueError,
+        match="the answer of an MCP server is an error, .*no such method.*; ask it again",
+    ):
+        read_tools(
+            {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}
+        )
 
 
 def test_the_first_page_of_several_says_that_there_are_more() -> None:

@@ -29,7 +29,9 @@ def words(text: str) -> int:
 
 def spoken(*messages: tuple[str, str] | Mapping[str, Any], **rest: Any) -> Trace:
     """Make a trace from (role, text) pairs and whole messages."""
-    raw = ({"role": one[0], "content": one[1]} if isinstance(one, tuple) else one for one in messages)
+    raw = (
+        {"role": one[0], "content": one[1]} if isinstance(one, tuple) else one for one in messages
+    )
     return Trace("toy", tuple(map(Message, raw)), **rest)
 
 
@@ -40,7 +42,10 @@ def asked(trace: Trace, turn: int, *sections: str, framing: Framing = PLAIN) -> 
 
 
 def calling(*ids: str) -> dict[str, Any]:
-    calls = [{"id": id, "type": "function", "function": {"name": "look", "arguments": "here"}} for id in ids]
+    calls = [
+        {"id": id, "type": "function", "function": {"name": "look", "arguments": "here"}}
+        for id in ids
+    ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -68,7 +73,13 @@ def test_a_turn_is_a_user_message_and_all_that_follows_it() -> None:
 
 
 def test_the_request_of_a_turn_is_its_last_and_lacks_the_answer_that_it_is_made_for() -> None:
-    assert [message.role for message in AGENT.request(1)] == ["system", "user", "assistant", "tool", "tool"]
+    assert [message.role for message in AGENT.request(1)] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+    ]
     assert AGENT.request(2) == AGENT.messages[:7]
 
 
@@ -96,12 +107,16 @@ def test_what_the_last_request_of_a_turn_holds(messages: list[Any], roles: list[
 
 
 def test_a_greeting_before_the_first_user_message_is_history() -> None:
-    trace = spoken(("system", "Be brief."), ("assistant", "Good morning to you."), ("user", "Hello"))
+    trace = spoken(
+        ("system", "Be brief."), ("assistant", "Good morning to you."), ("user", "Hello")
+    )
     assert asked(trace, 1, "system", "history", "current") == [2, 4, 1]
 
 
 def test_a_conversation_in_which_no_user_speaks_is_one_turn() -> None:
-    trace = spoken(("system", "Be brief."), calling("x"), result("x", "It is noon."), ("assistant", "Noon."))
+    trace = spoken(
+        ("system", "Be brief."), calling("x"), result("x", "It is noon."), ("assistant", "Noon.")
+    )
     assert len(trace.turns) == 1
     assert asked(trace, 1, "system", "history", "current") == [2, 0, 5]
     assert len(spoken(("system", "Be brief.")).items(1, words)) == 1
@@ -118,7 +133,14 @@ def test_a_turn_that_is_not_there_is_an_error_that_says_which_are() -> None:
 
 def test_demand_is_what_each_request_asks_of_each_section() -> None:
     demand = AGENT.demand(words, framing=PLAIN)
-    assert demand.columns.tolist() == ["system", "procedure", "knowledge", "episodes", "history", "current"]
+    assert demand.columns.tolist() == [
+        "system",
+        "procedure",
+        "knowledge",
+        "episodes",
+        "history",
+        "current",
+    ]
     assert demand.index.tolist() == [1, 2] and demand.index.name == "turn"
     assert set(map(str, demand.dtypes)) == {"int64"}
     assert demand["system"].tolist() == [2, 2]
@@ -148,15 +170,27 @@ def test_a_call_and_its_results_share_a_group_and_nothing_else_does() -> None:
 
 def test_two_calls_are_two_groups_even_where_their_ids_are_used_again() -> None:
     trace = spoken(
-        ("user", "a"), calling("x"), result("x", "b"), ("user", "c"), calling("x"), result("x", "d"), ("user", "e")
+        ("user", "a"),
+        calling("x"),
+        result("x", "b"),
+        ("user", "c"),
+        calling("x"),
+        result("x", "d"),
+        ("user", "e"),
     )
     groups = [item.group for item in trace.items(3, words)]
     assert groups[1] == groups[2] and groups[4] == groups[5] and groups[2] != groups[4]
 
 
 def test_the_older_function_call_and_its_result_share_a_group() -> None:
-    call = {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}
-    trace = spoken(("user", "a"), call, {"role": "function", "name": "look", "content": "b"}, ("user", "c"))
+    call = {
+        "role": "assistant",
+        "content": None,
+        "function_call": {"name": "look", "arguments": "{}"},
+    }
+    trace = spoken(
+        ("user", "a"), call, {"role": "function", "name": "look", "content": "b"}, ("user", "c")
+    )
     groups = [item.group for item in trace.items(2, words)]
     assert groups[1] == groups[2] is not None
 
@@ -187,22 +221,38 @@ def test_a_role_table_says_where_everything_goes() -> None:
         contexts={5: (Passage.of("a passage found"),)},
     )
     demand = trace.demand(words, PRESET, PLAIN)
-    assert demand.loc[1].to_dict() == dict(rules=1, kit=2, found=0, said=0, results=0, asked=2, doing=4)
-    assert demand.loc[2].to_dict() == dict(rules=1, kit=2, found=3, said=7, results=2, asked=3, doing=3)
+    assert demand.loc[1].to_dict() == dict(
+        rules=1, kit=2, found=0, said=0, results=0, asked=2, doing=4
+    )
+    assert demand.loc[2].to_dict() == dict(
+        rules=1, kit=2, found=3, said=7, results=2, asked=3, doing=3
+    )
 
 
 def test_without_current_and_step_a_turn_goes_by_its_roles() -> None:
     table = {"system": "rules", "user": "user", "assistant": "talk", "tool": "tool"}
-    assert AGENT.demand(words, table, PLAIN).loc[1].to_dict() == {"rules": 2, "user": 4, "talk": 4, "tool": 7}
+    assert AGENT.demand(words, table, PLAIN).loc[1].to_dict() == {
+        "rules": 2,
+        "user": 4,
+        "talk": 4,
+        "tool": 7,
+    }
 
 
 def test_a_role_that_no_table_knows_is_a_section_of_its_own_name() -> None:
-    trace = spoken(("procedure", "Ask first."), ("episode", "Last time it rained."), ("critic", "Hm."), ("user", "Hi"))
+    trace = spoken(
+        ("procedure", "Ask first."),
+        ("episode", "Last time it rained."),
+        ("critic", "Hm."),
+        ("user", "Hi"),
+    )
     assert asked(trace, 1, "procedure", "episodes", "critic", "current") == [2, 4, 1, 1]
 
 
 def test_a_function_can_stand_in_for_the_role_table() -> None:
-    demand = AGENT.demand(words, lambda message: "long" if words(message.text) > 3 else "short", PLAIN)
+    demand = AGENT.demand(
+        words, lambda message: "long" if words(message.text) > 3 else "short", PLAIN
+    )
     assert demand.loc[2].to_dict() == {"short": 2 + 4 + 3 + 3 + 2, "long": 4 + 4}
 
 
@@ -222,14 +272,27 @@ def test_passages_count_in_the_turn_that_retrieved_them_and_best_come_with_the_b
 
 def test_a_score_that_the_retriever_gave_is_kept() -> None:
     message = Message(
-        {"role": "user", "content": "a", "contexts": [{"text": "x", "score": 0.2}, {"text": "y", "score": 0.9}]}
+        {
+            "role": "user",
+            "content": "a",
+            "contexts": [{"text": "x", "score": 0.2}, {"text": "y", "score": 0.9}],
+        }
     )
     trace = Trace("toy", (message,), contexts={0: message.contexts})
-    assert [item.score for item in trace.items(1, words) if item.section == "knowledge"] == [0.2, 0.9]
+    assert [item.score for item in trace.items(1, words) if item.section == "knowledge"] == [
+        0.2,
+        0.9,
+    ]
 
 
 def test_tool_schemas_are_one_item_in_every_turn() -> None:
-    trace = spoken(("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("user", "c"), tools=({"name": "look"},))
+    trace = spoken(
+        ("system", "Be brief."),
+        ("user", "a"),
+        ("assistant", "b"),
+        ("user", "c"),
+        tools=({"name": "look"},),
+    )
     items = trace.items(2, words)
     assert [item.payload.role for item in items] == ["system", "tools", "user", "assistant", "user"]
     assert items[1].payload.raw["tools"] == [{"name": "look"}]
@@ -306,7 +369,10 @@ ANSWER = {"role": "assistant", "content": "Hello."}
 
 
 def written(path: Path, *lines: Any) -> Path:
-    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines), "utf-8")
+    path.write_text(
+        "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines),
+        "utf-8",
+    )
     return path
 
 
@@ -343,13 +409,17 @@ def test_an_uploaded_file_needs_no_path() -> None:
 
 def test_one_of_many_conversations_by_its_place_or_its_id(tmp_path: Path) -> None:
     path = written(
-        tmp_path / "chats.jsonl", {"id": "first", "messages": [HELLO]}, [ANSWER], {"id": 7, "messages": [ANSWER]}
+        tmp_path / "chats.jsonl",
+        {"id": "first", "messages": [HELLO]},
+        [ANSWER],
+        {"id": 7, "messages": [ANSWER]},
     )
     assert [trace.id for trace in load_traces(path)] == ["first", "chats-2", "7"]
     assert load_trace(path, 1).id == load_trace(path, "chats-2").id == "chats-2"
     assert load_trace(path, "7").source == "chats.jsonl, line 3"
     with pytest.raises(
-        ValueError, match=r"conversation 3 of chats.jsonl .*it has 3, 0 to 2, with the ids first, chats-2, 7;"
+        ValueError,
+        match=r"conversation 3 of chats.jsonl .*it has 3, 0 to 2, with the ids first, chats-2, 7;",
     ):
         load_trace(path, 3)
 
@@ -381,15 +451,27 @@ def test_unknown_fields_are_kept(tmp_path: Path) -> None:
 def test_a_conversations_passages_belong_to_the_message_it_names_or_the_last_of_the_user(
     meta: dict[str, int], index: int, tmp_path: Path
 ) -> None:
-    conversation = {"messages": [HELLO, ANSWER, HELLO, ANSWER], "contexts": [{"text": "found"}], "meta": meta}
+    conversation = {
+        "messages": [HELLO, ANSWER, HELLO, ANSWER],
+        "contexts": [{"text": "found"}],
+        "meta": meta,
+    }
     trace = load_trace(written(tmp_path / "chat.jsonl", conversation))
-    assert {place: [passage.text for passage in found] for place, found in trace.contexts.items()} == {index: ["found"]}
+    assert {
+        place: [passage.text for passage in found] for place, found in trace.contexts.items()
+    } == {index: ["found"]}
 
 
 def test_passages_may_stand_on_the_message_they_were_retrieved_for(tmp_path: Path) -> None:
-    asked = {**HELLO, "contexts": ["plain text", {"title": "Refunds", "page_content": "In five days."}]}
+    asked = {
+        **HELLO,
+        "contexts": ["plain text", {"title": "Refunds", "page_content": "In five days."}],
+    }
     trace = load_trace(written(tmp_path / "chat.jsonl", [asked, ANSWER]))
-    assert [passage.text for passage in trace.contexts[0]] == ["plain text", "Refunds\nIn five days."]
+    assert [passage.text for passage in trace.contexts[0]] == [
+        "plain text",
+        "Refunds\nIn five days.",
+    ]
 
 
 def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
@@ -431,8 +513,14 @@ BAD: dict[str, tuple[bytes, str]] = {
         r"bad.jsonl is an empty trace; a trace has at least one message with a role; give a file that has one",
     ),
     "blank file": (b" \n\n\t\n", r"bad.jsonl is an empty trace; .*; give a file"),
-    "no messages": (b'{"messages": []}\n', r"bad.jsonl, line 1: an empty trace; 'messages' is an empty list; give it"),
-    "messages of text": (b'{"messages": "Hello"}\n', r"bad.jsonl, line 1: an empty trace; 'messages' is str; give it"),
+    "no messages": (
+        b'{"messages": []}\n',
+        r"bad.jsonl, line 1: an empty trace; 'messages' is an empty list; give it",
+    ),
+    "messages of text": (
+        b'{"messages": "Hello"}\n',
+        r"bad.jsonl, line 1: an empty trace; 'messages' is str; give it",
+    ),
     "message without role": (
         b'{"messages": [{"role": "user"}, {"content": "Hello", "name": "bob"}]}\n',
         r"line 1, message 2: a message without a role; it has 'content', 'name'; give it one of system, dev",
@@ -520,7 +608,9 @@ BAD: dict[str, tuple[bytes, str]] = {
 def test_what_a_tools_answer_says_twice_is_its_own_business(tmp_path: Path) -> None:
     """The last counts, as everywhere in JSON."""
     path = tmp_path / "twice.jsonl"
-    path.write_bytes(b'[{"role": "user", "content": "x", "metadata": {"header": 1, "header": 2}}]\n')
+    path.write_bytes(
+        b'[{"role": "user", "content": "x", "metadata": {"header": 1, "header": 2}}]\n'
+    )
     assert load_traces(path)[0].messages[0].raw["metadata"] == {"header": 2}
 
 
@@ -545,7 +635,8 @@ def test_an_unknown_name_lists_the_traces_that_are_shipped() -> None:
 
 def test_a_file_that_is_not_there_and_a_folder_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"a trace file .*gone.jsonl was asked for; there is none; correct the path"
+        FileNotFoundError,
+        match=r"a trace file .*gone.jsonl was asked for; there is none; correct the path",
     ):
         load_trace(tmp_path / "gone.jsonl")
     with pytest.raises(FileNotFoundError, match="that is a folder; correct the path"):
@@ -559,7 +650,9 @@ def test_a_file_that_is_not_there_and_a_folder_are_told_apart(tmp_path: Path) ->
     ("name", "turns", "least_tokens"),
     [("support-chat", 60, 8_192), ("coding-agent", 25, 30_000), ("mixed-language", 30, 6_000)],
 )
-def test_shipped_conversations_are_long_enough_to_tune_on(name: str, turns: int, least_tokens: int) -> None:
+def test_shipped_conversations_are_long_enough_to_tune_on(
+    name: str, turns: int, least_tokens: int
+) -> None:
     trace = load_trace(name)
     assert len(trace.turns) >= turns
     assert trace.demand(counter("gpt-4o")).iloc[-1].sum() > least_tokens
@@ -628,12 +721,19 @@ def conversations(draw: st.DrawFn) -> Trace:
         "any",
         read,
         tools=({"name": "look"},) if draw(st.booleans()) else (),
-        contexts={index: message.contexts for index, message in enumerate(read) if message.contexts},
+        contexts={
+            index: message.contexts for index, message in enumerate(read) if message.contexts
+        },
     )
 
 
-@given(conversations(), st.sampled_from([None, PRESET, {"user": "u"}, lambda message: message.role[:1]]))
-def test_demand_is_the_sum_of_the_items_in_every_section_at_every_turn(trace: Trace, roles: Any) -> None:
+@given(
+    conversations(),
+    st.sampled_from([None, PRESET, {"user": "u"}, lambda message: message.role[:1]]),
+)
+def test_demand_is_the_sum_of_the_items_in_every_section_at_every_turn(
+    trace: Trace, roles: Any
+) -> None:
     demand = trace.demand(words, roles)
     for turn in trace.turns:
         sums = dict.fromkeys(demand.columns, 0)
@@ -675,7 +775,9 @@ def test_a_file_holds_what_was_written_to_it(trace: Trace) -> None:
     assert load_trace(BytesIO(lines.encode())).messages == trace.messages
 
 
-def test_a_table_read_as_one_conversation_says_which_columns_could_name_several(tmp_path: Path) -> None:
+def test_a_table_read_as_one_conversation_says_which_columns_could_name_several(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "cases.csv"
     rows = [f"{n // 2},{n},{'user' if n % 2 == 0 else 'assistant'},Hello {n}" for n in range(6)]
     path.write_text("\n".join(["fall,line,role,content", *rows]), encoding="utf-8")
@@ -686,8 +788,14 @@ def test_a_table_read_as_one_conversation_says_which_columns_could_name_several(
         "if 'fall' does, pass columns={\"conversation\": 'fall'}, or name it \"conversation\" in the table",
     )
     assert "all 6 rows" in trace._repr_html_()
-    assert [each.warnings for each in load_traces(path, columns={"conversation": "fall"})] == [(), (), ()]
-    path.write_text("\n".join(["line,role,content", *(row.partition(",")[2] for row in rows)]), encoding="utf-8")
+    assert [each.warnings for each in load_traces(path, columns={"conversation": "fall"})] == [
+        (),
+        (),
+        (),
+    ]
+    path.write_text(
+        "\n".join(["line,role,content", *(row.partition(",")[2] for row in rows)]), encoding="utf-8"
+    )
     assert load_trace(path).warnings == ()
 
 
@@ -706,10 +814,18 @@ def test_a_call_a_picture_a_sound_a_thought_and_an_empty_result_say_enough() -> 
     call = {"id": "1", "type": "function", "function": {"name": "ping", "arguments": "{}"}}
     trace = load_trace(
         [
-            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+                ],
+            },
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "1", "content": ""},
-            {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}]},
+            {
+                "role": "user",
+                "content": [{"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}],
+            },
             {"role": "assistant", "content": None, "reasoning_content": "Up."},
             {"role": "assistant", "content": None, "refusal": "No."},
         ]

@@ -27,11 +27,16 @@ OCTOPUS = {
 
 def test_octopus_memory_config_goes_in_and_comes_out() -> None:
     """Document 000's own defaults, in both cases of JSON; what prunes is a policy's business and listed."""
-    read = presets.translate(OCTOPUS | {"PruningStrategy": "SlidingWindow", "SlidingWindowTurns": 10}, "octopus")
+    read = presets.translate(
+        OCTOPUS | {"PruningStrategy": "SlidingWindow", "SlidingWindowTurns": 10}, "octopus"
+    )
     assert read.budget == presets.working_memory()
     assert read.unsaid == ("PruningStrategy: 'SlidingWindow'", "SlidingWindowTurns: 10")
     camel = {name[0].lower() + name[1:]: value for name, value in OCTOPUS.items()}
-    assert presets.translate(json.loads(json.dumps(camel)), "octopus").budget == presets.working_memory()
+    assert (
+        presets.translate(json.loads(json.dumps(camel)), "octopus").budget
+        == presets.working_memory()
+    )
     written = presets.translate(presets.working_memory(), "octopus")
     assert (written.config, written.unsaid) == (OCTOPUS, ())
     assert json.loads(json.dumps(written.config)) == OCTOPUS
@@ -66,7 +71,9 @@ class MemoryConfig:
 def test_anchors_token_budget_is_taken_as_the_object_that_it_is() -> None:
     """004: 8,192 less 1,200 for the answer, 800 and 3,200 leave a pool of 2,992."""
     system = BudgetAllocation(source=SourceType.SYSTEM, max_tokens=800, priority=10)
-    retrieval = BudgetAllocation(source=SourceType.RETRIEVAL, max_tokens=3_200, overflow_strategy="drop")
+    retrieval = BudgetAllocation(
+        source=SourceType.RETRIEVAL, max_tokens=3_200, overflow_strategy="drop"
+    )
     budget = TokenBudget(total_tokens=8_192, reserve_tokens=1_200, allocations=[system, retrieval])
     found = presets.translate(budget, "anchor")
     assert found == presets.translate(found.config, "anchor")
@@ -78,7 +85,9 @@ def test_anchors_token_budget_is_taken_as_the_object_that_it_is() -> None:
 def test_a_configuration_may_be_a_dataclass_and_nothing_else_is_guessed_at() -> None:
     read = presets.translate(MemoryConfig(), "octopus")
     assert (read.budget.window, read.budget.sizes["output"]) == (8_000, 500)
-    with pytest.raises(ValueError, match="known are a Budget, a mapping, and the system's own object"):
+    with pytest.raises(
+        ValueError, match="known are a Budget, a mapping, and the system's own object"
+    ):
         presets.translate(3, "anchor")
 
 
@@ -88,8 +97,18 @@ def test_sections_take_the_names_of_what_is_in_them() -> None:
         "total_tokens": 8_000,
         "reserve_tokens": 1_000,
         "allocations": [
-            {"source": "retrieval", "max_tokens": 3_000, "priority": 8, "overflow_strategy": "truncate"},
-            {"source": "memory", "max_tokens": 1_000, "priority": 7, "overflow_strategy": "truncate"},
+            {
+                "source": "retrieval",
+                "max_tokens": 3_000,
+                "priority": 8,
+                "overflow_strategy": "truncate",
+            },
+            {
+                "source": "memory",
+                "max_tokens": 1_000,
+                "priority": 7,
+                "overflow_strategy": "truncate",
+            },
         ],
     }
     assert {"history: called conversation there"} <= {*found.unsaid}
@@ -98,13 +117,17 @@ def test_sections_take_the_names_of_what_is_in_them() -> None:
 
 @pytest.mark.parametrize("system", ["anchor", "octopus", "plan-195", "langchain"])
 @pytest.mark.parametrize("preset", presets.PRESETS)
-def test_every_preset_is_told_to_every_system_and_each_change_of_it_is_listed(preset: str, system: str) -> None:
+def test_every_preset_is_told_to_every_system_and_each_change_of_it_is_listed(
+    preset: str, system: str
+) -> None:
     """Whatever a system does not take over is in the list: a change there is seen in the config, or told."""
     budget = presets.PRESETS[preset](8_192)
     told = presets.translate(budget, system)
     assert json.loads(json.dumps(told.config)) == told.config
     assert presets.translate(told.config, system).budget == told.budget
-    changes: list[tuple[str, dict[str, int]]] = [(reserve.name, {"size": 77}) for reserve in budget.reserves]
+    changes: list[tuple[str, dict[str, int]]] = [
+        (reserve.name, {"size": 77}) for reserve in budget.reserves
+    ]
     changes += [(line.section, {"cap": 77, "floor": 0}) for line in budget.allocations]
     for name, changed in changes:
         other = presets.translate(budget.assign(**{name: changed}), system)
@@ -136,7 +159,11 @@ def test_anchor_keeps_the_same_items_by_what_is_exported_to_it() -> None:
             {"source": source, "max_tokens": cap, "overflow_strategy": case.overflow[source]}
             for source, cap in case.caps.items()
         ]
-        given = {"total_tokens": case.window, "allocations": sources, "reserve_tokens": case.reserve}
+        given = {
+            "total_tokens": case.window,
+            "allocations": sources,
+            "reserve_tokens": case.reserve,
+        }
         mine = presets.translate(given, "anchor").budget
         told = presets.translate(mine, "anchor")
         assert told.unsaid == _DONE["anchor"]
@@ -155,7 +182,9 @@ def test_anchor_keeps_the_same_items_by_what_is_exported_to_it() -> None:
 def test_langchain_keeps_the_same_messages_by_what_is_exported_to_it() -> None:
     core = pytest.importorskip("langchain_core.messages")
     chance, count = random.Random(11), bk.counter("o200k_base")
-    framing = bk.FRAMINGS["prompt-tsx"]  # without priming, which trim_messages counts twice beside a system message
+    framing = bk.FRAMINGS[
+        "prompt-tsx"
+    ]  # without priming, which trim_messages counts twice beside a system message
     said = [{"role": "system", "content": "Be brief."}]
     for turn in range(30):
         said.append({"role": "user", "content": f"{turn} " + "why " * chance.randint(1, 60)})
@@ -171,7 +200,9 @@ def test_langchain_keeps_the_same_messages_by_what_is_exported_to_it() -> None:
     for window in range(200, 3_000, 100):
         budget = presets.working_memory(window, output=100, history_floor=0)
         told = presets.translate(budget, "langchain")
-        theirs = core.trim_messages(core.convert_to_messages(said), token_counter=counted, **told.config)
+        theirs = core.trim_messages(
+            core.convert_to_messages(said), token_counter=counted, **told.config
+        )
         assert core.convert_to_openai_messages(theirs) == ours(told.budget) == ours(budget)
 
 
@@ -183,7 +214,13 @@ def test_what_trim_messages_takes_beside_a_size_is_listed() -> None:
     assert presets.translate({"max_tokens": 9}, "langchain").unsaid == ("include_system: False",)
 
 
-@pytest.mark.parametrize(("field", "system"), [("maxWorkingMemoryTokens", "octopus"), ("total_tokens", "anchor")])
-def test_a_size_written_as_text_is_refused_and_not_taken_for_a_model(field: str, system: str) -> None:
-    with pytest.raises(TypeError, match="okens is '8000'; tokens are whole numbers of 0 or more; give an int"):
+@pytest.mark.parametrize(
+    ("field", "system"), [("maxWorkingMemoryTokens", "octopus"), ("total_tokens", "anchor")]
+)
+def test_a_size_written_as_text_is_refused_and_not_taken_for_a_model(
+    field: str, system: str
+) -> None:
+    with pytest.raises(
+        TypeError, match="okens is '8000'; tokens are whole numbers of 0 or more; give an int"
+    ):
         presets.translate({field: "8000"}, system)

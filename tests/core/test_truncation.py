@@ -44,7 +44,11 @@ def test_a_text_that_fits_stays_as_it_is_without_a_marker() -> None:
 
 @pytest.mark.parametrize(
     ("keep", "kept"),
-    [("head", "one two three | ..."), ("tail", "... | four five six"), ("middle", "one | ... | six")],
+    [
+        ("head", "one two three | ..."),
+        ("tail", "... | four five six"),
+        ("middle", "one | ... | six"),
+    ],
 )
 def test_head_tail_and_middle_keep_what_their_names_say(keep: Keep, kept: str) -> None:
     markers = {"head": " | ...", "tail": "... | ", "middle": " | ... | "}
@@ -54,18 +58,32 @@ def test_head_tail_and_middle_keep_what_their_names_say(keep: Keep, kept: str) -
 
 def test_whole_lines_are_kept_and_the_marker_counts() -> None:
     entries = "monday rain\ntuesday sun\nwednesday fog\nthursday snow"
-    assert truncate(entries, 5, words, "tail", "line", "[older]\n") == "[older]\nwednesday fog\nthursday snow"
-    assert truncate(entries, 5, words, "head", "line", "\n[more]") == "monday rain\ntuesday sun\n[more]"
-    assert truncate(entries, 5, words, "middle", "line", "\n[...]\n") == "monday rain\n[...]\nthursday snow"
+    assert (
+        truncate(entries, 5, words, "tail", "line", "[older]\n")
+        == "[older]\nwednesday fog\nthursday snow"
+    )
+    assert (
+        truncate(entries, 5, words, "head", "line", "\n[more]")
+        == "monday rain\ntuesday sun\n[more]"
+    )
+    assert (
+        truncate(entries, 5, words, "middle", "line", "\n[...]\n")
+        == "monday rain\n[...]\nthursday snow"
+    )
 
 
 def test_whole_sentences_are_kept() -> None:
     story = 'It cost 3.50 euros. "Too much!" she said. Then it rained. 他笑了。她也笑了。'
     assert truncate(story, 5, words, "head", "sentence", "") == "It cost 3.50 euros."
-    assert truncate(story, 8, words, "head", "sentence", " …") == 'It cost 3.50 euros. "Too much!" …'
+    assert (
+        truncate(story, 8, words, "head", "sentence", " …") == 'It cost 3.50 euros. "Too much!" …'
+    )
     assert truncate(story, 5, words, "tail", "sentence", "") == "Then it rained. 他笑了。她也笑了。"
     characters = counter("chars/1", minimum=0)
-    assert truncate("他笑了。她也笑了。天黑了。", 9, characters, "head", "sentence", "") == "他笑了。她也笑了。"
+    assert (
+        truncate("他笑了。她也笑了。天黑了。", 9, characters, "head", "sentence", "")
+        == "他笑了。她也笑了。"
+    )
 
 
 def test_where_not_one_line_fits_the_first_is_cut_inside() -> None:
@@ -86,7 +104,10 @@ def test_a_marker_outside_exceeds_the_limit_as_document_003_does() -> None:
 
 def test_the_markers_are_three_and_say_what_is_missing() -> None:
     text = "word " * 200
-    assert len({truncate(text, 50, EXACT, keep).replace("word ", "").strip("word ") for keep in KEEPS}) == 3
+    assert (
+        len({truncate(text, 50, EXACT, keep).replace("word ", "").strip("word ") for keep in KEEPS})
+        == 3
+    )
     for keep in KEEPS:
         assert MARKERS[keep] in truncate(text, 50, EXACT, keep)
 
@@ -123,13 +144,20 @@ def test_a_character_of_a_million_code_points_stays_whole_or_goes() -> None:
 
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "7", None])
 def test_a_limit_is_a_whole_number_from_zero_on(limit: Any) -> None:
-    with pytest.raises(ValueError, match=r"a limit of .* tokens was asked for; a limit is a whole number .*; give one"):
+    with pytest.raises(
+        ValueError,
+        match=r"a limit of .* tokens was asked for; a limit is a whole number .*; give one",
+    ):
         truncate("text", limit, words)
 
 
-@pytest.mark.parametrize(("parameter", "known"), [("keep", "head, tail, middle"), ("by", "token, line, sentence")])
+@pytest.mark.parametrize(
+    ("parameter", "known"), [("keep", "head, tail, middle"), ("by", "token, line, sentence")]
+)
 def test_an_unknown_choice_is_told_the_known_ones(parameter: str, known: str) -> None:
-    with pytest.raises(ValueError, match=f"{parameter} 'best' was asked for; known are {known}; use one of these"):
+    with pytest.raises(
+        ValueError, match=f"{parameter} 'best' was asked for; known are {known}; use one of these"
+    ):
         truncate("text", 1, words, **{parameter: "best"})  # type: ignore[arg-type]
 
 
@@ -161,7 +189,9 @@ def test_the_number_of_counts_grows_with_the_logarithm_of_the_text() -> None:
 # The slow twin: every cut tried
 
 
-def longest_by_trying(text: str, limit: int, count: Callable[[str], int], keep: Keep, marker: str) -> int:
+def longest_by_trying(
+    text: str, limit: int, count: Callable[[str], int], keep: Keep, marker: str
+) -> int:
     """Return how many code points the longest cut between whole characters keeps, 0 where none fits."""
     edges = [0, *(match.end() for match in regex.finditer(r"\X", text))]
     if keep == "head":
@@ -172,10 +202,23 @@ def longest_by_trying(text: str, limit: int, count: Callable[[str], int], keep: 
 
 
 alphabet = st.sampled_from(
-    [*"ab .\n,Z9ßж语한", "e\u0301", FAMILY, FLAG, "\u200d", "\u0301", "\r\n", "word ", "<|endoftext|>", "\ud800"]
+    [
+        *"ab .\n,Z9ßж语한",
+        "e\u0301",
+        FAMILY,
+        FLAG,
+        "\u200d",
+        "\u0301",
+        "\r\n",
+        "word ",
+        "<|endoftext|>",
+        "\ud800",
+    ]
 )
 texts = st.lists(alphabet, max_size=60).map("".join)
-counters = st.sampled_from([words, EXACT, counter("chars/4"), counter("bytes/4", rounding="ceil", minimum=0)])
+counters = st.sampled_from(
+    [words, EXACT, counter("chars/4"), counter("bytes/4", rounding="ceil", minimum=0)]
+)
 markers = st.sampled_from(["", "…", "\n[cut]\n"])
 
 
@@ -199,7 +242,9 @@ def test_as_much_is_kept_as_trying_every_cut_would_keep(
     text: str, limit: int, count: Callable[[str], int], keep: Keep, marker: str
 ) -> None:
     """For counters that never find less in a longer text."""
-    best = longest_by_trying(text, limit, count, keep, marker) or longest_by_trying(text, limit, count, keep, "")
+    best = longest_by_trying(text, limit, count, keep, marker) or longest_by_trying(
+        text, limit, count, keep, ""
+    )
     if count(text) > limit:
         kept = truncate(text, limit, count, keep, marker=marker)
         with_marker = longest_by_trying(text, limit, count, keep, marker) > 0
@@ -224,7 +269,9 @@ def test_on_real_messages_the_exact_counter_is_filled_to_the_limit_or_nearly(
 @given(texts, st.integers(-3, 80), st.sampled_from(BYS))
 @example("a\r\na", -2, "line")
 @example("aa\r\n", 3, "line")
-def test_ends_and_starts_lie_between_characters_on_their_side_of_the_place(text: str, place: int, by: By) -> None:
+def test_ends_and_starts_lie_between_characters_on_their_side_of_the_place(
+    text: str, place: int, by: By
+) -> None:
     edges = {0, len(text), *(match.end() for match in regex.finditer(r"\X", text))}
     asked = Boundaries(text)
     end, start = asked.end(by, place), asked.start(by, place)
@@ -234,15 +281,23 @@ def test_ends_and_starts_lie_between_characters_on_their_side_of_the_place(text:
 
 # All that a cluster is made of: joiners and what they join, halves of flags, what stands before, syllables of Hangul
 # and of Devanagari, controls.
-CLUSTERS = "\u0301\u200d\ufe0f🏽👩❤🇫🇷🇩\u0600\u1100\u1161\u11a8가각कि्क\u0903\r\n\x00\u200b aé的ก\ud800"
+CLUSTERS = (
+    "\u0301\u200d\ufe0f🏽👩❤🇫🇷🇩\u0600\u1100\u1161\u11a8가각कि्क\u0903\r\n\x00\u200b aé的ก\ud800"
+)
 clusters = st.lists(st.tuples(st.sampled_from(CLUSTERS), st.integers(1, 5)), max_size=25).map(
     lambda runs: "".join(character * times for character, times in runs)
 )
 
 
 @settings(max_examples=examples(1_000))
-@given(clusters | texts | any_text, st.lists(st.integers(0, 80), min_size=1, max_size=8), st.sampled_from([0, 1_024]))
-def test_the_nearest_places_between_characters_are_found(text: str, places: list[int], far: int) -> None:
+@given(
+    clusters | texts | any_text,
+    st.lists(st.integers(0, 80), min_size=1, max_size=8),
+    st.sampled_from([0, 1_024]),
+)
+def test_the_nearest_places_between_characters_are_found(
+    text: str, places: list[int], far: int
+) -> None:
     """Whatever was asked and remembered before."""
     edges = {0, len(text), *(match.end() for match in regex.finditer(r"\X", text))}
     with mock.patch.object(boundaries, "_FAR", far):
@@ -252,11 +307,15 @@ def test_the_nearest_places_between_characters_are_found(text: str, places: list
             assert asked.start("token", place) == min(edge for edge in edges if edge >= place)
 
 
-sentences = st.lists(st.sampled_from([*"ab .!?。」)\n\t", "Word", "...", "  \n\n"]), max_size=60).map("".join)
+sentences = st.lists(
+    st.sampled_from([*"ab .!?。」)\n\t", "Word", "...", "  \n\n"]), max_size=60
+).map("".join)
 
 
 @settings(max_examples=examples(500))
-@given(sentences, st.lists(st.integers(0, 120), min_size=1, max_size=8), st.sampled_from([7, 4_096]))
+@given(
+    sentences, st.lists(st.integers(0, 120), min_size=1, max_size=8), st.sampled_from([7, 4_096])
+)
 def test_sentences_begin_and_end_where_they_did_whatever_was_asked_before(
     text: str, places: list[int], chunk: int
 ) -> None:
@@ -279,8 +338,14 @@ def item(payload: Any) -> Item:
     return Item("history", 99, score=0.5, group="g", payload=payload)
 
 
-NOTE = Message({"role": "user", "content": "one two three four\nfive six seven eight", "name": "bob"})
-CUT = cutter(words, Framing(per_message=3), {"newest": "[older]\n", "best": "\n[weaker]", "first": "\n[more]"})
+NOTE = Message(
+    {"role": "user", "content": "one two three four\nfive six seven eight", "name": "bob"}
+)
+CUT = cutter(
+    words,
+    Framing(per_message=3),
+    {"newest": "[older]\n", "best": "\n[weaker]", "first": "\n[more]"},
+)
 
 
 @pytest.mark.parametrize(
@@ -335,8 +400,13 @@ def test_text_and_plain_dictionaries_are_cut_too() -> None:
 
 
 def test_images_stay_and_count_when_the_text_beside_them_is_cut() -> None:
-    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png", "detail": "low"}}
-    shown = Message({"role": "user", "content": [{"type": "text", "text": "one two three four"}, image]})
+    image = {
+        "type": "image_url",
+        "image_url": {"url": "https://example.org/a.png", "detail": "low"},
+    }
+    shown = Message(
+        {"role": "user", "content": [{"type": "text", "text": "one two three four"}, image]}
+    )
     cut = CUT(item(shown), 3 + 85 + 3, rule())
     assert cut is not None
     assert cut.payload.raw["content"] == [{"type": "text", "text": "one two \n[more]"}, image]
@@ -370,10 +440,18 @@ def test_real_items_cut_to_any_limit_are_within_it(name: str, keep: str, granula
 
 @pytest.mark.parametrize(
     ("text", "limit"),
-    [("ꙮ ", 2), ("𐀀🎉a", 3), ("🇩🇪🎉👩‍👩‍👧‍👦 é漢", 3), ("👩‍👩‍👧‍👦🎉 漢\n\n漢word🎉", 3), ("a👩‍👩‍👧‍👦", 1)],
+    [
+        ("ꙮ ", 2),
+        ("𐀀🎉a", 3),
+        ("🇩🇪🎉👩‍👩‍👧‍👦 é漢", 3),
+        ("👩‍👩‍👧‍👦🎉 漢\n\n漢word🎉", 3),
+        ("a👩‍👩‍👧‍👦", 1),
+    ],
 )
 @pytest.mark.parametrize("marker", [None, "", " […]"])
-def test_a_middle_cut_is_not_empty_where_one_end_fits(text: str, limit: int, marker: str | None) -> None:
+def test_a_middle_cut_is_not_empty_where_one_end_fits(
+    text: str, limit: int, marker: str | None
+) -> None:
     """An end that is dear has no room beside the other, which may have it alone: 0.1.0 kept nothing."""
     count = counter("o200k_base")
     ends = [truncate(text, limit, count, keep, marker="") for keep in ("head", "tail")]

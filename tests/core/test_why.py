@@ -14,7 +14,11 @@ from tests.conftest import examples
 BUDGET = bk.Budget(
     1_000,
     [bk.Reserve("output", 200)],
-    [bk.Allocation("system", required=True), bk.Allocation("history", 500, keep="newest"), bk.Allocation("notes")],
+    [
+        bk.Allocation("system", required=True),
+        bk.Allocation("history", 500, keep="newest"),
+        bk.Allocation("notes"),
+    ],
     deficit="signed",
 )
 
@@ -39,7 +43,12 @@ def test_who_took_the_room_is_named_and_can_give_it_back() -> None:
         "The limit is what was left of 800 usable tokens; sections asked before took system 350, history 400.",
     )
     found = {mend.line: (mend.before, mend.after) for mend in why.mends}
-    assert found == {"output": (200, 50), "history": (500, 250), "importance": (5, 6), "window": (1_000, 1_150)}
+    assert found == {
+        "output": (200, 50),
+        "history": (500, 250),
+        "importance": (5, 6),
+        "window": (1_000, 1_150),
+    }
 
 
 def test_what_was_kept_needs_no_mending() -> None:
@@ -49,7 +58,9 @@ def test_what_was_kept_needs_no_mending() -> None:
 
 @pytest.mark.parametrize("of", [7, -9, bk.Item("history", 1), bk.Message({"role": "user"}), None])
 def test_an_item_that_is_not_there_is_refused(of: Any) -> None:
-    with pytest.raises(LookupError, match=r"no item .* in this plan; it has 1 items; give a place|no item"):
+    with pytest.raises(
+        LookupError, match=r"no item .* in this plan; it has 1 items; give a place|no item"
+    ):
         bk.fit(BUDGET, [bk.Item("history", 100)]).why(of)
 
 
@@ -60,8 +71,14 @@ def test_a_plan_that_was_loaded_says_that_it_cannot_be_asked() -> None:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(sizes=st.lists(st.integers(1, 400), min_size=2, max_size=8), cap=st.integers(50, 700), asked=st.integers(0, 900))
-def test_every_change_that_is_offered_keeps_what_was_lost(sizes: list[int], cap: int, asked: int) -> None:
+@given(
+    sizes=st.lists(st.integers(1, 400), min_size=2, max_size=8),
+    cap=st.integers(50, 700),
+    asked=st.integers(0, 900),
+)
+def test_every_change_that_is_offered_keeps_what_was_lost(
+    sizes: list[int], cap: int, asked: int
+) -> None:
     items = [*(bk.Item("history", size) for size in sizes), bk.Item("notes", asked)]
     plan = bk.fit(BUDGET.assign(history=cap), items)
     for place in range(len(items)):

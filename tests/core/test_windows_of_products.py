@@ -19,7 +19,9 @@ from budgetkit.models.products import PRODUCT_WINDOWS, product_window
         ("ollama", 2_048, 2_048, 2_048),
     ],
 )
-def test_what_a_program_shows_and_where_it_acts(name: str, window: int | None, shown: int, acts_at: int) -> None:
+def test_what_a_program_shows_and_where_it_acts(
+    name: str, window: int | None, shown: int, acts_at: int
+) -> None:
     known = product_window(name, window)
     assert (known.shown, known.acts_at) == (shown, acts_at)
 

@@ -55,12 +55,20 @@ def by_hand(talk: bk.Conversation, said: list[dict[str, Any]]) -> list[list[dict
 
 
 def test_a_keeper_sends_what_a_conversation_would() -> None:
-    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
-    assert by_keeper(Keeper(budget, policy), chat(30)) == by_hand(bk.Conversation(budget, policy), chat(30))
+    budget, policy = (
+        bk.presets.working_memory(1_000, output=200, history_floor=0),
+        policies.TriggerTarget(),
+    )
+    assert by_keeper(Keeper(budget, policy), chat(30)) == by_hand(
+        bk.Conversation(budget, policy), chat(30)
+    )
 
 
 def test_conversations_of_a_keeper_do_not_mix_and_what_is_forgotten_begins_anew() -> None:
-    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
+    budget, policy = (
+        bk.presets.working_memory(1_000, output=200, history_floor=0),
+        policies.TriggerTarget(),
+    )
     one, other = chat(20), [{**each, "content": each["content"].upper()} for each in chat(20)]
     keeper = Keeper(budget, policy, conversations=1)
     alone = by_keeper(Keeper(budget, policy), one), by_keeper(Keeper(budget, policy), other)
@@ -73,11 +81,17 @@ def test_conversations_of_a_keeper_do_not_mix_and_what_is_forgotten_begins_anew(
 
 def test_a_branch_never_sees_what_another_said() -> None:
     """Also where the framework went on with what it was given: the whole list, sent again, begins anew."""
-    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
+    budget, policy = (
+        bk.presets.working_memory(1_000, output=200, history_floor=0),
+        policies.TriggerTarget(),
+    )
     keeper, said = Keeper(budget, policy), [*map(bk.Message, chat(20))]
     first = keeper.fit(said)
     assert len(first) < len(said)
-    secret, question = {"role": "assistant", "content": "secret"}, {"role": "user", "content": "And then?"}
+    secret, question = (
+        {"role": "assistant", "content": "secret"},
+        {"role": "user", "content": "And then?"},
+    )
     assert secret in keeper.fit([*map(bk.Message, [*first, secret, question])])
     for again in (said, [*map(bk.Message, first)]):
         assert secret not in keeper.fit([*again, bk.Message(question)])
@@ -87,7 +101,9 @@ def test_a_branch_never_sees_what_another_said() -> None:
 def test_an_empty_conversation_is_nobodys_beginning() -> None:
     """A call without its result waits, so that the request is empty: the next conversation knows nothing of it."""
     keeper = Keeper(1_000, policies.SlidingWindow(3))
-    assert keeper.fit([bk.Message({"role": "assistant", "content": None, "tool_calls": [LOOK]})]) == []
+    assert (
+        keeper.fit([bk.Message({"role": "assistant", "content": None, "tool_calls": [LOOK]})]) == []
+    )
     seen = {"role": "tool", "tool_call_id": "a", "content": "seen"}
     assert keeper.fit([bk.Message({"role": "user", "content": "Hello"}), bk.Message(seen)]) == [
         {"role": "user", "content": "Hello"}
@@ -97,7 +113,10 @@ def test_an_empty_conversation_is_nobodys_beginning() -> None:
 def test_tools_that_come_later_are_counted_in() -> None:
     said = chat(7)
     ends = [i + 1 for i, each in enumerate(said) if each["role"] == "user"]
-    schema = {"description": "Look at something. " * 4, "parameters": {"type": "object", "properties": {}}}
+    schema = {
+        "description": "Look at something. " * 4,
+        "parameters": {"type": "object", "properties": {}},
+    }
     tools = [{"type": "function", "function": {"name": f"look_{n}", **schema}} for n in range(6)]
     keeper = Keeper(500, policies.OldestFirst())
     before = [keeper.fit([*map(bk.Message, said[:end])], tools[:1]) for end in ends[:-1]][-1]
@@ -160,7 +179,9 @@ def test_langgraph_a_hook_before_the_model_leaves_the_state_whole() -> None:
         return "seen\n" * 500
 
     with pytest.warns(DeprecationWarning, match="create_react_agent"):
-        agent = prebuilt.create_react_agent(model, [look], pre_model_hook=langchain.pre_model_hook(MOST))
+        agent = prebuilt.create_react_agent(
+            model, [look], pre_model_hook=langchain.pre_model_hook(MOST)
+        )
     state = agent.invoke({"messages": said})
     assert len(state["messages"]) == len(said) + 3
     first, second = map(unlang, heard)
@@ -265,9 +286,13 @@ def test_openai_agents_a_filter_gives_the_model_what_fits() -> None:
     )
 
     reasoning = ResponseReasoningItem(id="r", summary=[], type="reasoning")
-    call = ResponseFunctionToolCall(arguments='{"at": "it"}', call_id="a", name="look", type="function_call")
+    call = ResponseFunctionToolCall(
+        arguments='{"at": "it"}', call_id="a", name="look", type="function_call"
+    )
     text = ResponseOutputText(annotations=[], text="Done.", type="output_text")
-    done = ResponseOutputMessage(id="m", content=[text], role="assistant", status="completed", type="message")
+    done = ResponseOutputMessage(
+        id="m", content=[text], role="assistant", status="completed", type="message"
+    )
     model, heard = heard_by_agents([[reasoning, call], [done]])
 
     @agents.function_tool  # type: ignore[untyped-decorator,unused-ignore]
@@ -276,20 +301,33 @@ def test_openai_agents_a_filter_gives_the_model_what_fits() -> None:
         return "seen\n" * 500
 
     agent = agents.Agent(name="a", instructions="Be brief.", model=model, tools=[look])
-    config = agents.RunConfig(call_model_input_filter=openai_agents.input_filter(MOST), tracing_disabled=True)
+    config = agents.RunConfig(
+        call_model_input_filter=openai_agents.input_filter(MOST), tracing_disabled=True
+    )
     said = chat(20)[1:]
     result = run(agents.Runner.run(agent, said, run_config=config))
-    schema = {"name": "look", "description": "Look at something.", "parameters": look.params_json_schema}
+    schema = {
+        "name": "look",
+        "description": "Look at something.",
+        "parameters": look.params_json_schema,
+    }
     tools = [{"type": "function", "function": schema}]
     (instructions, first), (_, second) = heard
     assert instructions == "Be brief."
-    assert [{"role": "system", "content": instructions}, *first] == bk.trim(chat(20), MOST, tools=tools)
+    assert [{"role": "system", "content": instructions}, *first] == bk.trim(
+        chat(20), MOST, tools=tools
+    )
     assert [each.get("type", each.get("role")) for each in second] == [
         *("user", "reasoning", "function_call", "function_call_output"),
     ]
     assert second[0] == said[-1]
     seen = {"role": "tool", "tool_call_id": "a", "content": second[-1]["output"]}
-    sent = [{"role": "system", "content": instructions}, second[0], {"role": "assistant", "tool_calls": [LOOK]}, seen]
+    sent = [
+        {"role": "system", "content": instructions},
+        second[0],
+        {"role": "assistant", "tool_calls": [LOOK]},
+        seen,
+    ]
     assert second[-1]["output"].startswith("seen\nseen")
     assert MOST - 20 < FRAMING.request(sent, COUNT, tools) <= MOST
     assert len(result.to_input_list()) == len(said) + 4
@@ -301,7 +339,10 @@ def test_openai_agents_reasoning_that_can_be_read_is_counted() -> None:
 
     def sent(words: int) -> list[Any]:
         thought = [{"type": "summary_text", "text": "so " * words}]
-        said: list[Any] = [{"role": "user", "content": "Why?"}, {"type": "reasoning", "id": "r", "summary": thought}]
+        said: list[Any] = [
+            {"role": "user", "content": "Why?"},
+            {"type": "reasoning", "id": "r", "summary": thought},
+        ]
         said += [{"role": "assistant", "content": "Thus."}, {"role": "user", "content": "And now?"}]
         data = CallModelData(ModelInputData(said, None), agents.Agent(name="a"), None)
         return list(run(openai_agents.input_filter(MOST)(data)).input)
@@ -340,14 +381,22 @@ def test_openai_agents_images_are_counted() -> None:
 
 def test_pydantic_ai_a_processor_leaves_in_the_history_what_fits() -> None:
     ai = pytest.importorskip("pydantic_ai")
-    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
+    from pydantic_ai.messages import (
+        ModelRequest,
+        ModelResponse,
+        TextPart,
+        ToolCallPart,
+        UserPromptPart,
+    )
     from pydantic_ai.models.function import FunctionModel
 
     heard: list[list[Any]] = []
 
     def answer(messages: list[Any], info: Any) -> Any:
         heard.append(messages)
-        return ModelResponse([TextPart("Done.") if len(heard) > 1 else ToolCallPart("look", {"at": "it"}, "a")])
+        return ModelResponse(
+            [TextPart("Done.") if len(heard) > 1 else ToolCallPart("look", {"at": "it"}, "a")]
+        )
 
     said = chat(20)[1:-1]
     history = [
@@ -392,15 +441,31 @@ def test_pydantic_ai_an_empty_result_is_a_result(nothing: Any) -> None:
 
     result = run(agent.run("Note it."))
     assert result.output == "Done."
-    assert [message.kind for message in result.all_messages()] == ["request", "response", "request", "response"]
+    assert [message.kind for message in result.all_messages()] == [
+        "request",
+        "response",
+        "request",
+        "response",
+    ]
 
 
 def test_pydantic_ai_one_picture_is_never_sent_for_another() -> None:
     messages = pytest.importorskip("pydantic_ai.messages")
     kept = pydantic_ai.history_processor(8_000, policies.SlidingWindow(3))
     links = [messages.ImageUrl(f"https://one.example/{name}.png") for name in ("ada", "bob")]
-    for shown in (*links, *(messages.BinaryContent(data, media_type="image/png") for data in (b"ada", b"bob"))):
-        (sent,) = run(kept([messages.ModelRequest([messages.UserPromptPart(["What is in this picture?", shown])])]))
+    for shown in (
+        *links,
+        *(messages.BinaryContent(data, media_type="image/png") for data in (b"ada", b"bob")),
+    ):
+        (sent,) = run(
+            kept(
+                [
+                    messages.ModelRequest(
+                        [messages.UserPromptPart(["What is in this picture?", shown])]
+                    )
+                ]
+            )
+        )
         assert sent.parts[0].content[1] is shown
 
 
@@ -418,7 +483,10 @@ def test_pydantic_ai_goes_on_where_the_processor_left_the_history() -> None:
     pytest.importorskip("pydantic_ai")
     from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
+    budget, policy = (
+        bk.presets.working_memory(1_000, output=200, history_floor=0),
+        policies.TriggerTarget(),
+    )
     kept = pydantic_ai.history_processor(budget, policy)
     said, history, found = chat(30)[1:], list[Any](), []
     for each in said:
@@ -436,13 +504,25 @@ def test_pydantic_ai_brings_back_what_it_no_longer_gives(returns: bool) -> None:
     pytest.importorskip("pydantic_ai")
     from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-    budget, oldest = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.OldestFirst()
+    budget, oldest = (
+        bk.presets.working_memory(1_000, output=200, history_floor=0),
+        policies.OldestFirst(),
+    )
     kept = pydantic_ai.history_processor(budget, policies.BringBack(oldest) if returns else oldest)
     code = "The code of the blue door is 4711."
-    said = [{"role": "user", "content": code}, {"role": "assistant", "content": "Noted."}, *chat(30)[1:-1]]
+    said = [
+        {"role": "user", "content": code},
+        {"role": "assistant", "content": "Noted."},
+        *chat(30)[1:-1],
+    ]
     asked = {"role": "user", "content": "What is the code of the blue door?"}
     history = list[Any]()
-    for each in [*said, asked, {"role": "assistant", "content": "4711."}, {"role": "user", "content": "why why why"}]:
+    for each in [
+        *said,
+        asked,
+        {"role": "assistant", "content": "4711."},
+        {"role": "user", "content": "why why why"},
+    ]:
         if each["role"] == "assistant":
             history.append(ModelResponse([TextPart(each["content"])]))
             continue
@@ -458,10 +538,14 @@ def test_pydantic_ai_brings_back_what_it_no_longer_gives(returns: bool) -> None:
 def test_a_frameworks_own_objects_come_back_as_they_are_without_a_policy(counter: str) -> None:
     """No JSON holds them: a conversation that checks what can be saved never sees them."""
     natives = [object() for _ in chat(20)]
-    messages = [Message({**raw, NATIVE: native}) for raw, native in zip(chat(20), natives, strict=True)]
+    messages = [
+        Message({**raw, NATIVE: native}) for raw, native in zip(chat(20), natives, strict=True)
+    ]
     sent = Keeper(MOST, counter=counter).fit(messages)
     assert 1 < len(sent) < len(messages)
     by_native = {id(native): raw for raw, native in zip(chat(20), natives, strict=True)}
     for raw in sent:
         assert raw["content"] == by_native[id(raw[NATIVE])]["content"]
-    assert len(Keeper("working_memory", counter=counter, window=20_000).fit(messages)) == len(messages)
+    assert len(Keeper("working_memory", counter=counter, window=20_000).fit(messages)) == len(
+        messages
+    )

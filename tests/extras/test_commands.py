@@ -23,10 +23,14 @@ ROGUE = "\x1b[31m\x1b]0;mine\x07\x9b2J"
 Captured = pytest.CaptureFixture[str]
 
 
-def budgetkit(*arguments: str, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+def budgetkit(
+    *arguments: str, given: bytes = b"", **environment: str
+) -> subprocess.CompletedProcess[bytes]:
     """Run the command line in a process of its own."""
     command = [sys.executable, "-m", "budgetkit.extras.shell", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, timeout=120, env={**os.environ, **environment})
+    return subprocess.run(
+        command, input=given, capture_output=True, timeout=120, env={**os.environ, **environment}
+    )
 
 
 def data(capsys: Captured, *arguments: str) -> Any:
@@ -41,7 +45,9 @@ def test_help_lists_every_command_with_a_sentence_and_loads_none(capsys: Capture
         "import sys; from budgetkit.extras.shell.program import run; run(['--help']); "
         "print({'numpy', 'pandas', 'tiktoken', 'rich', 'yaml', 'pydantic'} & sys.modules.keys())"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
     assert said.endswith("set()\n")
     for name, told in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(told)}$", said, re.MULTILINE)
@@ -50,7 +56,9 @@ def test_help_lists_every_command_with_a_sentence_and_loads_none(capsys: Capture
 
 
 def test_the_shell_completes_the_names_of_commands() -> None:
-    said = budgetkit(_BUDGETKIT_COMPLETE="bash_complete", COMP_WORDS="budgetkit co", COMP_CWORD="1").stdout.decode()
+    said = budgetkit(
+        _BUDGETKIT_COMPLETE="bash_complete", COMP_WORDS="budgetkit co", COMP_CWORD="1"
+    ).stdout.decode()
     assert said.splitlines() == ["plain,count", "plain,compare"]
 
 
@@ -61,7 +69,10 @@ def test_a_text_is_counted_as_the_library_counts_it(capsys: Captured, tmp_path: 
     assert capsys.readouterr().out == "2 tokens (o200k_base)\n"
     found = data(capsys, "count", str(path), "-c", "gpt-4o", "-c", "chars/4")
     text = path.read_text(encoding="utf-8")
-    assert found["tokens"] == {"gpt-4o": bk.counter("gpt-4o")(text), "chars/4": bk.counter("chars/4")(text)}
+    assert found["tokens"] == {
+        "gpt-4o": bk.counter("gpt-4o")(text),
+        "chars/4": bk.counter("chars/4")(text),
+    }
 
 
 @pytest.mark.parametrize("option", ["-m", "--model"])
@@ -97,7 +108,11 @@ def test_a_providers_count_stands_beside_exact_and_estimate(
     """000: three approaches, with accuracy, cost and when to use them; the endpoint goes by its provider's name."""
     monkeypatch.setattr("budgetkit.extras.endpoints.provider_counter", Provider)
     words = ["count", "-t", "Hello world", "-c", "chars/4", "-m", "gpt-4o", "--ask", "openai"]
-    assert data(capsys, *words)["tokens"] == {"chars/4": 2, "gpt-4o": 2, "gpt-4o (counted by openai)": 2}
+    assert data(capsys, *words)["tokens"] == {
+        "chars/4": 2,
+        "gpt-4o": 2,
+        "gpt-4o (counted by openai)": 2,
+    }
     rows = data(capsys, *words, "--ways")
     assert [(row["kind"], row["exact"], row["network"]) for row in rows] == [
         ("characters", False, False),
@@ -113,11 +128,16 @@ def test_a_providers_count_stands_beside_exact_and_estimate(
     ("more", "sentence"),
     [
         (["--ask", "openai"], "asked to count, and for no model"),
-        (["--ask", "opnai", "-m", "gpt-4o"], "no count endpoint of 'opnai'; known are openai, anthropic, gemini"),
+        (
+            ["--ask", "opnai", "-m", "gpt-4o"],
+            "no count endpoint of 'opnai'; known are openai, anthropic, gemini",
+        ),
         (["--ask", "openai", "-m", "gpt-4o", "--as", "request"], "--ask and --ways look at texts"),
     ],
 )
-def test_nobody_is_asked_by_mistake(capsys: Captured, no_network: None, more: list[str], sentence: str) -> None:
+def test_nobody_is_asked_by_mistake(
+    capsys: Captured, no_network: None, more: list[str], sentence: str
+) -> None:
     assert run(["count", "-t", "Hello world", *more]) == 2
     assert sentence in capsys.readouterr().err
 
@@ -137,13 +157,19 @@ def test_models_are_listed_with_what_is_known_of_each(capsys: Captured) -> None:
 def test_conflicts_between_registries_are_sentences_with_both_sources(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conflict = Conflict("gpt-4o", 128_000, 64_000, "OpenAI's page", "2026-11-20", "genai-prices, openai/gpt-4o")
+    conflict = Conflict(
+        "gpt-4o", 128_000, 64_000, "OpenAI's page", "2026-11-20", "genai-prices, openai/gpt-4o"
+    )
     monkeypatch.setattr("budgetkit.extras.shell.models_command.conflicts", lambda: (conflict,))
     assert run(["models", "--conflicts"]) == 0
     assert capsys.readouterr().out == f"{conflict}.\n"
-    assert [row["other"] for row in data(capsys, "models", "--conflicts", "openai/gpt-4o")] == [64_000]
+    assert [row["other"] for row in data(capsys, "models", "--conflicts", "openai/gpt-4o")] == [
+        64_000
+    ]
     assert run(["models", "--conflicts", "gpt-4o-mini"]) == 0
-    assert capsys.readouterr().out == "The registries agree on every window that both of them have.\n"
+    assert (
+        capsys.readouterr().out == "The registries agree on every window that both of them have.\n"
+    )
     monkeypatch.setattr("budgetkit.extras.shell.models_command.price_list", lambda: None)
     assert run(["models", "--conflicts"]) == 2
     assert "budgetkit[lab]" in capsys.readouterr().err
@@ -156,27 +182,50 @@ def test_standard_input_is_counted_where_no_file_is_named() -> None:
 
 def test_a_request_is_counted_as_it_is_billed(capsys: Captured, tmp_path: Path) -> None:
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]}
-    folder = tmp_path / ("a folder whose path is longer than the table is wide, and stays one line " * 2).strip()
+    folder = (
+        tmp_path
+        / ("a folder whose path is longer than the table is wide, and stays one line " * 2).strip()
+    )
     folder.mkdir()
     path = folder / "body.json"
     path.write_text(json.dumps(body), encoding="utf-8")
     found = data(capsys, "count", str(path), "--as", "request")
-    assert [(row["tokens"], row["exact"]) for row in found] == [(bk.count_request(body).tokens, True)]
+    assert [(row["tokens"], row["exact"]) for row in found] == [
+        (bk.count_request(body).tokens, True)
+    ]
     assert run(["count", str(path), "--as", "request"]) == 0
     assert f"{path}: gpt-4o, 9 tokens\n" in capsys.readouterr().out
 
 
 def test_fit_says_what_fit_says(capsys: Captured) -> None:
-    found = data(capsys, "fit", "support-chat", "-b", "chat", "-w", "4096", "--turn", "30", "--why", "conversation")
+    found = data(
+        capsys,
+        "fit",
+        "support-chat",
+        "-b",
+        "chat",
+        "-w",
+        "4096",
+        "--turn",
+        "30",
+        "--why",
+        "conversation",
+    )
     budget = bk.presets.chat(4_096, deficit="signed")
-    plan = bk.fit(budget, bk.load_trace("support-chat").items(30, bk.counter("o200k_base"), budget.roles))
-    assert [each["granted"] for each in found["plan"]["grants"]] == [grant.granted for grant in plan.grants]
+    plan = bk.fit(
+        budget, bk.load_trace("support-chat").items(30, bk.counter("o200k_base"), budget.roles)
+    )
+    assert [each["granted"] for each in found["plan"]["grants"]] == [
+        grant.granted for grant in plan.grants
+    ]
     assert found["free"] == plan.free
     assert found["why"][0] == plan.why("conversation").reasons[0]
 
 
 @pytest.mark.parametrize("turn", [["--turn", "3"], []])
-def test_a_saved_budget_is_read_from_yaml_and_json(capsys: Captured, tmp_path: Path, turn: list[str]) -> None:
+def test_a_saved_budget_is_read_from_yaml_and_json(
+    capsys: Captured, tmp_path: Path, turn: list[str]
+) -> None:
     budget = bk.presets.rag(16_384)
     for name, text in (("b.yaml", bk.state.to_yaml(budget)), ("b.json", bk.state.to_json(budget))):
         path = tmp_path / name
@@ -192,7 +241,19 @@ def test_replay_and_compare_give_the_librarys_numbers(capsys: Captured) -> None:
     assert found["totals"]["sent"] == outcome.totals()["sent"]
     assert found["totals"]["cost"] is None
     assert [row["cached"] for row in found["requests"]] == outcome.frame()["cached"].tolist()
-    rows = data(capsys, "compare", "support-chat", "-p", "haystack", "-p", "octopus", "-c", "gpt-4o", "-w", "8192")
+    rows = data(
+        capsys,
+        "compare",
+        "support-chat",
+        "-p",
+        "haystack",
+        "-p",
+        "octopus",
+        "-c",
+        "gpt-4o",
+        "-w",
+        "8192",
+    )
     assert {row["policy"]: row["sent"] for row in rows}["haystack"] == outcome.totals()["sent"]
 
 
@@ -201,20 +262,32 @@ def test_one_of_several_conversations_goes_by_number_from_1_id_or_title(
     capsys: Captured, tmp_path: Path, named: str
 ) -> None:
     rows = [
-        {"id": f"made-up-{n}", "title": title, "messages": [{"role": "user", "content": "word " * n}]}
+        {
+            "id": f"made-up-{n}",
+            "title": title,
+            "messages": [{"role": "user", "content": "word " * n}],
+        }
         for n, title in ((1, "First"), (2, "Second"))
     ]
     path = tmp_path / "two.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     found = data(capsys, "replay", str(path), "--conversation", named)
-    assert found["requests"][0]["sent"] == bk.load_traces(path)[1].demand("o200k_base").to_numpy().sum()
+    assert (
+        found["requests"][0]["sent"]
+        == bk.load_traces(path)[1].demand("o200k_base").to_numpy().sum()
+    )
     for missing in ("0", "3"):
         assert run(["fit", str(path), "--conversation", missing]) == 2
         assert "it has 2, numbered from 1" in capsys.readouterr().err
 
 
-def test_a_number_is_a_place_also_where_another_conversation_has_it_as_its_id(capsys: Captured, tmp_path: Path) -> None:
-    rows = [{"id": id, "messages": [{"role": "user", "content": f"I am {id}."}]} for id in ("3", "1", "2", "9")]
+def test_a_number_is_a_place_also_where_another_conversation_has_it_as_its_id(
+    capsys: Captured, tmp_path: Path
+) -> None:
+    rows = [
+        {"id": id, "messages": [{"role": "user", "content": f"I am {id}."}]}
+        for id in ("3", "1", "2", "9")
+    ]
     path = tmp_path / "numbered.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     for asked, found in (("1", "3"), ("2", "1"), ("3", "2"), ("4", "9"), ("9", "9")):
@@ -231,7 +304,10 @@ def test_a_policy_goes_by_its_plain_name(capsys: Captured) -> None:
 def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
     arguments = ["check", "support-chat", "-b", "chat", "-w", "8192"]
     assert run(arguments) == 0
-    assert "1 of 1 conversations lose something, and nothing was asked about that" in capsys.readouterr().err
+    assert (
+        "1 of 1 conversations lose something, and nothing was asked about that"
+        in capsys.readouterr().err
+    )
     assert run([*arguments, "--most-cut", "0.1"]) == 1
     assert "nothing was asked" not in capsys.readouterr().err
 
@@ -250,10 +326,16 @@ WRONG = {
     "no file": (("fit", "nosuch.jsonl"), "a trace file nosuch.jsonl was asked for; there is none"),
     "no shipped trace": (("fit", "nosuch"), "no trace 'nosuch'; shipped are"),
     "no budget": (("fit", "support-chat", "-b", "nosuch"), "no budget 'nosuch'"),
-    "no policy": (("replay", "support-chat", "-p", "nosuch"), "no policy 'nosuch'; known by name are"),
+    "no policy": (
+        ("replay", "support-chat", "-p", "nosuch"),
+        "no policy 'nosuch'; known by name are",
+    ),
     "no counter": (("count", "-t", "x", "-c", "nosuch"), "no counter 'nosuch'"),
     "no model": (("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"), "no model 'nosuch'"),
-    "no turn": (("fit", "support-chat", "--turn", "999"), "turn 999 of trace 'support-chat' was asked for"),
+    "no turn": (
+        ("fit", "support-chat", "--turn", "999"),
+        "turn 999 of trace 'support-chat' was asked for",
+    ),
     "no section": (("fit", "support-chat", "--why", "x"), "no section 'x' in this budget"),
     "no prompt": (("check", "--prompt", "x"), "a prompt 'x'; a prompt is given as SECTION=FILE"),
     "too small": (("fit", "support-chat", "-w", "3"), "chat at a window of 3 leaves"),
@@ -272,16 +354,28 @@ def test_an_error_is_the_librarys_sentence_and_exit_code_2(
     assert said.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [("nosuch",), ("fit", "--nosuch"), ("fit", "x", "y"), ("fit", "--turn", "x")])
-def test_a_wrong_option_is_answered_with_the_usage(arguments: tuple[str, ...], capsys: Captured) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("nosuch",), ("fit", "--nosuch"), ("fit", "x", "y"), ("fit", "--turn", "x")]
+)
+def test_a_wrong_option_is_answered_with_the_usage(
+    arguments: tuple[str, ...], capsys: Captured
+) -> None:
     assert run(arguments) == 2
     assert capsys.readouterr().err.startswith("Usage: budgetkit ")
 
 
-@pytest.mark.parametrize("given", [b"\xff\xfe\x00", b"{", b"", b"[" * 10_000, b'{"messages": 3}', b"\x1f\x8b\x00"])
-@pytest.mark.parametrize("command", [("fit", "-"), ("fit", "support-chat", "-b", "-"), ("count", "--as", "request")])
+@pytest.mark.parametrize(
+    "given", [b"\xff\xfe\x00", b"{", b"", b"[" * 10_000, b'{"messages": 3}', b"\x1f\x8b\x00"]
+)
+@pytest.mark.parametrize(
+    "command", [("fit", "-"), ("fit", "support-chat", "-b", "-"), ("count", "--as", "request")]
+)
 def test_no_input_ends_in_a_traceback(
-    given: bytes, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path
+    given: bytes,
+    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    tmp_path: Path,
 ) -> None:
     path = tmp_path / "given"
     path.write_bytes(given)
@@ -294,8 +388,13 @@ def test_no_input_ends_in_a_traceback(
 def test_no_name_or_text_commands_the_terminal(tmp_path: Path) -> None:
     said = [{"role": ROGUE, "content": ROGUE}, {"role": "user", "content": "Hello"}]
     trace = tmp_path / "trace.jsonl"
-    trace.write_text(json.dumps({"id": ROGUE, "messages": said, "tools": [{"name": ROGUE}]}), encoding="utf-8")
-    budget = {"budgetkit": 1, "budget": {"window": 50, "allocations": [{"section": ROGUE, "cap": 3}]}}
+    trace.write_text(
+        json.dumps({"id": ROGUE, "messages": said, "tools": [{"name": ROGUE}]}), encoding="utf-8"
+    )
+    budget = {
+        "budgetkit": 1,
+        "budget": {"window": 50, "allocations": [{"section": ROGUE, "cap": 3}]},
+    }
     saved = tmp_path / "budget.json"
     saved.write_text(json.dumps(budget), encoding="utf-8")
     for arguments in (
@@ -335,7 +434,9 @@ def test_a_warning_is_a_sentence_on_the_error_output(tmp_path: Path) -> None:
 def test_what_was_read_of_a_file_is_said_in_the_words_of_the_explorers(tmp_path: Path) -> None:
     """On 0.2.0 the terminal showed numbers of a file and nobody knew what had been read of it."""
     path = tmp_path / "chat.json"
-    path.write_text(json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}))
+    path.write_text(
+        json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]})
+    )
     done = budgetkit("fit", str(path), "--window", "4096", "--json")
     facts = intake(bk.load_traces(path))
     assert done.stderr.decode().strip() == f"Read: {'; '.join(facts.sentences)}"
@@ -345,7 +446,16 @@ def test_what_was_read_of_a_file_is_said_in_the_words_of_the_explorers(tmp_path:
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
-    command = [sys.executable, "-m", "budgetkit.extras.shell", "replay", "coding-agent", "--by", "request", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "budgetkit.extras.shell",
+        "replay",
+        "coding-agent",
+        "--by",
+        "request",
+        "--json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
@@ -353,7 +463,9 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 
 def test_without_the_extra_one_sentence_names_it() -> None:
-    program = "import sys; sys.modules['click'] = None; from budgetkit.extras.shell import main; main()"
+    program = (
+        "import sys; sys.modules['click'] = None; from budgetkit.extras.shell import main; main()"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     told = "Error: the command line needs click, which is not installed; run: pip install 'budgetkit[cli]'\n"
     assert (done.returncode, done.stderr) == (2, told)
@@ -396,7 +508,10 @@ def test_explore_starts_the_app_in_a_process_of_its_own(monkeypatch: pytest.Monk
 
 def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path: Path) -> None:
     path = tmp_path / "eight.jsonl"
-    rows = [{"id": f"toy-{n}", "messages": [{"role": "user", "content": f"Hello {n}"}]} for n in range(8)]
+    rows = [
+        {"id": f"toy-{n}", "messages": [{"role": "user", "content": f"Hello {n}"}]}
+        for n in range(8)
+    ]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     goal = tmp_path / "made.html"
     assert run(["report", str(path), "-o", str(goal)]) == 0
@@ -412,7 +527,10 @@ def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path:
 
 def test_what_is_broken_further_on_is_none_of_the_first(capsys: Captured, tmp_path: Path) -> None:
     path = tmp_path / "broken.jsonl"
-    rows = [json.dumps({"messages": [{"role": "user", "content": "Hello"}]}), json.dumps({"messages": [{}]})]
+    rows = [
+        json.dumps({"messages": [{"role": "user", "content": "Hello"}]}),
+        json.dumps({"messages": [{}]}),
+    ]
     path.write_text("\n".join(rows), encoding="utf-8")
     assert run(["fit", str(path)]) == 0
     assert capsys.readouterr().err == "Read: OpenAI chat, 1 message: 1 user\n"
@@ -420,12 +538,16 @@ def test_what_is_broken_further_on_is_none_of_the_first(capsys: Captured, tmp_pa
 
 def test_what_reading_left_out_is_a_note(capsys: Captured, tmp_path: Path) -> None:
     path = tmp_path / "cases.csv"
-    path.write_text("fall,role,content\n" + "a,user,Hello\n" * 2 + "b,user,Hello\n" * 2, encoding="utf-8")
+    path.write_text(
+        "fall,role,content\n" + "a,user,Hello\n" * 2 + "b,user,Hello\n" * 2, encoding="utf-8"
+    )
     assert run(["fit", str(path)]) == 0
     read, note = capsys.readouterr().err.splitlines()[:2]
     assert read == "Read: table, 4 messages: 4 user"
     assert note.startswith("Note: all 4 rows were taken as one conversation")
     body = tmp_path / "body.json"
-    body.write_text(json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]}))
+    body.write_text(
+        json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]})
+    )
     assert run(["count", str(body), "--as", "request"]) == 0
     assert "no model 'gtp-4o' is known, nearest are 'gpt-4o'" in capsys.readouterr().out

@@ -31,7 +31,13 @@ import pytest
 
 import budgetkit
 from budgetkit.counters import Counter
-from budgetkit.extras.endpoints import ENDPOINTS, EndpointError, ProviderCounter, answers, provider_counter
+from budgetkit.extras.endpoints import (
+    ENDPOINTS,
+    EndpointError,
+    ProviderCounter,
+    answers,
+    provider_counter,
+)
 
 FRAMING = 7  # tokens that this server's requests cost beyond the words of their text
 
@@ -66,18 +72,30 @@ class Handler(BaseHTTPRequestHandler):
         status, headers, answer = self.server.refuse or (200, {}, self.count(body))
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
-        for name, value in {"content-type": "application/json", "content-length": str(len(data)), **headers}.items():
+        for name, value in {
+            "content-type": "application/json",
+            "content-length": str(len(data)),
+            **headers,
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 
     def count(self, body: dict[str, Any]) -> dict[str, Any]:
         if self.path.endswith("/responses/input_tokens"):
-            return {"object": "response.input_tokens", "input_tokens": FRAMING + len(body["input"].split())}
+            return {
+                "object": "response.input_tokens",
+                "input_tokens": FRAMING + len(body["input"].split()),
+            }
         if self.path.endswith("/messages/count_tokens"):
             words = [word for message in body["messages"] for word in message["content"].split()]
             return {"input_tokens": FRAMING + len(words)}
-        words = [word for content in body["contents"] for part in content["parts"] for word in part["text"].split()]
+        words = [
+            word
+            for content in body["contents"]
+            for part in content["parts"]
+            for word in part["text"].split()
+        ]
         return {"totalTokens": FRAMING + len(words), "promptTokensDetails": []}
 
     def log_message(self, format: str, *args: object) -> None:
@@ -101,7 +119,9 @@ def ask(provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         known = ENDPOINTS[name]
         monkeypatch.setenv(known.key, "secret-key")
         path = known.url.partition("//")[2].partition("/")[2]
-        return ProviderCounter("m-1", replace(known, url=f"{provider.url}/{path}"), tmp_path / "counts.sqlite", **more)
+        return ProviderCounter(
+            "m-1", replace(known, url=f"{provider.url}/{path}"), tmp_path / "counts.sqlite", **more
+        )
 
     return make
 
@@ -113,7 +133,9 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "path", "header", "key"), SHAPES, ids=[shape[0] for shape in SHAPES])
+@pytest.mark.parametrize(
+    ("name", "path", "header", "key"), SHAPES, ids=[shape[0] for shape in SHAPES]
+)
 def test_each_provider_is_asked_in_its_own_shape(
     provider: Provider, ask: Any, name: str, path: str, header: str, key: str
 ) -> None:
@@ -154,7 +176,10 @@ def test_what_was_answered_stays_when_a_later_answer_fails(provider: Provider, a
     assert count("one") == 1
     provider.refuse = (500, {}, {"error": {"message": "overloaded"}})
     assert count("one") == 1
-    with pytest.raises(EndpointError, match=r"it answered 500 \(overloaded\); correct the request, or try again later"):
+    with pytest.raises(
+        EndpointError,
+        match=r"it answered 500 \(overloaded\); correct the request, or try again later",
+    ):
         count("two")
 
 
@@ -173,7 +198,12 @@ REFUSALS = [
         r"rate limit is reached \(slow down\); wait 20 sec",
     ),
     (429, {}, {}, r"its rate limit is reached \(Too Many Requests\); wait a while and try again"),
-    (404, {}, {"error": {"message": "no m-1"}}, r"it knows no such model \(no m-1\); write the name as 127.0.0.1 does"),
+    (
+        404,
+        {},
+        {"error": {"message": "no m-1"}},
+        r"it knows no such model \(no m-1\); write the name as 127.0.0.1 does",
+    ),
     (200, {}, {"object": "?"}, r"the answer holds no 'input_tokens' .*; is the address right\?"),
 ]
 
@@ -183,27 +213,37 @@ def test_a_refusal_says_what_was_asked_what_is_known_and_what_to_do(
     provider: Provider, ask: Any, status: int, headers: dict[str, str], answer: Any, sentence: str
 ) -> None:
     provider.refuse = (status, headers, answer)
-    with pytest.raises(EndpointError, match=f"OpenAI was asked to count for m-1; .*{sentence}") as raised:
+    with pytest.raises(
+        EndpointError, match=f"OpenAI was asked to count for m-1; .*{sentence}"
+    ) as raised:
         ask()("one")
     assert "secret-key" not in str(raised.value)
 
 
 def test_a_slow_answer_is_not_waited_for(provider: Provider, ask: Any) -> None:
     provider.delay = 0.5
-    with pytest.raises(EndpointError, match=r"no answer within 0.05 seconds; try again, or give a longer timeout="):
+    with pytest.raises(
+        EndpointError, match=r"no answer within 0.05 seconds; try again, or give a longer timeout="
+    ):
         ask(timeout=0.05)("one")
-    with pytest.raises(ValueError, match="a timeout of -1; an answer takes seconds; give some, such as 30"):
+    with pytest.raises(
+        ValueError, match="a timeout of -1; an answer takes seconds; give some, such as 30"
+    ):
         ask(timeout=-1)
 
 
-def test_a_host_that_is_looked_up_for_ever_is_not_waited_for(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_is_looked_up_for_ever_is_not_waited_for(
+    ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nor is it when the program ends: the thread that waits for the system's answer keeps nothing alive."""
     gone_on = threading.Event()
     counter = ask(timeout=0.2)
     counter = replace(counter, endpoint=replace(counter.endpoint, url="http://provider.invalid/v1"))
     monkeypatch.setattr(socket, "getaddrinfo", lambda *asked, **more: gone_on.wait(60) and [])
     started = time.perf_counter()
-    with pytest.raises(EndpointError, match=r"no answer within 0.2 seconds; try again, or give a longer timeout="):
+    with pytest.raises(
+        EndpointError, match=r"no answer within 0.2 seconds; try again, or give a longer timeout="
+    ):
         counter("one")
     assert time.perf_counter() - started < 30, "the look-up alone takes 60"
     waiting = [thread for thread in threading.enumerate() if "look_up" in thread.name]
@@ -287,7 +327,10 @@ def test_an_answer_that_is_huge_is_not_read(ask: Any, begin: bytes) -> None:
     count = ask()
     with answering(answer) as url:
         tracemalloc.start()
-        with pytest.raises(EndpointError, match=r"its answer is longer than 64 KiB, and no count is; is the address"):
+        with pytest.raises(
+            EndpointError,
+            match=r"its answer is longer than 64 KiB, and no count is; is the address",
+        ):
             replace(count, endpoint=replace(count.endpoint, url=url))("one")
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -298,9 +341,13 @@ NO_COUNTS = [-1, 10**9 + 1, 10**400, 2.0, 2.5, True, "12", None, [12], {"tokens"
 
 
 @pytest.mark.parametrize("tokens", NO_COUNTS, ids=lambda tokens: str(tokens)[:20])
-def test_what_is_no_count_is_refused_and_not_kept(provider: Provider, ask: Any, tokens: object) -> None:
+def test_what_is_no_count_is_refused_and_not_kept(
+    provider: Provider, ask: Any, tokens: object
+) -> None:
     provider.refuse = (200, {}, {"input_tokens": tokens})
-    with pytest.raises(EndpointError, match="input_tokens' .*(whole numbers from 0 to 1,000,000,000|right)") as raised:
+    with pytest.raises(
+        EndpointError, match="input_tokens' .*(whole numbers from 0 to 1,000,000,000|right)"
+    ) as raised:
         ask().request({"input": "one"})
     assert len(str(raised.value)) < 500
     provider.refuse = None
@@ -310,7 +357,10 @@ def test_what_is_no_count_is_refused_and_not_kept(provider: Provider, ask: Any, 
 def test_a_text_that_costs_less_than_nothing_is_refused(provider: Provider, ask: Any) -> None:
     assert ask()("one") == 1  # so that what the letter alone costs is known
     provider.refuse = (200, {}, {"input_tokens": 0})
-    with pytest.raises(EndpointError, match=r"it counts fewer tokens for a text than for 'a' \(8\); count without it"):
+    with pytest.raises(
+        EndpointError,
+        match=r"it counts fewer tokens for a text than for 'a' \(8\); count without it",
+    ):
         ask()("two")
 
 
@@ -321,7 +371,9 @@ def test_an_answer_nested_deep_is_none(provider: Provider, ask: Any, depth: int)
         ask()("one")
 
 
-def test_half_a_character_is_sent_as_the_replacement_character(provider: Provider, ask: Any) -> None:
+def test_half_a_character_is_sent_as_the_replacement_character(
+    provider: Provider, ask: Any
+) -> None:
     """UTF-8 cannot write it; tiktoken counts it so, too. Two halves that belong together are joined."""
     assert ask().many(["one \ud83d", "\ud83d\ude00 two three"]) == [2, 3]
     assert {asked[2]["input"] for asked in provider.asked} == {"a", "one \ufffd", "😀 two three"}
@@ -364,14 +416,22 @@ def test_an_interrupt_ends_what_is_under_way(provider: Provider, ask: Any) -> No
 def test_an_unreachable_provider_is_said_to_be(ask: Any) -> None:
     count = ask()
     nowhere = replace(count, endpoint=replace(count.endpoint, url="http://127.0.0.1:9/v1"))
-    with pytest.raises(EndpointError, match=r"it cannot be reached \(.*\); look at the network, or count without it"):
+    with pytest.raises(
+        EndpointError,
+        match=r"it cannot be reached \(.*\); look at the network, or count without it",
+    ):
         nowhere("one")
 
 
-def test_a_missing_key_is_named(ask: Any, monkeypatch: pytest.MonkeyPatch, provider: Provider) -> None:
+def test_a_missing_key_is_named(
+    ask: Any, monkeypatch: pytest.MonkeyPatch, provider: Provider
+) -> None:
     count = ask()
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(EndpointError, match="OPENAI_API_KEY is not set; put your key into that environment variable"):
+    with pytest.raises(
+        EndpointError,
+        match="OPENAI_API_KEY is not set; put your key into that environment variable",
+    ):
         count("one")
     assert provider.asked == []
 
@@ -430,9 +490,15 @@ def test_a_key_is_sent_without_the_blanks_around_it(
     assert provider.asked[0][1]["authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize("wrong", ["sk-9fB2xQ\n7mT4vL8kZw", "sk-9fB2xQ 7mT4vL8kZw", "sk-9fB2xQ7mT4vL8k\xe9", "9fB2x"])
+@pytest.mark.parametrize(
+    "wrong", ["sk-9fB2xQ\n7mT4vL8kZw", "sk-9fB2xQ 7mT4vL8kZw", "sk-9fB2xQ7mT4vL8k\xe9", "9fB2x"]
+)
 def test_what_is_no_key_is_refused_before_it_is_sent_and_not_shown(
-    provider: Provider, ask: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: str
+    provider: Provider,
+    ask: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    wrong: str,
 ) -> None:
     count = ask()
     monkeypatch.setenv("OPENAI_API_KEY", wrong)
@@ -469,11 +535,15 @@ def test_the_key_is_not_kept_on_disk(ask: Any, tmp_path: Path) -> None:
 # What is kept on disk
 
 
-def test_the_kept_counts_are_their_owners_alone_and_their_checksums_cannot_be_guessed(ask: Any, tmp_path: Path) -> None:
+def test_the_kept_counts_are_their_owners_alone_and_their_checksums_cannot_be_guessed(
+    ask: Any, tmp_path: Path
+) -> None:
     """0.1.0 kept a plain checksum of a request, so whoever had the file could try texts; such tables are wiped."""
     path = tmp_path / "counts.sqlite"
     body = {"model": "m-1", "input": "one"}
-    guess = hashlib.sha256(json.dumps([ask().endpoint.url, "m-1", body], sort_keys=True).encode()).hexdigest()
+    guess = hashlib.sha256(
+        json.dumps([ask().endpoint.url, "m-1", body], sort_keys=True).encode()
+    ).hexdigest()
     with closing(sqlite3.connect(path)) as old, old:
         old.execute("CREATE TABLE counts (name TEXT PRIMARY KEY, tokens INTEGER NOT NULL)")
         old.execute("INSERT INTO counts VALUES (?, 99)", (guess,))
@@ -506,14 +576,19 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("breaks", BROKEN.values(), ids=BROKEN)
 def test_a_broken_file_is_moved_aside_and_begun_anew(
-    provider: Provider, ask: Any, tmp_path: Path, breaks: Callable[[Path], object], request: pytest.FixtureRequest
+    provider: Provider,
+    ask: Any,
+    tmp_path: Path,
+    breaks: Callable[[Path], object],
+    request: pytest.FixtureRequest,
 ) -> None:
     path = tmp_path / "counts.sqlite"
     if "somebody" not in request.node.name:
         assert ask().many([f"word {number}" for number in range(60)]) == [2] * 60
     breaks(path)
     with pytest.warns(
-        RuntimeWarning, match=r"counts.sqlite cannot be read \(.*\); the file is now counts.sqlite.broken"
+        RuntimeWarning,
+        match=r"counts.sqlite cannot be read \(.*\); the file is now counts.sqlite.broken",
     ):
         assert ask()("word 1") == 2
     assert path.with_name("counts.sqlite.broken").exists()
@@ -535,7 +610,10 @@ def in_no_folder(path: Path) -> None:
     path.parent.write_text("a file where a folder should be")
 
 
-UNWRITABLE: dict[str, Callable[[Path], object]] = {"a folder": Path.mkdir, "in no folder": in_no_folder}
+UNWRITABLE: dict[str, Callable[[Path], object]] = {
+    "a folder": Path.mkdir,
+    "in no folder": in_no_folder,
+}
 
 
 @pytest.mark.parametrize("spoils", UNWRITABLE.values(), ids=UNWRITABLE)
@@ -547,7 +625,8 @@ def test_where_nothing_can_be_kept_counting_goes_on_and_says_so(
     spoils(count.cache)
     for _ in range(2):
         with pytest.warns(
-            RuntimeWarning, match=r"counts cannot be kept in .*; they are right, and will be asked .*make"
+            RuntimeWarning,
+            match=r"counts cannot be kept in .*; they are right, and will be asked .*make",
         ):
             assert count.many(["one", "one two"]) == [1, 2]
     assert len(provider.asked) == 6
@@ -558,7 +637,8 @@ def test_a_folder_that_may_not_be_written_is_said(
 ) -> None:
     monkeypatch.setattr(os, "open", mock.Mock(side_effect=PermissionError(13, "Permission denied")))
     with pytest.warns(
-        RuntimeWarning, match=r"counts cannot be kept in .* \(\[Errno 13\] Permission denied\); they are"
+        RuntimeWarning,
+        match=r"counts cannot be kept in .* \(\[Errno 13\] Permission denied\); they are",
     ):
         assert ask()("one two") == 2
 
@@ -578,13 +658,16 @@ def test_a_disk_that_fills_up_keeps_no_count_from_its_asker(
     monkeypatch.setattr(answers, "_opened", full)
     texts = [f"word {number}" for number in range(200)]
     with pytest.warns(
-        RuntimeWarning, match=r"counts cannot be kept in .* \(database or disk is full\); they are right"
+        RuntimeWarning,
+        match=r"counts cannot be kept in .* \(database or disk is full\); they are right",
     ):
         assert ask().many(texts) == [2] * 200
     monkeypatch.undo()
 
 
-def test_eight_threads_share_a_file_from_its_first_count_on(provider: Provider, ask: Any, tmp_path: Path) -> None:
+def test_eight_threads_share_a_file_from_its_first_count_on(
+    provider: Provider, ask: Any, tmp_path: Path
+) -> None:
     texts = [f"{number} words" for number in range(6)]
     count = ask()
     with ThreadPoolExecutor(8) as pool:
@@ -616,10 +699,15 @@ def test_only_what_asks_a_provider_by_name_imports_the_door_to_the_network() -> 
     """The package itself imports it when one of its names is first used; `count --ask` and a fold ask by name."""
     package = Path(str(budgetkit.__file__)).parent
     others = (path for path in package.rglob("*/*.py") if path.parent.name != "endpoints")
-    importers = [path.name for path in others if "budgetkit.extras.endpoints" in path.read_text("utf-8")]
+    importers = [
+        path.name for path in others if "budgetkit.extras.endpoints" in path.read_text("utf-8")
+    ]
     assert sorted(importers) == ["count_command.py", "endpoint_fold.py"]
 
 
 def test_an_unknown_provider_is_refused() -> None:
-    with pytest.raises(ValueError, match="no count endpoint of 'acme'; known are openai, anthropic, gemini; use one"):
+    with pytest.raises(
+        ValueError,
+        match="no count endpoint of 'acme'; known are openai, anthropic, gemini; use one",
+    ):
         provider_counter("acme", "m-1")

@@ -14,15 +14,17 @@ import budgetkit
 from budgetkit.files import extra
 
 CHECKOUT = Path(__file__).parents[2]
-EXTRAS: dict[str, list[str]] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-    "optional-dependencies"
-]
+EXTRAS: dict[str, list[str]] = tomllib.loads(
+    (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+)["project"]["optional-dependencies"]
 
 
 def without(*hidden: str, program: str) -> str:
     """Run a program in a Python to which some libraries are not installed; give what it prints."""
     hide = f"import sys; sys.modules.update(dict.fromkeys({hidden!r}))\n"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", hide + program], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", hide + program], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -30,7 +32,9 @@ def without(*hidden: str, program: str) -> str:
 def refusal(*hidden: str, program: str) -> str:
     """Return the sentence of the ImportError that a program ends in."""
     lines = "\n".join(f"    {line}" for line in program.splitlines())
-    return without(*hidden, program=f"try:\n{lines}\nexcept ImportError as problem:\n    print(problem)")
+    return without(
+        *hidden, program=f"try:\n{lines}\nexcept ImportError as problem:\n    print(problem)"
+    )
 
 
 PLAN = "import budgetkit as bk; plan = bk.allocate(bk.presets.chat(8_192), {'history': 900})\n"
@@ -39,22 +43,50 @@ WORD_PIECES = "import pathlib, tempfile; path = tempfile.mkdtemp() + '/tokenizer
 WORD_PIECES += 'pathlib.Path(path).write_text(\'{"model": {"type": "WordPiece"}}\')\n'
 MET = {
     "BudgetExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.BudgetExplorer"),
-    "BudgetExplorer without its view": ("lab", "anywidget", "import budgetkit as bk; bk.BudgetExplorer"),
-    "BudgetExplorer from its room": ("lab", "ipywidgets", "from budgetkit.lab.explorers import BudgetExplorer"),
+    "BudgetExplorer without its view": (
+        "lab",
+        "anywidget",
+        "import budgetkit as bk; bk.BudgetExplorer",
+    ),
+    "BudgetExplorer from its room": (
+        "lab",
+        "ipywidgets",
+        "from budgetkit.lab.explorers import BudgetExplorer",
+    ),
     "AccuracyExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.AccuracyExplorer"),
-    "ConversationExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.ConversationExplorer"),
+    "ConversationExplorer": (
+        "lab",
+        "ipywidgets",
+        "import budgetkit as bk; bk.ConversationExplorer",
+    ),
     "a figure": ("lab", "plotly", PLAN + "bk.figures.waterfall(plan)"),
     "a price": ("lab", "genai_prices", "import budgetkit as bk; bk.cost.prices('gpt-4o')"),
-    "an endpoint": ("endpoints", "httpx", "from budgetkit.extras.endpoints import provider_counter"),
-    "near-duplicates": ("duplicates", "rapidfuzz", "import budgetkit as bk; bk.near_duplicates([])"),
-    "a tokenizer": ("tokenizers", "tokenizers", WORD_PIECES + "import budgetkit as bk; bk.counter(path)('Hello')"),
+    "an endpoint": (
+        "endpoints",
+        "httpx",
+        "from budgetkit.extras.endpoints import provider_counter",
+    ),
+    "near-duplicates": (
+        "duplicates",
+        "rapidfuzz",
+        "import budgetkit as bk; bk.near_duplicates([])",
+    ),
+    "a tokenizer": (
+        "tokenizers",
+        "tokenizers",
+        WORD_PIECES + "import budgetkit as bk; bk.counter(path)('Hello')",
+    ),
 }
 
 
 @pytest.mark.parametrize(("name", "library", "program"), MET.values(), ids=MET)
-def test_a_missing_extra_is_one_sentence_that_names_it(name: str, library: str, program: str) -> None:
+def test_a_missing_extra_is_one_sentence_that_names_it(
+    name: str, library: str, program: str
+) -> None:
     said = refusal(library, program=program)
-    assert said.endswith(f"needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'")
+    assert said.endswith(
+        f"needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"
+    )
     assert "\n" not in said
     assert library.replace("_", "-") in {Requirement(each).name for each in EXTRAS[name]}
 
@@ -69,15 +101,28 @@ def test_every_public_name_is_there_without_the_laboratory_or_says_what_it_needs
         "        except ImportError as problem:\n"
         "            print(name, problem)\n"
     )
-    laboratory = ("IPython", "anywidget", "genai_prices", "ipywidgets", "jupyterlab", "plotly", "tqdm", "traitlets")
+    laboratory = (
+        "IPython",
+        "anywidget",
+        "genai_prices",
+        "ipywidgets",
+        "jupyterlab",
+        "plotly",
+        "tqdm",
+        "traitlets",
+    )
     said = dict(line.split(" ", 1) for line in without(*laboratory, program=program).splitlines())
     assert said.keys() >= {"BudgetExplorer", "AccuracyExplorer", "ConversationExplorer"}
-    assert [line for line in said.values() if not line.endswith("; run: pip install 'budgetkit[lab]'")] == []
+    assert [
+        line for line in said.values() if not line.endswith("; run: pip install 'budgetkit[lab]'")
+    ] == []
     assert {"Budget", "replay", "truncate", "policies", "state"} & said.keys() == set()
 
 
 def test_a_figure_has_its_table_and_its_plain_data_without_plotly() -> None:
-    program = PLAN + "print(len(bk.figures.waterfall.table(plan)), *bk.figures.waterfall.spec(plan))"
+    program = (
+        PLAN + "print(len(bk.figures.waterfall.table(plan)), *bk.figures.waterfall.spec(plan))"
+    )
     assert without("plotly", program=program) == "7 data layout"
 
 
@@ -103,7 +148,10 @@ def test_without_the_price_list_an_unknown_model_says_what_would_have_known_more
     )
     known, said = without("genai_prices", program=program).splitlines()
     assert known == "128000 8192"
-    assert "no model 'no-such-model' in data/models.csv; a longer list needs genai-prices, which is not" in said
+    assert (
+        "no model 'no-such-model' in data/models.csv; a longer list needs genai-prices, which is not"
+        in said
+    )
     assert "run: pip install 'budgetkit[lab]'; a window of 8,192 tokens" in said
 
 
@@ -119,11 +167,15 @@ def test_the_page_is_told_where_plotly_is_missing() -> None:
 
 def test_what_is_broken_is_not_called_missing() -> None:
     """Only a library that is not there names an extra; an error inside one is shown as it is."""
-    with pytest.raises(ModuleNotFoundError, match="No module named 'budgetkit.nothing'"), extra("lab", "it"):
+    with (
+        pytest.raises(ModuleNotFoundError, match="No module named 'budgetkit.nothing'"),
+        extra("lab", "it"),
+    ):
         import_module("budgetkit.nothing")
     with pytest.raises(ZeroDivisionError), extra("lab", "it"):
         print(1 / 0)
-    with pytest.raises(ImportError, match=r"^it needs nobody, which is not .+ run: pip install 'budgetkit\[lab\]'$"):  # noqa: SIM117
+    sentence = r"^it needs nobody, which is not .+ run: pip install 'budgetkit\[lab\]'$"
+    with pytest.raises(ImportError, match=sentence):  # noqa: SIM117
         with extra("lab", "it"):
             import_module("nobody.inside")
 
@@ -133,7 +185,11 @@ def calls() -> list[tuple[Path, str]]:
     found = []
     for path in Path(budgetkit.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("extra", "missing"):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("extra", "missing")
+            ):
                 named = node.args[node.func.id == "missing"]
                 found += [(path, str(named.value))] if isinstance(named, ast.Constant) else []
     return found

@@ -28,15 +28,29 @@ from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import load_trace
 
 CHECKOUT = Path(__file__).parents[2]
-ROLES = {"system": "system", "tools": "tools", "user": "history", "assistant": "history", "current": "history"}
+ROLES = {
+    "system": "system",
+    "tools": "tools",
+    "user": "history",
+    "assistant": "history",
+    "current": "history",
+}
 BUDGET = Budget(
     200,
     [Reserve("output", 50, serves="output")],
-    [Allocation("system", 20, required=True), Allocation("tools", 60), Allocation("history", floor=30)],
+    [
+        Allocation("system", 20, required=True),
+        Allocation("tools", 60),
+        Allocation("history", floor=30),
+    ],
     remainder="history",
     roles=ROLES,
 )
-PING = {"name": "ping", "description": "Look whether a host answers", "inputSchema": {"type": "object"}}
+PING = {
+    "name": "ping",
+    "description": "Look whether a host answers",
+    "inputSchema": {"type": "object"},
+}
 MCP = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [PING]}}
 
 
@@ -56,7 +70,10 @@ def talk(words_each: int, turns: int = 2, system: int = 1) -> Trace:
     """Make a conversation whose messages have so many words each."""
     said = [{"role": "system", "content": "be " * system}]
     for _ in range(turns):
-        said += [{"role": "user", "content": "why " * words_each}, {"role": "assistant", "content": "so " * words_each}]
+        said += [
+            {"role": "user", "content": "why " * words_each},
+            {"role": "assistant", "content": "so " * words_each},
+        ]
     return Trace(f"{turns} turns", tuple(map(Message, said)))
 
 
@@ -97,9 +114,14 @@ def test_tool_schemas_of_an_mcp_server_outgrow_their_cap() -> None:
 
 def test_tools_stand_in_the_place_of_a_conversations_own_beside_its_own_prompt() -> None:
     """The role table may put both into one section, as the presets do."""
-    together = Budget(200, (), [Allocation("system", 50, required=True), Allocation("history")], roles=ROLES)
+    together = Budget(
+        200, (), [Allocation("system", 50, required=True), Allocation("history")], roles=ROLES
+    )
     together = Budget(200, (), together.allocations, roles=ROLES | {"tools": "system"})
-    alone, both = gate(together, tools=tools_in(MCP)), gate(together, tools=tools_in(MCP), traces=[talk(1, system=40)])
+    alone, both = (
+        gate(together, tools=tools_in(MCP)),
+        gate(together, tools=tools_in(MCP), traces=[talk(1, system=40)]),
+    )
     assert alone.passed
     assert reasons(both) == [("cap", "2 turns, turn 1")]
     # Tools without a system message before them are billed 4 tokens more, those of the message that they stand in.
@@ -107,7 +129,9 @@ def test_tools_stand_in_the_place_of_a_conversations_own_beside_its_own_prompt()
 
 
 def test_a_request_that_overruns_the_window_fails_at_its_worst_turn() -> None:
-    small = Budget(60, (), [Allocation("history", required=True)], roles=dict.fromkeys(ROLES, "history"))
+    small = Budget(
+        60, (), [Allocation("history", required=True)], roles=dict.fromkeys(ROLES, "history")
+    )
     assert gate(small, traces=[talk(5)]).passed
     found = gate(small, traces=[talk(20)])
     assert ("overrun", "2 turns, turn 2") in reasons(found)
@@ -122,7 +146,9 @@ def test_a_floor_is_lost_where_what_is_required_leaves_less() -> None:
     found = gate(wide, prompts={"system": "be " * 96}, floor=51)
     assert reasons(found) == [("floor", "prompts and tools")]
     assert found.failures[0].sentence == "history has 50 tokens left, below its floor (51)"
-    assert found.failures[0].detail.endswith("- Lower a reserve, or shorten what is asked before it.")
+    assert found.failures[0].detail.endswith(
+        "- Lower a reserve, or shorten what is asked before it."
+    )
 
 
 def test_a_floor_above_the_cap_of_the_history_names_the_cap() -> None:
@@ -131,8 +157,12 @@ def test_a_floor_above_the_cap_of_the_history_names_the_cap() -> None:
     assert found.failures[0].detail.endswith("- Raise its cap to 41.")
 
 
-@pytest.mark.parametrize(("most", "passed"), [(0.0, False), (0.4, False), (0.5, True), (1.0, True), (None, True)])
-def test_no_more_than_the_agreed_share_of_conversations_may_be_cut(most: float | None, passed: bool) -> None:
+@pytest.mark.parametrize(
+    ("most", "passed"), [(0.0, False), (0.4, False), (0.5, True), (1.0, True), (None, True)]
+)
+def test_no_more_than_the_agreed_share_of_conversations_may_be_cut(
+    most: float | None, passed: bool
+) -> None:
     found = gate(traces=[talk(5), talk(80)], most_cut=most)
     assert (found.conversations, found.cut, found.passed) == (2, 1, passed)
 
@@ -140,7 +170,9 @@ def test_no_more_than_the_agreed_share_of_conversations_may_be_cut(most: float |
 def test_findings_about_the_budget_and_the_policy_come_along_and_do_not_close_the_gate() -> None:
     trace, budget = load_trace("support-chat"), chat(4_096)
     thrashing = check(budget, traces=[trace], policy=OldestFirst())
-    assert {"cut-at-every-request", "order-breaks-cache"} == {finding.code for finding in thrashing.findings}
+    assert {"cut-at-every-request", "order-breaks-cache"} == {
+        finding.code for finding in thrashing.findings
+    }
     calm = check(budget, traces=[trace], policy=TriggerTarget())
     assert [finding.code for finding in calm.findings] == ["order-breaks-cache"]
     assert thrashing.passed == calm.passed
@@ -160,7 +192,9 @@ def test_what_is_given_wrongly_is_one_sentence(given: dict[str, Any], told: str)
     assert told in str(error.value.args[0])
 
 
-@pytest.mark.parametrize("data", [3, "x", [3], [{}], {"tools": 3}, {"tools": [{"description": "x"}]}, None])
+@pytest.mark.parametrize(
+    "data", [3, "x", [3], [{}], {"tools": 3}, {"tools": [{"description": "x"}]}, None]
+)
 def test_what_holds_no_tools_is_refused(data: Any) -> None:
     with pytest.raises(ValueError, match="tool"):
         tools_in(data)
@@ -177,7 +211,9 @@ def test_growth_since_a_baseline_is_told_in_tokens(tmp_path: Path) -> None:
     assert growth(path, gate(prompts={"system": "be " * 10}, tools=tools_in(MCP))) == {}
 
 
-@pytest.mark.parametrize("text", ["{", "3", "[]", '{"budgetkit": 1}', '{"budgetkit": 1, "sections": {"a": "b"}}'])
+@pytest.mark.parametrize(
+    "text", ["{", "3", "[]", '{"budgetkit": 1}', '{"budgetkit": 1, "sections": {"a": "b"}}']
+)
 def test_a_baseline_that_is_none_is_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "main.json"
     path.write_text(text, encoding="utf-8")
@@ -186,26 +222,38 @@ def test_a_baseline_that_is_none_is_one_sentence(tmp_path: Path, text: str) -> N
 
 
 def test_junit_has_a_case_for_each_failure() -> None:
-    closed, opened = gate(prompts={"system": "be " * 17}, tools=tools_in({"tools": [PING] * 9})), gate()
+    closed, opened = (
+        gate(prompts={"system": "be " * 17}, tools=tools_in({"tools": [PING] * 9})),
+        gate(),
+    )
     suite = ElementTree.fromstring(junit(closed, {"tools": 3}, "main"))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
     assert [case.find("failure") is not None for case in suite.iter("testcase")] == [True, True]
     assert "tools +3 tokens since main" in (suite.findtext("system-out") or "")
     suite = ElementTree.fromstring(junit(opened, {}, ""))
-    assert (suite.get("tests"), suite.get("failures"), suite.find("testcase/failure")) == ("1", "0", None)
+    assert (suite.get("tests"), suite.get("failures"), suite.find("testcase/failure")) == (
+        "1",
+        "0",
+        None,
+    )
 
 
 def test_annotations_are_one_line_each_whatever_the_plan_says() -> None:
     lines = github(gate(prompts={"system": "be " * 17}), {"system": 1}, "100% main").splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["::error", "::notice"]
-    assert "%0Asystem is required and needs 21 tokens, 1 above its cap (20); raise the cap" in lines[0]
+    assert (
+        "%0Asystem is required and needs 21 tokens, 1 above its cap (20); raise the cap" in lines[0]
+    )
     assert lines[1].endswith("::system +1 tokens since 100%25 main")
 
 
 def test_a_name_cannot_write_into_a_report() -> None:
     trace = Trace("a\x1b[2J\n::error::b", talk(80).messages)
     found = gate(
-        Budget(60, (), [Allocation("history", required=True)], roles=dict.fromkeys(ROLES, "history")), traces=[trace]
+        Budget(
+            60, (), [Allocation("history", required=True)], roles=dict.fromkeys(ROLES, "history")
+        ),
+        traces=[trace],
     )
     for report in (github(found, {}, ""), junit(found, {}, "")):
         assert "\x1b" not in report
@@ -231,9 +279,19 @@ def test_cut(budget):
 def run_pytest(folder: Path, test: str) -> str:
     """Run a project's test with our plugin alone, whether it is installed or not."""
     (folder / "test_mine.py").write_text(test, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "budgetkit.extras.shell.pytest_plugin", "test_mine.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "budgetkit.extras.shell.pytest_plugin",
+        "test_mine.py",
+    ]
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, env=alone)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, env=alone
+    )
     return done.stdout + done.stderr
 
 
@@ -269,7 +327,9 @@ def test_the_fixture_works_without_the_extra(tmp_path: Path) -> None:
 def test_the_entry_points_and_the_hook_name_what_is_there() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["scripts"] == {"budgetkit": "budgetkit.extras.shell:main"}
-    assert project["entry-points"] == {"pytest11": {"budgetkit": "budgetkit.extras.shell.pytest_plugin"}}
+    assert project["entry-points"] == {
+        "pytest11": {"budgetkit": "budgetkit.extras.shell.pytest_plugin"}
+    }
     (hook,) = yaml.safe_load((CHECKOUT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["entry"] == "budgetkit check"
     assert hook["additional_dependencies"] == project["optional-dependencies"]["cli"]
@@ -287,7 +347,9 @@ def test_strict_is_one_meaning_in_the_answer_the_exit_code_and_the_reports() -> 
     assert (loose.passed, strict.passed) == (True, False)
     assert "nothing-usable" in str(strict)
     assert 'failures="1"' in junit(strict, {}, "") and 'failures="0"' in junit(loose, {}, "")
-    assert github(strict, {}, "").startswith("::error") and github(loose, {}, "").startswith("::warning")
+    assert github(strict, {}, "").startswith("::error") and github(loose, {}, "").startswith(
+        "::warning"
+    )
 
 
 def test_a_model_that_is_ended_closes_the_gate() -> None:
@@ -315,24 +377,35 @@ BUFFERED = Reserve("safety", 10)
             {"model": "claude-sonnet-4-5", "counter": "o200k_base"},
             "o200k_base estimates the tokens of claude-sonnet-4-5, and no",
         ),
-        ({"model": "gpt-4", "counter": "o200k_base"}, "o200k_base estimates the tokens of gpt-4, and no reserve"),
+        (
+            {"model": "gpt-4", "counter": "o200k_base"},
+            "o200k_base estimates the tokens of gpt-4, and no reserve",
+        ),
     ],
 )
-def test_an_estimate_without_a_buffer_closes_the_gate(settings: dict[str, Any], sentence: str) -> None:
+def test_an_estimate_without_a_buffer_closes_the_gate(
+    settings: dict[str, Any], sentence: str
+) -> None:
     """In 0.2.0 a count that may be a fifth too low opened it; with a reserve for the error it may."""
     prompts, settings = {"system": "Be brief."}, settings | {"today": date(2026, 1, 1)}
     closed = check(chat(8_192), prompts=prompts, **settings)
     assert reasons(closed) == [("estimate", "count")]
     assert sentence in closed.failures[0].sentence
     assert 'Add one, such as Reserve("safety", Share(0.1))' in closed.failures[0].detail
-    assert "stand-in-without-buffer" not in {finding.code for finding in closed.findings}, "it is said once"
+    assert "stand-in-without-buffer" not in {finding.code for finding in closed.findings}, (
+        "it is said once"
+    )
     safe = chat(8_192)
-    assert check(replace(safe, reserves=[*safe.reserves, BUFFERED]), prompts=prompts, **settings).passed
+    assert check(
+        replace(safe, reserves=[*safe.reserves, BUFFERED]), prompts=prompts, **settings
+    ).passed
     assert check(chat(8_192), prompts=prompts, model="gpt-4o").passed
 
 
 def test_a_conversation_with_another_model_is_an_estimate_by_the_counter_of_this_one() -> None:
-    held = Trace("held", (Message({"role": "user", "content": "Hi"}),), fields={"model": "claude-sonnet-4-5"})
+    held = Trace(
+        "held", (Message({"role": "user", "content": "Hi"}),), fields={"model": "claude-sonnet-4-5"}
+    )
     closed = check(chat(8_192), traces=[held], counter="gpt-4o")
     assert reasons(closed) == [("estimate", "count")]
     assert "of claude-sonnet-4-5" in closed.failures[0].sentence
@@ -343,7 +416,9 @@ def test_what_estimates_nothing_is_not_closed_for_it() -> None:
     assert check(chat(8_192), model="claude-sonnet-4-5").passed
 
 
-@pytest.mark.parametrize("path", ["prompt.txt", "prompts/system", "./system.md", "~/mine.txt", "C:\\prompts\\a.txt"])
+@pytest.mark.parametrize(
+    "path", ["prompt.txt", "prompts/system", "./system.md", "~/mine.txt", "C:\\prompts\\a.txt"]
+)
 def test_a_path_given_as_text_is_refused_and_never_opened(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,7 +432,9 @@ def test_a_path_given_as_text_is_refused_and_never_opened(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "read_bytes", refuse)
         patched.setattr("builtins.open", refuse)
-        with pytest.raises(ValueError, match=r"written like the path of a file; give pathlib\.Path"):
+        with pytest.raises(
+            ValueError, match=r"written like the path of a file; give pathlib\.Path"
+        ):
             gate(prompts={"system": path})
 
 
@@ -370,14 +447,17 @@ def test_a_path_given_as_a_path_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Be brief.", "Use tools/list, then answer.", "你好。", "and", "3.5", "Hi.", "/no_think"]
+    "text",
+    ["Be brief.", "Use tools/list, then answer.", "你好。", "and", "3.5", "Hi.", "/no_think"],
 )
 def test_a_text_is_not_taken_for_a_path(text: str) -> None:
     assert gate(prompts={"system": text}).passed
 
 
 @pytest.mark.parametrize("text", ["prompts/system", "Answer.md", "/no_think"])
-def test_a_text_that_was_read_from_a_file_is_not_judged_as_a_path(text: str, tmp_path: Path) -> None:
+def test_a_text_that_was_read_from_a_file_is_not_judged_as_a_path(
+    text: str, tmp_path: Path
+) -> None:
     path = tmp_path / "prompt"
     path.write_text(text, encoding="utf-8")
     assert gate(prompts={"system": path}).passed
@@ -385,7 +465,9 @@ def test_a_text_that_was_read_from_a_file_is_not_judged_as_a_path(text: str, tmp
 
 
 def test_an_unknown_model_is_refused_unless_its_window_is_given() -> None:
-    with pytest.raises(ValueError, match=r"no model 'gtp-4o' is known, so its window is not; nearest are 'gpt-4o'"):
+    with pytest.raises(
+        ValueError, match=r"no model 'gtp-4o' is known, so its window is not; nearest are 'gpt-4o'"
+    ):
         gate(model="gtp-4o")
     assert run(["check", "support-chat", "-m", "gtp-4o"]) == 2
     assert gate(model="gtp-4o", window=200).passed
@@ -393,19 +475,25 @@ def test_an_unknown_model_is_refused_unless_its_window_is_given() -> None:
 
 def test_a_section_that_roles_misspell_is_refused_where_others_draw_on_the_pool() -> None:
     """The line that was meant stays empty, and nothing limits the other."""
-    budget = Budget(200, (), [Allocation("history", 50)], undeclared="pool", roles=ROLES | {"user": "histroy"})
+    budget = Budget(
+        200, (), [Allocation("history", 50)], undeclared="pool", roles=ROLES | {"user": "histroy"}
+    )
     with pytest.raises(LookupError, match="no section 'histroy'"):
         gate(budget, traces=[talk(5)])
 
 
 def test_a_model_that_has_ended_closes_the_fixtures_gate_too() -> None:
     """It names no day, and the model has ended by every day that comes."""
-    assert [failure.code for failure in gate(model=Model("old", 8_192, ends="2020-01-01")).failures] == ["retired"]
+    assert [
+        failure.code for failure in gate(model=Model("old", 8_192, ends="2020-01-01")).failures
+    ] == ["retired"]
 
 
 def test_a_price_step_below_the_window_is_found() -> None:
     """Gemini 2.5 Pro costs more above 200,000 tokens of prompt (genai-prices)."""
     pytest.importorskip("genai_prices")
-    wide, narrow = (check(chat("gemini-2.5-pro"), model="gemini-2.5-pro", window=w) for w in (None, 200_000))
+    wide, narrow = (
+        check(chat("gemini-2.5-pro"), model="gemini-2.5-pro", window=w) for w in (None, 200_000)
+    )
     assert "price-step" in {finding.code for finding in wide.findings}
     assert "price-step" not in {finding.code for finding in narrow.findings}

@@ -18,7 +18,9 @@ from tests.workshop.test_packaging import core, run, wheel
 
 __all__ = ["core", "wheel"]  # fixtures
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "notebook-to-production.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "notebook-to-production.md").read_text(
+    encoding="utf-8"
+)
 CODE = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 NOTEBOOK = "\n".join(block for block in CODE if block.startswith(">>>"))
 APPLICATION, PROJECT = (block for block in CODE if not block.startswith(">>>"))
@@ -51,7 +53,10 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_application_has_the_core_alone_and_the_numbers_of_the_replay(saved: Path, core: Path) -> None:  # noqa: F811
+def test_the_application_has_the_core_alone_and_the_numbers_of_the_replay(
+    saved: Path,
+    core: Path,  # noqa: F811
+) -> None:
     """300 recorded requests in an environment into which nothing but the core is installed."""
     once = bk.load_trace("coding-agent")
     rounds = [again(m.raw, number) for number in range(4) for m in once.messages[min(number, 1) :]]
@@ -60,7 +65,9 @@ def test_the_application_has_the_core_alone_and_the_numbers_of_the_replay(saved:
     assert isinstance(budget, bk.Budget)
     assert budget.caps["system"] == 2_000
     policy = policies.TriggerTarget()
-    outcome = bk.replay(trace, budget, policy, counter=bk.counter("gpt-4o"), by="request", start_on="user")
+    outcome = bk.replay(
+        trace, budget, policy, counter=bk.counter("gpt-4o"), by="request", start_on="user"
+    )
     ends = [request.sent for request in outcome.placed.requests][:300]
     assert len(ends) == 300
     recorded = [rounds, list(map(dict, once.tools)), ends]
@@ -68,7 +75,9 @@ def test_the_application_has_the_core_alone_and_the_numbers_of_the_replay(saved:
     printed = run(core, "-I", "-W", "error", "-c", BEFORE + APPLICATION + AFTER, cwd=saved)
     frame = outcome.frame()[:300]
     columns = (frame[name].tolist() for name in ("sent", "history", "dropped_messages"))
-    assert [tuple(map(int, line.split())) for line in printed.splitlines()] == [*zip(*columns, strict=True)]
+    assert [tuple(map(int, line.split())) for line in printed.splitlines()] == [
+        *zip(*columns, strict=True)
+    ]
     assert frame["dropped_messages"].sum() > 0
 
 

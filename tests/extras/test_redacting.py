@@ -21,14 +21,28 @@ EXACT = bk.counter("o200k_base")
 COUNTERS = ("o200k_base", "cl100k_base", "chars/4", "utf16/4", "words/0.75", "claude-haiku-4-5")
 TEXTS = st.one_of(
     st.text(max_size=60),
-    st.sampled_from(["user's refund", "getWeatherNow(x_1)", "Grüße 🎉\n\tan Zoë", "今日は天気", "नमस्ते", "C:\\new", ""]),
+    st.sampled_from(
+        [
+            "user's refund",
+            "getWeatherNow(x_1)",
+            "Grüße 🎉\n\tan Zoë",
+            "今日は天気",
+            "नमस्ते",
+            "C:\\new",
+            "",
+        ]
+    ),
     st.recursive(
         st.none() | st.booleans() | st.integers(-9_999, 9_999) | st.text(max_size=8),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+        ),
         max_leaves=6,
     ).map(json.dumps),
 )
-WRITTEN = st.booleans() | st.integers(0, 9_999) | st.from_regex(r"[A-Za-z ,.]{0,40}", fullmatch=True)
+WRITTEN = (
+    st.booleans() | st.integers(0, 9_999) | st.from_regex(r"[A-Za-z ,.]{0,40}", fullmatch=True)
+)
 TOOL = {
     "type": "function",
     "function": {
@@ -44,11 +58,26 @@ TOOL = {
         },
     },
 }
-SECRETS = ("Okafor", "A-1734", "reservation", "booking", "premium", "nights", "Lagos", "ada", "call_77", "invoice")
+SECRETS = (
+    "Okafor",
+    "A-1734",
+    "reservation",
+    "booking",
+    "premium",
+    "nights",
+    "Lagos",
+    "ada",
+    "call_77",
+    "invoice",
+)
 
 
 def call(id: str, **arguments: Any) -> dict[str, Any]:
-    return {"id": id, "type": "function", "function": {"name": "find_reservation", "arguments": json.dumps(arguments)}}
+    return {
+        "id": id,
+        "type": "function",
+        "function": {"name": "find_reservation", "arguments": json.dumps(arguments)},
+    }
 
 
 SAID: list[dict[str, Any]] = [
@@ -65,16 +94,25 @@ SAID: list[dict[str, Any]] = [
         "content": None,
         "tool_calls": [call("call_77", booking_code="A-1734"), call("call_78", nights=12)],
     },
-    {"role": "tool", "tool_call_id": "call_77", "content": '{"nights": 3, "guest": "Okafor", "invoice": null}'},
+    {
+        "role": "tool",
+        "tool_call_id": "call_77",
+        "content": '{"nights": 3, "guest": "Okafor", "invoice": null}',
+    },
     {"role": "tool", "tool_call_id": "call_78", "content": "none for 12 nights in Lagos"},
     {"role": "assistant", "content": "Three nights.", "id": "D1"},
     {
         "role": "user",
-        "content": [{"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": {"url": "invoice"}}],
+        "content": [
+            {"type": "text", "text": "And this?"},
+            {"type": "image_url", "image_url": {"url": "invoice"}},
+        ],
     },
     {"role": "user", "content": "Where was I?", "evidence": ["D1"], "timestamp": 1_700_000_060},
 ]
-TRACE = bk.Trace("ada's", tuple(map(bk.Message, SAID)), (TOOL,), {}, {"owner": "ada"}, "invoice.jsonl")
+TRACE = bk.Trace(
+    "ada's", tuple(map(bk.Message, SAID)), (TOOL,), {}, {"owner": "ada"}, "invoice.jsonl"
+)
 
 
 def test_nothing_that_names_anybody_is_left() -> None:
@@ -97,7 +135,11 @@ def test_an_images_detail_is_a_word_of_the_format_or_none() -> None:
 def test_a_call_keeps_its_result_and_names_agree_wherever_they_stand() -> None:
     shown = bk.redact(TRACE, EXACT)
     calls, results = shown.messages[2].tool_calls, shown.messages[3:5]
-    assert [result.tool_call_id for result in results] == [each.id for each in calls] == ["call_1", "call_2"]
+    assert (
+        [result.tool_call_id for result in results]
+        == [each.id for each in calls]
+        == ["call_1", "call_2"]
+    )
     function = shown.tools[0]["function"]
     assert {each.name for each in calls} == {function["name"]}
     fields = list(function["parameters"]["properties"])
@@ -115,14 +157,23 @@ def test_every_figure_by_that_counter_is_the_same(name: str) -> None:
     budget = bk.presets.working_memory(200, output=40, history_floor=0)
     for policy in ("oldest first", "octopus"):
         one, other = (
-            bk.replay(each, budget, policy, counter=count, by="request", cache=CACHES["anthropic"]).frame()
+            bk.replay(
+                each, budget, policy, counter=count, by="request", cache=CACHES["anthropic"]
+            ).frame()
             for each in (TRACE, shown)
         )
         assert one.equals(other)
-    plans = [bk.fit(budget, each.items(2, count, budget.roles), cut=bk.cutter(count)) for each in (TRACE, shown)]
+    plans = [
+        bk.fit(budget, each.items(2, count, budget.roles), cut=bk.cutter(count))
+        for each in (TRACE, shown)
+    ]
     assert plans[0].grants == plans[1].grants
-    assert [[d.kept, d.tokens] for d in plans[0].decisions] == [[d.kept, d.tokens] for d in plans[1].decisions]
-    texts = [[text for message in each.messages for text in message.texts] for each in (TRACE, shown)]
+    assert [[d.kept, d.tokens] for d in plans[0].decisions] == [
+        [d.kept, d.tokens] for d in plans[1].decisions
+    ]
+    texts = [
+        [text for message in each.messages for text in message.texts] for each in (TRACE, shown)
+    ]
     assert count.many(texts[0]) == count.many(texts[1])  # what its accuracy is measured from
 
 
@@ -135,7 +186,11 @@ def test_any_text_keeps_its_size_and_gives_the_same_again(texts: list[str], name
     assert shown.messages == bk.redact(trace, name).messages
 
 
-@given(st.dictionaries(st.from_regex(r"[a-z]{2,9}(_[a-z]{2,9})?", fullmatch=True), WRITTEN, min_size=1, max_size=5))
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z]{2,9}(_[a-z]{2,9})?", fullmatch=True), WRITTEN, min_size=1, max_size=5
+    )
+)
 def test_json_stays_json_with_as_many_fields(value: dict[str, Any]) -> None:
     said = bk.Message({"role": "user", "content": json.dumps(value)})
     shown = bk.redact(bk.Trace("mine", (said,)), EXACT).messages[0].text
@@ -152,17 +207,27 @@ def test_shipped_conversations_bill_the_same_by_the_rules_of_openai() -> None:
             assert rules.request(shown.messages, EXACT, shown.tools) == rules.request(
                 trace.messages, EXACT, trace.tools
             )
-        words = set(regex.findall(r"\p{L}{5,}", " ".join(message.text for message in trace.messages)))
-        left = set(regex.findall(r"\p{L}{5,}", " ".join(message.text for message in shown.messages)))
+        words = set(
+            regex.findall(r"\p{L}{5,}", " ".join(message.text for message in trace.messages))
+        )
+        left = set(
+            regex.findall(r"\p{L}{5,}", " ".join(message.text for message in shown.messages))
+        )
         assert words & left <= {"false"}
 
 
 def test_times_marks_usage_and_compactions_are_kept_as_numbers() -> None:
     usage = [{"message_index": 5, "model": "gpt-4o", "context_tokens": 90, "user": "ada"}]
-    fields = {"usage": usage, "compactions": [{"at": 5, "first_kept": 4, "summary": "Okafor"}], "owner": "ada"}
+    fields = {
+        "usage": usage,
+        "compactions": [{"at": 5, "first_kept": 4, "summary": "Okafor"}],
+        "owner": "ada",
+    }
     shown = bk.redact(bk.Trace("x", TRACE.messages, fields=fields), EXACT)
     assert bk.evidence(shown)[["message", "needs"]].values.tolist() == [[7, 5]]
-    assert [message.raw.get("timestamp") for message in shown.messages if "timestamp" in message.raw] == [
+    assert [
+        message.raw.get("timestamp") for message in shown.messages if "timestamp" in message.raw
+    ] == [
         1_700_000_000,
         1_700_000_060,
     ]
@@ -174,24 +239,51 @@ def test_times_marks_usage_and_compactions_are_kept_as_numbers() -> None:
 def test_no_field_lets_a_name_through() -> None:
     said: list[dict[str, Any]] = [
         {"role": "Okafor", "name": "Okafor", "content": [{"type": "okafor", "text": "Hello"}]},
-        {"role": "user", "content": "And?", "timestamp": "met Okafor at 5", "evidence": ["Okafor said this", 0, 77]},
-        {"role": "assistant", "content": "So.", "timestamp": "2026-01-05T09:00:00", "evidence": "Okafor"},
+        {
+            "role": "user",
+            "content": "And?",
+            "timestamp": "met Okafor at 5",
+            "evidence": ["Okafor said this", 0, 77],
+        },
+        {
+            "role": "assistant",
+            "content": "So.",
+            "timestamp": "2026-01-05T09:00:00",
+            "evidence": "Okafor",
+        },
         {"role": "assistant", "tool_calls": [{**call("c", nights=1), "type": "okafor"}]},
     ]
-    inner = {"type": "okafor", "$ref": "okafor.example/a/b", "name": "okafor/b", "x-owner-okafor": {"x": 1}}
+    inner = {
+        "type": "okafor",
+        "$ref": "okafor.example/a/b",
+        "name": "okafor/b",
+        "x-owner-okafor": {"x": 1},
+    }
     fields = {
         "model": "ft:gpt-4o:okafor-corp:proj:1",
         "format": "okafor",
         "usage": [
-            {"message_index": 2, "model": "okafor/gpt-4o:ft-okafor", "context_tokens": 9, "input_tokens": "Okafor"}
+            {
+                "message_index": 2,
+                "model": "okafor/gpt-4o:ft-okafor",
+                "context_tokens": 9,
+                "input_tokens": "Okafor",
+            }
         ],
         "compactions": [{"at": 2, "first_kept": "Okafor", "kept": ["Okafor text", 1]}],
     }
-    trace = bk.Trace("x", tuple(map(bk.Message, said)), ({"name": "f", "parameters": inner},), fields=fields)
+    trace = bk.Trace(
+        "x", tuple(map(bk.Message, said)), ({"name": "f", "parameters": inner},), fields=fields
+    )
     shown = bk.redact(trace, EXACT)
     assert "okafor" not in to_line(shown).casefold()
     assert shown.messages[1].raw["evidence"] == [0]
-    assert [message.raw.get("timestamp") for message in shown.messages] == [None, None, "2026-01-05T09:00:00", None]
+    assert [message.raw.get("timestamp") for message in shown.messages] == [
+        None,
+        None,
+        "2026-01-05T09:00:00",
+        None,
+    ]
     assert shown.fields["compactions"] == [{"at": 2, "first_kept": None, "kept": [1]}]
     assert [shown.fields["model"], *usage_frame(shown)["model"]] == ["gpt-4o", "gpt-4o"]
     assert shown.counts(EXACT).tolist() == trace.counts(EXACT).tolist()
@@ -205,7 +297,9 @@ def test_no_field_lets_a_name_through() -> None:
         ('broken {"path": "\\\\nora', 'xxxxxx {"xxxx": "\\\\xxxx'),
     ],
 )
-def test_a_letter_behind_a_backslash_stays_only_where_json_escapes_with_it(text: str, shown: str) -> None:
+def test_a_letter_behind_a_backslash_stays_only_where_json_escapes_with_it(
+    text: str, shown: str
+) -> None:
     """A path may name people."""
     trace = bk.Trace("mine", (bk.Message({"role": "user", "content": text}),))
     assert bk.redact(trace, "chars/4").messages[0].text == shown
@@ -235,7 +329,9 @@ def test_an_estimate_is_refused_with_what_to_use() -> None:
         bk.redact(TRACE, "estimate:o200k_base")
 
 
-def test_the_command_prints_lines_that_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_lines_that_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text(to_line(TRACE), encoding="utf-8")
     assert run(["redact", str(path), "-c", "gpt-4o"]) == 0

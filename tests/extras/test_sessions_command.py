@@ -60,7 +60,10 @@ def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: C
 def test_what_held_the_prompts_is_explained_in_one_sentence(home: Path, capsys: Captured) -> None:
     assert run(["sessions", "1", "--tools"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Definitions of tools that the log does not hold are not in it; nor is that the agent would have" in shown
+    assert (
+        "Definitions of tools that the log does not hold are not in it; nor is that the agent would have"
+        in shown
+    )
 
 
 def test_a_page_is_written_that_only_its_owner_can_read(home: Path, capsys: Captured) -> None:
@@ -70,7 +73,10 @@ def test_a_page_is_written_that_only_its_owner_can_read(home: Path, capsys: Capt
     written = output.read_text(encoding="utf-8")
     assert SECRET not in written
     three = ("Why so dear?", "What was lost?", "What would another rule have cost?")
-    places = [written.index(question) for question in (*three, "was never billed", "What fills the window")]
+    places = [
+        written.index(question)
+        for question in (*three, "was never billed", "What fills the window")
+    ]
     assert places == sorted(places), "the answers come first"
     assert "with filler for its words; --text keeps them" in capsys.readouterr().out
 
@@ -99,7 +105,9 @@ def test_the_bare_program_prints_help_that_begins_with_sessions(capsys: Captured
     shown = capsys.readouterr().out
     assert "To begin: budgetkit sessions." in shown
     assert shown.index("  sessions") < shown.index("  count")
-    done = subprocess.run([sys.executable, "-m", "budgetkit"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "budgetkit"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == shown.split()
 
 

@@ -21,7 +21,10 @@ def errors_of(exact: list[int], estimate: list[int], name: str = "mine") -> pd.D
 
 def test_one_row_a_document_and_counter() -> None:
     corpus = Corpus(
-        (Document("Hello world", "prose", "en", "mine", "a"), Document("", "prose", "en", "mine", "empty"))
+        (
+            Document("Hello world", "prose", "en", "mine", "a"),
+            Document("", "prose", "en", "mine", "empty"),
+        )
         + (Document("一二三四", "cjk prose", "zh", "mine", "b"),)
     )
     found = accuracy.compare(["chars/4", counter("bytes/4")], corpus, exact="cl100k_base")
@@ -41,7 +44,12 @@ def test_no_documents_no_rows() -> None:
 
 def test_a_summary_has_signed_and_absolute_error_quantiles_and_an_interval() -> None:
     found = accuracy.summary(errors_of([100] * 8, [90, 100, 110, 140] * 2), ["counter"]).iloc[0]
-    assert (found["n"], round(found["bias"], 3), round(found["mape"], 3), round(found["worst"], 3)) == (
+    assert (
+        found["n"],
+        round(found["bias"], 3),
+        round(found["mape"], 3),
+        round(found["worst"], 3),
+    ) == (
         8,
         0.1,
         0.15,
@@ -89,7 +97,10 @@ def test_too_few_documents_are_said_to_be_too_few() -> None:
     assert accuracy.buffer_for(errors_of([100] * 5, [90] * 5), 8_192).warning == (
         "5 documents are too few for a risk of 0.05; 30 are needed; add texts"
     )
-    assert "1000 are needed" in accuracy.buffer_for(errors_of([100] * 99, [90] * 99), 100, risk=0.01).warning
+    assert (
+        "1000 are needed"
+        in accuracy.buffer_for(errors_of([100] * 99, [90] * 99), 100, risk=0.01).warning
+    )
 
 
 @pytest.mark.parametrize("risk", [0, 1, -0.5])
@@ -100,13 +111,19 @@ def test_a_risk_is_a_chance(risk: float) -> None:
 
 def test_a_buffer_is_for_one_counter() -> None:
     two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
-    with pytest.raises(ValueError, match=r"errors of 2 counters \('a', 'b'\); a buffer is for one; choose its rows"):
+    with pytest.raises(
+        ValueError, match=r"errors of 2 counters \('a', 'b'\); a buffer is for one; choose its rows"
+    ):
         accuracy.buffer_for(two, 100)
 
 
 def test_counting_too_many_wastes_and_counting_too_few_overflows() -> None:
-    errors = pd.concat([errors_of([50] * 9, [100] * 9, "high"), errors_of([100] * 9, [80] * 9, "low")])
-    found = accuracy.consequences({"chat": Budget(1_000, [Reserve("safety", 100)])}, errors).set_index("counter")
+    errors = pd.concat(
+        [errors_of([50] * 9, [100] * 9, "high"), errors_of([100] * 9, [80] * 9, "low")]
+    )
+    found = accuracy.consequences(
+        {"chat": Budget(1_000, [Reserve("safety", 100)])}, errors
+    ).set_index("counter")
     assert list(found.loc["high", ["usable", "filled", "wasted", "overflow"]]) == [900, 450, 450, 0]
     assert list(found.loc["low", ["filled", "wasted", "overflow", "over"]]) == [1_125, 0, 1, 125]
 
@@ -118,7 +135,9 @@ def test_the_longest_token_has_128_bytes(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
-@given(text=st.text(st.characters(codec=None, exclude_categories=())) | st.text("ab \n'", max_size=40))
+@given(
+    text=st.text(st.characters(codec=None, exclude_categories=())) | st.text("ab \n'", max_size=40)
+)
 def test_bounds_enclose_the_count_of_any_text(encoding: str, text: str) -> None:
     fewest, most = accuracy.bounds(text)
     assert fewest <= counter(encoding)(text) <= most
@@ -134,7 +153,9 @@ def test_bounds_enclose_the_count_of_the_mini_corpus_and_of_odd_text(encoding: s
 @pytest.mark.slow
 def test_the_documents_claims_stand_beside_what_is_measured() -> None:
     found = claims(corpora.shipped()).set_index("claim")
-    said, measured, low, high = (found[name].to_dict() for name in ("said", "measured", "low", "high"))
+    said, measured, low, high = (
+        found[name].to_dict() for name in ("said", "measured", "low", "high")
+    )
     assert said["code"] == 1.5
     assert 3 < low["code"] <= measured["code"] <= high["code"] < 5
     assert 1 < measured["CJK text"] < 2
@@ -146,12 +167,20 @@ def test_the_documents_claims_stand_beside_what_is_measured() -> None:
 def test_claims_have_both_signs_and_no_interval_where_there_is_none() -> None:
     """Windows of English stay emptier than the rule says, those of Thai run over; a mean of both would hide it."""
     texts = [("a plain sentence about the weather " * 40, "en"), ("สวัสดีครับวันนี้อากาศดีมาก" * 40, "th")]
-    corpus = Corpus(tuple(Document(text, "prose", language, "mine", "") for text, language in texts for _ in range(5)))
+    corpus = Corpus(
+        tuple(
+            Document(text, "prose", language, "mine", "")
+            for text, language in texts
+            for _ in range(5)
+        )
+    )
     found = claims(corpus).set_index("claim")
     measured = {str(name): float(value) for name, value in found["measured"].to_dict().items()}
     assert measured["too few by up to"] < -30
     assert measured["too many by up to"] > 0
-    assert found.loc[["too many by up to", "too few by up to"], ["low", "high"]].isna().all(axis=None)
+    assert (
+        found.loc[["too many by up to", "too few by up to"], ["low", "high"]].isna().all(axis=None)
+    )
     assert measured["wasted in 128,000"] > 10_000
     assert measured["above 128,000"] > 10_000
     assert 30 < measured["windows of 128,000 that overflow"] < 70
@@ -164,7 +193,9 @@ def test_what_a_corpus_cannot_say_is_left_out() -> None:
 
 @pytest.fixture(scope="module")
 def errors() -> pd.DataFrame:
-    return accuracy.compare(["chars/4", "estimate:o200k_base"], corpora.shipped() + corpora.odd(documents=3))
+    return accuracy.compare(
+        ["chars/4", "estimate:o200k_base"], corpora.shipped() + corpora.odd(documents=3)
+    )
 
 
 def test_errors_by_class_are_drawn_one_point_a_document(errors: pd.DataFrame) -> None:
@@ -175,7 +206,9 @@ def test_errors_by_class_are_drawn_one_point_a_document(errors: pd.DataFrame) ->
 
 
 @pytest.mark.slow
-def test_errors_by_length_buffers_and_the_language_tax_have_their_tables(errors: pd.DataFrame) -> None:
+def test_errors_by_length_buffers_and_the_language_tax_have_their_tables(
+    errors: pd.DataFrame,
+) -> None:
     assert figures.errors_by_length.table(errors)["n"].sum() == len(errors)
     buffers = figures.buffers.table(errors, 8_192, risks=(0.1, 0.01))
     assert (buffers.groupby("counter")["buffer"].diff().dropna() >= 0).all()

@@ -33,7 +33,11 @@ CODE = "def area(width, height):\n    return width * height\n\n"
 def toy(each: int = 20) -> Corpus:
     """Prose in two languages and code, each document a little longer than the one before."""
     kinds = ((ENGLISH, "prose", "en"), (GERMAN, "prose", "de"), (CODE, "code", "python"))
-    documents = [Document(t * n, k, name, "toy", f"{name} {n}") for t, k, name in kinds for n in range(1, each + 1)]
+    documents = [
+        Document(t * n, k, name, "toy", f"{name} {n}")
+        for t, k, name in kinds
+        for n in range(1, each + 1)
+    ]
     return Corpus(tuple(documents))
 
 
@@ -73,7 +77,16 @@ def hear(explorer: AccuracyExplorer, content: dict[str, Any], *buffers: bytes) -
 
 def sent(explorer: AccuracyExplorer, name: str, data: bytes) -> None:
     hear(
-        explorer, {"kind": "file", "serial": "1", "purpose": "file", "name": name, "size": len(data), "offset": 0}, data
+        explorer,
+        {
+            "kind": "file",
+            "serial": "1",
+            "purpose": "file",
+            "name": name,
+            "size": len(data),
+            "offset": 0,
+        },
+        data,
     )
 
 
@@ -85,7 +98,9 @@ def test_its_errors_are_the_frame_of_compare(explorer: AccuracyExplorer) -> None
 
 
 @pytest.mark.parametrize("window_mix", [None, "language"])
-def test_its_buffer_is_what_buffer_for_finds(explorer: AccuracyExplorer, window_mix: str | None) -> None:
+def test_its_buffer_is_what_buffer_for_finds(
+    explorer: AccuracyExplorer, window_mix: str | None
+) -> None:
     explorer.controls.window_mix.value = window_mix or ""
     for risk in (0.05, 0.2):
         explorer.controls.risk.value = risk
@@ -108,7 +123,11 @@ def test_what_it_costs_the_preset_is_what_consequences_says(explorer: AccuracyEx
 
 def test_an_exact_counter_needs_no_buffer() -> None:
     explorer = AccuracyExplorer("o200k_base", toy(4))
-    assert (explorer.buffer.share, kpi(explorer, "mape"), kpi(explorer, "overflow")) == (0, "0.0 %", "0.0 %")
+    assert (explorer.buffer.share, kpi(explorer, "mape"), kpi(explorer, "overflow")) == (
+        0,
+        "0.0 %",
+        "0.0 %",
+    )
     assert "counts every document as o200k_base does" in explorer.status
 
 
@@ -139,23 +158,34 @@ def test_a_kind_is_named_in_any_usual_way_and_an_unknown_one_names_those_that_ar
     assert set(explorer.errors["language"]) == {"de"}
     explorer.controls.kind.value = ("code", "python")
     assert explorer.config["classes"] == ["code"]
-    with pytest.raises(LookupError, match="no texts of the kind 'log, en'; these are of 'prose, en', 'prose, de'"):
+    with pytest.raises(
+        LookupError, match="no texts of the kind 'log, en'; these are of 'prose, en', 'prose, de'"
+    ):
         AccuracyExplorer("chars/4", toy(), kind=("log", "en"))
 
 
-def test_other_texts_open_on_the_kind_that_most_of_them_are_of(explorer: AccuracyExplorer, tmp_path: Path) -> None:
+def test_other_texts_open_on_the_kind_that_most_of_them_are_of(
+    explorer: AccuracyExplorer, tmp_path: Path
+) -> None:
     for number in range(4):
         (tmp_path / f"{number}.py").write_text(CODE * (number + 1))
     (tmp_path / "notes.md").write_text(ENGLISH)
     explorer.controls.path.value = str(tmp_path)
-    assert (explorer.config["kind"], explorer.controls.kind.value) == (["code", "python"], ("code", "python"))
+    assert (explorer.config["kind"], explorer.controls.kind.value) == (
+        ["code", "python"],
+        ("code", "python"),
+    )
     explorer.reset()
     assert explorer.config["kind"] == [], "it was made to look at all kinds"
 
 
 def test_a_conversation_is_looked_at_as_a_whole() -> None:
     """Its classes are its speakers, whose language is not known: none of them is a kind of text."""
-    talk = Corpus(tuple(Document(ENGLISH, speaker, "text", "talk", speaker) for speaker in ("user", "assistant")))
+    talk = Corpus(
+        tuple(
+            Document(ENGLISH, speaker, "text", "talk", speaker) for speaker in ("user", "assistant")
+        )
+    )
     assert AccuracyExplorer("chars/4", talk).errors["class"].tolist() == ["user", "assistant"]
 
 
@@ -235,7 +265,10 @@ def test_undo_redo_and_reset(explorer: AccuracyExplorer) -> None:
     explorer.controls.classes.value = ("code",)
     second = explorer.config
     explorer.undo()
-    assert (explorer.config["counter"], explorer.controls.classes.value) == ("words/0.75", ("prose", "code"))
+    assert (explorer.config["counter"], explorer.controls.classes.value) == (
+        "words/0.75",
+        ("prose", "code"),
+    )
     explorer.redo()
     assert explorer.config == second
     explorer.reset()
@@ -263,7 +296,9 @@ def test_every_figure_is_drawn_from_a_table_that_can_be_opened(explorer: Accurac
         json.dumps(drawn, allow_nan=False)
 
 
-def test_a_point_tells_how_its_text_begins_and_how_it_is_counted(explorer: AccuracyExplorer) -> None:
+def test_a_point_tells_how_its_text_begins_and_how_it_is_counted(
+    explorer: AccuracyExplorer,
+) -> None:
     points = explorer.view.figure_strip["spec"]["data"][0]
     place = points["customdata"].index(0)
     tokens = bk.counter("o200k_base")(ENGLISH)
@@ -293,18 +328,39 @@ def test_without_a_choice_the_worst_is_read_and_a_choice_that_is_filtered_away_c
 
 def test_a_large_corpus_is_drawn_in_part_and_the_means_are_of_all() -> None:
     errors = pd.DataFrame(
-        {"class": ["a", "b"] * 1_000, "language": "en", "source": "s", "document": "d", "characters": 400}
-        | {"counter": "mine", "exact": 100, "estimate": [90, 120] * 1_000, "error": [-0.1, 0.2] * 1_000}
+        {
+            "class": ["a", "b"] * 1_000,
+            "language": "en",
+            "source": "s",
+            "document": "d",
+            "characters": 400,
+        }
+        | {
+            "counter": "mine",
+            "exact": 100,
+            "estimate": [90, 120] * 1_000,
+            "error": [-0.1, 0.2] * 1_000,
+        }
     )
     table = figures.document_errors.table(errors, read=1_999)
     assert len(table) == 600
     assert table["read"].sum() == 1
-    assert dict(zip(table["class"], table["class_error"].round(3), strict=True)) == {"a": 0.1, "b": 0.2}
+    assert dict(zip(table["class"], table["class_error"].round(3), strict=True)) == {
+        "a": 0.1,
+        "b": 0.2,
+    }
 
 
 def test_an_error_far_off_is_drawn_at_the_edge_and_told_as_it_is() -> None:
     errors = pd.DataFrame(
-        {"class": "a", "language": "en", "source": "s", "document": "d", "characters": 400, "counter": "mine"}
+        {
+            "class": "a",
+            "language": "en",
+            "source": "s",
+            "document": "d",
+            "characters": 400,
+            "counter": "mine",
+        }
         | {"exact": 100, "estimate": [90] * 50 + [9_000], "error": [-0.1] * 50 + [89.0]}
     )
     points = figures.document_errors.spec(errors)["data"][0]
@@ -318,9 +374,13 @@ def test_speeds_are_measured_once_and_named_as_measured_here(
 ) -> None:
     explorer.view.opened = ["speeds"]
     before = explorer.view.figure_speeds["table"]["rows"]
-    assert {"chars/4", "langchain", "estimate:o200k_base", "o200k_base"} <= {row[0] for row in before}
+    assert {"chars/4", "langchain", "estimate:o200k_base", "o200k_base"} <= {
+        row[0] for row in before
+    }
     assert "measured on this machine" in explorer.view.figure_speeds["note"]
-    monkeypatch.setattr("budgetkit.lab.explorers.accuracy.counted.speed", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(
+        "budgetkit.lab.explorers.accuracy.counted.speed", lambda *_: pytest.fail("measured again")
+    )
     explorer.controls.risk.value = 0.2
     explorer.controls.classes.value = ("code",)
     after = explorer.view.figure_speeds["table"]["rows"]
@@ -389,7 +449,9 @@ def test_texts_are_counted_once_and_no_move_counts_again() -> None:
         (1 - 1e-9, "nearly every window"),
     ],
 )
-def test_a_chance_is_told_in_windows_and_is_all_of_them_only_if_it_is(chance: float, said: str) -> None:
+def test_a_chance_is_told_in_windows_and_is_all_of_them_only_if_it_is(
+    chance: float, said: str
+) -> None:
     assert _often(chance) == said
 
 
@@ -418,7 +480,9 @@ def test_the_reference_is_the_best_count_known_for_the_model_as_in_the_card(mode
         f"Held against the best count known for {model}" in text and "itself an estimate" in text
         for text in explorer.view.state["status"]["more"]
     )
-    assert explorer.view.reader["blocks"], "tokens are shown of the vocabulary that the estimate begins with"
+    assert explorer.view.reader["blocks"], (
+        "tokens are shown of the vocabulary that the estimate begins with"
+    )
 
 
 def test_the_accuracy_explorer_begins_with_the_door() -> None:
@@ -514,7 +578,9 @@ def test_a_table_gives_a_document_a_row_and_conversations_one_a_message(tmp_path
     assert [(d.kind, d.text) for d in read(str(talk))] == [("user", "Hello"), ("assistant", "Hi")]
 
 
-def test_a_table_is_known_by_its_first_lines_in_any_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_known_by_its_first_lines_in_any_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The table is decoded once, by its reader; to see what it holds only its beginning is."""
     table = tmp_path / "talks.tsv"
     table.write_text("speaker\tsaid\n" + "Ann\tGood morning\n" * 100, "utf-16")
@@ -530,7 +596,9 @@ def test_a_table_is_known_by_its_first_lines_in_any_encoding(tmp_path: Path, mon
     assert [len(text.splitlines()) for text in seen] == [20]
 
 
-def test_a_long_cell_of_a_table_is_read_whatever_was_read_before(explorer: AccuracyExplorer, tmp_path: Path) -> None:
+def test_a_long_cell_of_a_table_is_read_whatever_was_read_before(
+    explorer: AccuracyExplorer, tmp_path: Path
+) -> None:
     """Python's own bound on a cell, 131,072 characters, held until something else had read a table."""
     csv.field_size_limit(131_072)
     table = tmp_path / "long.csv"
@@ -544,13 +612,21 @@ def test_an_upload_is_looked_at(explorer: AccuracyExplorer) -> None:
     assert (explorer.config["corpus"], len(explorer.errors)) == ("letter.txt", 1)
     assert explorer.errors["source"].tolist() == ["upload"]
     sent(explorer, "letter.txt", (ENGLISH * 8).encode())
-    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt (2)", [8 * len(ENGLISH)])
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
+        "letter.txt (2)",
+        [8 * len(ENGLISH)],
+    )
     explorer.undo()
-    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt", [4 * len(ENGLISH)])
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
+        "letter.txt",
+        [4 * len(ENGLISH)],
+    )
     sent(explorer, "letter.txt", (ENGLISH * 8).encode())
     assert explorer.config["corpus"] == "letter.txt (2)", "the same texts keep their name"
     sent(explorer, "odd text", (ENGLISH * 2).encode())
-    assert explorer.config["corpus"] == "odd text (2)", "what every installation has stays what it is"
+    assert explorer.config["corpus"] == "odd text (2)", (
+        "what every installation has stays what it is"
+    )
 
 
 def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
@@ -560,7 +636,10 @@ def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
     sent(explorer, "letter.txt", ENGLISH.encode())
     assert "choose shorter pieces" in explorer.status
     explorer.controls.pieces.value = 0
-    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt", [40 * len(ENGLISH)])
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
+        "letter.txt",
+        [40 * len(ENGLISH)],
+    )
 
 
 def test_a_file_whose_name_cannot_be_written_is_refused(explorer: AccuracyExplorer) -> None:
@@ -572,7 +651,9 @@ def test_a_file_whose_name_cannot_be_written_is_refused(explorer: AccuracyExplor
 def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
     """A page takes UTF-8 alone; a document that is made by hand may be called anything."""
     kinds = ("prose", "half \ud83d")
-    explorer = AccuracyExplorer(corpus=Corpus(tuple(Document(ENGLISH, kind, "en", "me") for kind in kinds)))
+    explorer = AccuracyExplorer(
+        corpus=Corpus(tuple(Document(ENGLISH, kind, "en", "me") for kind in kinds))
+    )
     labels = explorer.controls.classes.get_state()["_options_labels"]
     assert labels == ("prose (1)", "half \ufffd (1)")
     explorer.controls.classes.value = ("half \ufffd",)
@@ -593,10 +674,16 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
         (lambda e: sent(e, "../../empty.txt", b""), "no text is there"),
         (lambda e: sent(e, "rows.jsonl", b"{]\n"), "not JSON"),
-        (lambda e: hear(e, {"kind": "classes", "names": ["poetry"], "id": "1"}), "no class 'poetry'"),
+        (
+            lambda e: hear(e, {"kind": "classes", "names": ["poetry"], "id": "1"}),
+            "no class 'poetry'",
+        ),
         (lambda e: hear(e, {"kind": "risk", "chance": 0, "id": "1"}), "a risk of 0"),
         (lambda e: hear(e, {"kind": "risk", "chance": "often", "id": "1"}), "often"),
-        (lambda e: hear(e, {"kind": "lengths", "shortest": 7_000, "longest": 8_000, "id": "1"}), "other lengths"),
+        (
+            lambda e: hear(e, {"kind": "lengths", "shortest": 7_000, "longest": 8_000, "id": "1"}),
+            "other lengths",
+        ),
         (lambda e: hear(e, {"kind": "window_mix", "column": "weather", "id": "1"}), "'weather'"),
         (lambda e: hear(e, {"kind": "document", "document": 99, "id": "1"}), "there are 0 to 59"),
         (lambda e: hear(e, {"kind": "corpus", "name": "nowhere", "id": "1"}), "no texts 'nowhere'"),
@@ -630,7 +717,9 @@ def test_a_constructor_that_cannot_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("preset", list(bk.presets.PRESETS))
-def test_every_format_makes_the_budget_with_the_measured_buffer(explorer: AccuracyExplorer, preset: str) -> None:
+def test_every_format_makes_the_budget_with_the_measured_buffer(
+    explorer: AccuracyExplorer, preset: str
+) -> None:
     explorer.controls.preset.value = preset
     budget = explorer.budget
     assert budget.sizes["safety"] == explorer.buffer.reserve.size.of(budget.window)  # type: ignore[union-attr]
@@ -645,7 +734,9 @@ def test_a_window_that_is_the_models_is_taken_away_as_the_models() -> None:
 
 
 def test_a_budget_of_ones_own_gets_its_buffer() -> None:
-    own = bk.Budget(4_000, [bk.Reserve("output", 500)], [bk.Allocation("notes", 1_000)], name="mine")
+    own = bk.Budget(
+        4_000, [bk.Reserve("output", 500)], [bk.Allocation("notes", 1_000)], name="mine"
+    )
     explorer = AccuracyExplorer("chars/4", toy(8), budget=own, window=None)
     assert made_by(explorer.texts["python"]) == explorer.budget
     assert (explorer.budget.window, explorer.budget.sizes["output"]) == (4_000, 500)
@@ -667,16 +758,25 @@ def test_the_text_says_on_what_the_buffer_rests(explorer: AccuracyExplorer) -> N
     assert "chars/4 against o200k_base, 60 documents of my texts, risk 5 %" in first
 
 
-def test_it_prints_the_same_text_every_time_and_shows_as_a_widget(explorer: AccuracyExplorer) -> None:
+def test_it_prints_the_same_text_every_time_and_shows_as_a_widget(
+    explorer: AccuracyExplorer,
+) -> None:
     bundle = explorer._repr_mimebundle_()
     said = "AccuracyExplorer(chars/4 against o200k_base, my texts, 60 documents)"
     assert repr(explorer) == bundle["text/plain"] == said
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
-@given(st.lists(st.sampled_from(["code", "prose", "risk", "window_mix", "undo", "redo", "reset", "bad"]), max_size=6))
+@given(
+    st.lists(
+        st.sampled_from(["code", "prose", "risk", "window_mix", "undo", "redo", "reset", "bad"]),
+        max_size=6,
+    )
+)
 @settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_done_state_widgets_and_figures_agree(made: AccuracyExplorer, steps: list[str]) -> None:
+def test_whatever_is_done_state_widgets_and_figures_agree(
+    made: AccuracyExplorer, steps: list[str]
+) -> None:
     explorer = made
     explorer.controls.corpus.value = "my texts"
     explorer.reset()
@@ -694,7 +794,11 @@ def test_whatever_is_done_state_widgets_and_figures_agree(made: AccuracyExplorer
     config = explorer.config
     assert explorer.controls.risk.value == config["risk"] == explorer.buffer.risk
     assert (explorer.controls.window_mix.value or None) == config["window_mix"]
-    assert set(explorer.errors["class"]) == set(config["classes"]) == set(explorer.controls.classes.value)
+    assert (
+        set(explorer.errors["class"])
+        == set(config["classes"])
+        == set(explorer.controls.classes.value)
+    )
     assert explorer.buffer.documents == len(explorer._results.learned)
     assert f"{explorer.buffer.share * 100:.1f} %" == kpi(explorer, "buffer")
     assert explorer.controls.counter.value == config["counter"] == "chars/4"
@@ -705,7 +809,14 @@ def test_one_text_has_no_interval_and_every_number_that_is_sent_is_one(name: str
     """Its error bars were NaN, which JSON lacks, and the kernel warned with every message."""
     explorer = AccuracyExplorer(corpus=Corpus((Document("some words", "prose", "en", "a", "a"),)))
     content = b"some words " * 40
-    told = {"kind": "file", "serial": "1", "name": name, "purpose": "file", "size": len(content), "offset": 0}
+    told = {
+        "kind": "file",
+        "serial": "1",
+        "name": name,
+        "purpose": "file",
+        "size": len(content),
+        "offset": 0,
+    }
     explorer._heard(explorer.view, told, [content])
     explorer.view.opened = list(explorer.view.figures)
     assert explorer.view.state["status"]["level"] != "error"
@@ -716,8 +827,16 @@ def test_lists_in_lists_without_end_are_no_rows_of_text() -> None:
     """Python's own words about its recursion before."""
     explorer = AccuracyExplorer(corpus=Corpus((Document("some words", "prose", "en", "a", "a"),)))
     content = b"[" * 3_000
-    told = {"kind": "file", "serial": "1", "name": "a.jsonl", "purpose": "file", "size": len(content), "offset": 0}
+    told = {
+        "kind": "file",
+        "serial": "1",
+        "name": "a.jsonl",
+        "purpose": "file",
+        "size": len(content),
+        "offset": 0,
+    }
     explorer._heard(explorer.view, told, [content])
     assert (
-        "none of its 1 files or rows is text, the first: a.jsonl:1, not JSON" in explorer.view.state["status"]["text"]
+        "none of its 1 files or rows is text, the first: a.jsonl:1, not JSON"
+        in explorer.view.state["status"]["text"]
     )

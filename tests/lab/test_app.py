@@ -100,7 +100,9 @@ def test_the_rooms_of_another_tabs_budget_are_drawn_anew() -> None:
     app.open(DESIGN)
     app.card.controls.lines["conversation"].box.value = 3_000
     app.open(ACCURACY)
-    assert f"looks like {app.card.budget.shared_pool:,} tokens" in accuracy.view.figure_rooms["note"]
+    assert (
+        f"looks like {app.card.budget.shared_pool:,} tokens" in accuracy.view.figure_rooms["note"]
+    )
 
 
 def test_what_came_from_another_tab_is_one_step_back() -> None:
@@ -121,4 +123,6 @@ def test_without_a_conversation_the_tabs_stand_all_the_same() -> None:
     app.card.controls.trace.value = None
     for number in (TURNS, ACCURACY, PRUNING, DESIGN):
         app.open(number)
-    assert app.card.config["trace"] is None  # pruning shows one that is shipped, and keeps it to itself
+    assert (
+        app.card.config["trace"] is None
+    )  # pruning shows one that is shipped, and keeps it to itself

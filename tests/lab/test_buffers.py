@@ -12,7 +12,9 @@ from budgetkit.lab.accuracy.simulation import filled_windows
 from tests.lab.test_accuracy import errors_of
 
 
-def drawn(seed: int, kinds: int = 12, sources: int = 8, documents: int = 60, spread: float = 0.08) -> pd.DataFrame:
+def drawn(
+    seed: int, kinds: int = 12, sources: int = 8, documents: int = 60, spread: float = 0.08
+) -> pd.DataFrame:
     """Texts whose ratio of exact to estimate differs by kind, by source and by document."""
     random = np.random.default_rng(seed)
     rows = []
@@ -43,7 +45,9 @@ def overflow(errors: pd.DataFrame, share: float, window: int, seed: int = 0) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("window", [4_096, 32_000])
 @pytest.mark.parametrize(("risk", "most"), [(0.05, 0.075), (0.01, 0.015)])
-def test_a_promise_holds_on_sources_that_were_not_seen(window: int, risk: float, most: float) -> None:
+def test_a_promise_holds_on_sources_that_were_not_seen(
+    window: int, risk: float, most: float
+) -> None:
     """Half of the sources ask for the buffer, the other half fill the windows; within half as much again."""
     found = []
     for seed in range(12):
@@ -81,7 +85,9 @@ def test_by_default_a_window_is_of_one_class_or_of_one_language_whichever_asks_f
     assert accuracy.buffer_for(by_class, 100_000, window_mix="mixed").share < 0.1
 
 
-def test_a_kind_that_no_document_has_is_said_and_gets_what_the_kind_that_asks_for_most_needs() -> None:
+def test_a_kind_that_no_document_has_is_said_and_gets_what_the_kind_that_asks_for_most_needs() -> (
+    None
+):
     errors = drawn(0, kinds=2, sources=12)
     buffer = accuracy.buffer_for(errors, 4_096, kinds=["kind 1", "log"])
     assert buffer.kinds == ("kind 0", "kind 1")
@@ -90,7 +96,11 @@ def test_a_kind_that_no_document_has_is_said_and_gets_what_the_kind_that_asks_fo
         "held back is what the kind that asks for most needs"
     )
     assert buffer.share == accuracy.buffer_for(errors, 4_096).share
-    assert accuracy.buffer_for(errors, 4_096, kinds=["kind 1"]).warning == buffer.lacks(["kind 0"]) == ""
+    assert (
+        accuracy.buffer_for(errors, 4_096, kinds=["kind 1"]).warning
+        == buffer.lacks(["kind 0"])
+        == ""
+    )
 
 
 def test_the_interval_is_as_wide_as_kinds_differ() -> None:
@@ -116,7 +126,9 @@ def test_the_former_name_of_the_mix_still_works_and_says_so() -> None:
 
 
 def test_a_mix_by_a_column_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"windows of one 'weather'; the errors have the columns .*'mixed'"):
+    with pytest.raises(
+        ValueError, match=r"windows of one 'weather'; the errors have the columns .*'mixed'"
+    ):
         accuracy.buffer_for(drawn(0, kinds=2), 4_096, window_mix="weather")
 
 
@@ -137,7 +149,9 @@ def test_for_a_kind_that_is_known_the_buffer_is_that_kinds_own(window: int) -> N
         for kind in ("kind 0", "kind 1", "kind 2"):
             buffer = accuracy.buffer_for(errors[is_seen], window, kinds=[kind])
             others = errors[~is_seen & (errors["class"] == kind)]
-            observed.append(overflow(others.assign(**{"class": others["source"]}), buffer.share, window, seed))
+            observed.append(
+                overflow(others.assign(**{"class": others["source"]}), buffer.share, window, seed)
+            )
             shares.append(buffer.share)
             worst.append(general.share)
             assert buffer.kinds == (kind,) and buffer.warning == ""
@@ -145,16 +159,23 @@ def test_for_a_kind_that_is_known_the_buffer_is_that_kinds_own(window: int) -> N
     assert np.mean(shares) < 0.8 * np.mean(worst)
 
 
-def test_of_fewer_sources_than_a_promise_needs_the_kind_that_asks_for_most_decides_and_that_is_said() -> None:
+def test_of_fewer_sources_than_a_promise_needs_the_kind_that_asks_for_most_decides_and_that_is_said() -> (
+    None
+):
     """Each kind has few sources; all kinds together show how sources differ, if they are nineteen."""
     errors = drawn(0, kinds=3, sources=6)
-    buffer, worst = accuracy.buffer_for(errors, 4_096, kinds=["kind 1"]), accuracy.buffer_for(errors, 4_096)
+    buffer, worst = (
+        accuracy.buffer_for(errors, 4_096, kinds=["kind 1"]),
+        accuracy.buffer_for(errors, 4_096),
+    )
     assert buffer.share == worst.share and worst.warning == ""
     assert buffer.warning == (
         "a promise of 5 % needs 19 sources; there are 18; held back is what the kind that asks for most needs"
     )
     enough = drawn(0, kinds=5, sources=4)
-    least = min(accuracy.buffer_for(enough, 4_096, kinds=[f"kind {number}"]).share for number in range(5))
+    least = min(
+        accuracy.buffer_for(enough, 4_096, kinds=[f"kind {number}"]).share for number in range(5)
+    )
     assert least < accuracy.buffer_for(enough, 4_096).share
 
 
@@ -162,7 +183,10 @@ def test_a_smaller_risk_than_the_sources_carry_is_said() -> None:
     """Ninety-nine sources are needed for one in a hundred; of sixty the widest window that was seen is held back."""
     errors = drawn(0, kinds=5, sources=12, documents=20)
     buffer = accuracy.buffer_for(errors, 4_096, risk=0.01, kinds=["kind 1"])
-    assert buffer.warning == "a promise of 1 % needs 99 sources; there are 60; held back is the most that was seen"
+    assert (
+        buffer.warning
+        == "a promise of 1 % needs 99 sources; there are 60; held back is the most that was seen"
+    )
     assert buffer.share > accuracy.buffer_for(errors, 4_096, risk=0.05, kinds=["kind 1"]).share
 
 
@@ -178,7 +202,9 @@ def test_for_a_language_of_few_sources_its_class_says_the_rest(window: int, most
         for language in ("kind 0", "kind 3", "kind 7"):
             buffer = accuracy.buffer_for(errors[is_seen], window, kinds=["prose", language])
             others = errors[~is_seen & (errors["language"] == language)]
-            observed.append(overflow(others.assign(**{"class": others["source"]}), buffer.share, window, seed))
+            observed.append(
+                overflow(others.assign(**{"class": others["source"]}), buffer.share, window, seed)
+            )
             shares.append(buffer.share)
             needs.append(buffer.needed)
     assert np.mean(observed) <= most
@@ -186,7 +212,9 @@ def test_for_a_language_of_few_sources_its_class_says_the_rest(window: int, most
 
 
 def test_labels_are_compared_by_what_they_mean() -> None:
-    errors = drawn(0, kinds=2, sources=12).replace({"class": {"kind 0": "code", "kind 1": "German"}})
+    errors = drawn(0, kinds=2, sources=12).replace(
+        {"class": {"kind 0": "code", "kind 1": "German"}}
+    )
     buffer = accuracy.buffer_for(errors, 4_096, kinds=["Source code"])
     assert (buffer.kinds, buffer.warning) == (("code",), "")
     assert accuracy.buffer_for(errors, 4_096, kinds=["de-AT"]).kinds == ("German",)
@@ -197,7 +225,10 @@ def test_labels_are_compared_by_what_they_mean() -> None:
     ("text", "kinds"),
     [
         ("Where is my order, and why was it not sent to me with the other one?", ("prose", "en")),
-        ("Das ist nicht der Weg, den sie mit dem Rad zu der Stadt von gestern fuhren.", ("prose", "de")),
+        (
+            "Das ist nicht der Weg, den sie mit dem Rad zu der Stadt von gestern fuhren.",
+            ("prose", "de"),
+        ),
         ("Добрый день, где мой заказ и когда его отправят?", ("prose", "ru")),
         ("您的包裹已于星期一离开仓库，我们会尽快处理这个问题。", ("cjk", "zh hans")),
         ("お荷物は月曜日に倉庫を出ました。", ("cjk", "ja")),
@@ -236,14 +267,24 @@ def test_a_language_without_documents_is_named_in_a_warning() -> None:
     """A neighbour's documents would say nothing of it, and nobody would know."""
     errors = drawn(0, kinds=2, sources=12).replace({"class": {"kind 0": "prose"}})
     errors = errors.assign(language=errors["class"].map({"prose": "sv"}).fillna(""))
-    assert "da" in accuracy.buffer_for(errors, 4_096, kinds=accuracy.kinds_of([NEIGHBOURS["da"]])).warning
-    assert accuracy.buffer_for(errors, 4_096, kinds=accuracy.kinds_of([NEIGHBOURS["sv"]])).warning == ""
+    assert (
+        "da"
+        in accuracy.buffer_for(errors, 4_096, kinds=accuracy.kinds_of([NEIGHBOURS["da"]])).warning
+    )
+    assert (
+        accuracy.buffer_for(errors, 4_096, kinds=accuracy.kinds_of([NEIGHBOURS["sv"]])).warning
+        == ""
+    )
 
 
 def test_what_is_a_small_part_of_the_texts_is_not_at_hand() -> None:
     english = "The answer to that is in the book that you have on the table. " * 20
     assert accuracy.kinds_of([english, "print(i)"]) == ("prose", "en")
-    assert set(accuracy.kinds_of([english, "for i in range(3):\n    print(i)\n" * 30])) == {"prose", "en", "code"}
+    assert set(accuracy.kinds_of([english, "for i in range(3):\n    print(i)\n" * 30])) == {
+        "prose",
+        "en",
+        "code",
+    }
 
 
 LATIN = {

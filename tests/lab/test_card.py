@@ -32,7 +32,9 @@ def test_a_text_is_parted_by_kind() -> None:
 @given(st.text(max_size=400))
 def test_no_printed_character_is_lost_but_the_fences(text: str) -> None:
     plain = text.replace("`", "").replace("~", "")
-    assert sorted("".join("".join(by_kind(plain).values()).split())) == sorted("".join(plain.split()))
+    assert sorted("".join("".join(by_kind(plain).values()).split())) == sorted(
+        "".join(plain.split())
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,22 +113,34 @@ def test_no_text_is_slow_to_judge() -> None:
     assert process_time() - before < 2
 
 
-@pytest.mark.parametrize("said", ["1,2,3,4\n5,6,7,8", "2024-05-01 10:00:01 INFO started worker 12", "x = 3 + 4"])
+@pytest.mark.parametrize(
+    "said", ["1,2,3,4\n5,6,7,8", "2024-05-01 10:00:01 INFO started worker 12", "x = 3 + 4"]
+)
 def test_numbers_without_a_sentence_are_code(said: str) -> None:
     assert by_kind(said) == {"code": said}
 
 
-@pytest.mark.parametrize(("kind", "found"), [("code", 0.93), ("data", 0.99), ("markup", 0.9), ("cjk prose", 1.0)])
+@pytest.mark.parametrize(
+    ("kind", "found"), [("code", 0.93), ("data", 0.99), ("markup", 0.9), ("cjk prose", 1.0)]
+)
 def test_kinds_are_told_apart_on_the_shipped_texts(kind: str, found: float) -> None:
     wanted = next(name for name, classes in CLASSES.items() if kind in classes)
-    parts = [by_kind(text) for text in shipped().where(lambda document: document.kind == kind).texts]
+    parts = [
+        by_kind(text) for text in shipped().where(lambda document: document.kind == kind).texts
+    ]
     right = sum(len(part.get(wanted, "")) for part in parts)
     assert right / sum(len(text) for part in parts for text in part.values()) >= found
 
 
 def test_what_a_tool_is_called_with_is_code() -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"what": "a parcel"}'}}
-    trace = bk.Trace("toy", (Message({"role": "assistant", "content": "Let me look.", "tool_calls": [call]}),))
+    call = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "find", "arguments": '{"what": "a parcel"}'},
+    }
+    trace = bk.Trace(
+        "toy", (Message({"role": "assistant", "content": "Let me look.", "tool_calls": [call]}),)
+    )
     assert [(each.kind, each.text) for each in kinds_of(trace)] == [
         ("prose", "Let me look."),
         ("code", '{"what": "a parcel"}'),
@@ -143,24 +157,36 @@ def test_what_a_tool_is_called_with_is_code() -> None:
         (5_600, ("over", "100 too many")),
     ],
 )
-def test_safety_gives_first_then_the_pool_then_the_window_is_full(really: int, said: tuple[str, str]) -> None:
+def test_safety_gives_first_then_the_pool_then_the_window_is_full(
+    really: int, said: tuple[str, str]
+) -> None:
     verdict = Room("history", 4_000, safety=500, pool=1_000).verdict(really)
     assert (verdict.level, verdict.text) == said
 
 
 def test_errors_are_those_of_compare_summed_up_by_kind() -> None:
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
-    prose = bk.accuracy.errors.compare(["chars/4"], shipped().where(lambda document: document.kind == "prose"))
-    row = card.errors[(card.errors["kind"] == "prose") & (card.errors["where"] == "shipped texts")].iloc[0]
+    prose = bk.accuracy.errors.compare(
+        ["chars/4"], shipped().where(lambda document: document.kind == "prose")
+    )
+    row = card.errors[
+        (card.errors["kind"] == "prose") & (card.errors["where"] == "shipped texts")
+    ].iloc[0]
     assert (row["exact"], row["estimate"]) == (prose["exact"].sum(), prose["estimate"].sum())
-    assert row["really"] == round(card.plan.remainder * prose["exact"].sum() / prose["estimate"].sum())
+    assert row["really"] == round(
+        card.plan.remainder * prose["exact"].sum() / prose["estimate"].sum()
+    )
     assert set(card.errors["kind"]) == {"code", "CJK", "prose"}
 
 
-def test_a_slider_moves_what_the_errors_mean_and_counts_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slider_moves_what_the_errors_mean_and_counts_nothing_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     before = card.errors
-    monkeypatch.setattr("budgetkit.lab.app.misjudgement.compare", lambda *given: pytest.fail("counted again"))
+    monkeypatch.setattr(
+        "budgetkit.lab.app.misjudgement.compare", lambda *given: pytest.fail("counted again")
+    )
     card.controls.lines["conversation"].slider.value = 30
     assert (card.errors["error"] == before["error"]).all()
     assert (card.errors["really"] > before["really"]).all()
@@ -179,7 +205,9 @@ def test_the_sentence_says_what_the_budget_means() -> None:
         "1,228 wait for the answer."
     )
     card.controls.lines["conversation"].slider.value = 90
-    assert card.view.state["headline"]["text"].startswith("Reserves and caps promise 4,094 tokens more")
+    assert card.view.state["headline"]["text"].startswith(
+        "Reserves and caps promise 4,094 tokens more"
+    )
 
 
 @pytest.mark.parametrize("preset", list(bk.presets.PRESETS))
@@ -204,7 +232,13 @@ def test_a_cheap_counter_that_is_chosen_is_the_one_that_is_judged() -> None:
 
 #: The makers whose tokenizer tiktoken does not have, by one of their models.
 OTHERS = [
-    *("claude-sonnet-4-5", "claude-3-5-haiku-20241022", "gemini-2.5-pro", "mistral-large-2512", "deepseek-chat"),
+    *(
+        "claude-sonnet-4-5",
+        "claude-3-5-haiku-20241022",
+        "gemini-2.5-pro",
+        "mistral-large-2512",
+        "deepseek-chat",
+    ),
     *("qwen3-max", "grok-4.3", "Llama-3.3-70B-Instruct", "kimi-k2.6"),
 ]
 
@@ -219,7 +253,9 @@ def test_the_model_alone_never_changes_the_cheap_counter(name: str) -> None:
     assert card.counters.best.name == bk.counter(name).name
     assert name in strip["note"]
     for row, drawn in zip(card.errors.to_dict("records"), strip["rows"], strict=True):
-        texts = [text for text in kinds_of(bk.load_trace("mixed-language")) if text.kind == row["kind"]]
+        texts = [
+            text for text in kinds_of(bk.load_trace("mixed-language")) if text.kind == row["kind"]
+        ]
         if row["where"] == "conversation":
             assert row["estimate"] == sum(max(1, len(text.text) // 4) for text in texts)
         assert abs(row["error"]) > 0.02
@@ -231,7 +267,9 @@ def test_the_model_alone_never_changes_the_cheap_counter(name: str) -> None:
 
 
 def test_an_estimate_held_against_itself_is_not_called_exact() -> None:
-    card = bk.DesignCard("chat", model="claude-sonnet-4-5", counter="calibrated:claude-4.5", window=8_192)
+    card = bk.DesignCard(
+        "chat", model="claude-sonnet-4-5", counter="calibrated:claude-4.5", window=8_192
+    )
     best = card.counters.best
     if card.counters.is_one_count and not best.exact:
         assert {row["level"] for row in card.view.state["strip"]["rows"]} == {"same"}
@@ -253,7 +291,9 @@ def test_what_is_lost_is_named_rightly() -> None:
     assert card.view.state["strip"]["behind"] == "nothing behind it"
 
 
-@pytest.mark.parametrize(("window", "output"), [(128_000, 19_200), (128_001, 19_200), (1_000_000, 150_000)])
+@pytest.mark.parametrize(
+    ("window", "output"), [(128_000, 19_200), (128_001, 19_200), (1_000_000, 150_000)]
+)
 def test_beyond_the_models_window_or_output_there_is_a_warning(window: int, output: int) -> None:
     """On 0.2.0 gpt-4o at 1,000,000 tokens was green: everything fits, output 150,000."""
     card = bk.DesignCard("chat", "support-chat", window=window)
@@ -270,7 +310,10 @@ def test_every_explorer_warns_of_a_window_that_the_model_does_not_have(kind: Any
     explorer = kind(window=1_000_000)
     status = explorer.view.state["status"]
     assert status["level"] == "over"
-    assert sum("gpt-4o takes at most 128,000" in text for text in [status["text"], *status["more"]]) == 1
+    assert (
+        sum("gpt-4o takes at most 128,000" in text for text in [status["text"], *status["more"]])
+        == 1
+    )
 
 
 def test_the_windows_of_a_slider_end_at_the_models_and_each_has_a_place() -> None:
@@ -304,15 +347,21 @@ def test_a_model_keeps_the_window_that_was_chosen_where_it_has_it() -> None:
 
 def test_an_overrun_has_its_own_state() -> None:
     """On 0.2.0 a message of 930,000 tokens left −657,980 tokens of conversation, "as planned", green."""
-    card = bk.DesignCard("chat", [{"role": "user", "content": "hello world " * 100_000}], window=128_000)
+    card = bk.DesignCard(
+        "chat", [{"role": "user", "content": "hello world " * 100_000}], window=128_000
+    )
     missing = -card.plan.free
     assert missing > 0
     state = card.view.state
-    assert state["headline"]["text"].startswith(f"The window is overrun by {missing:,} tokens: user alone takes ")
+    assert state["headline"]["text"].startswith(
+        f"The window is overrun by {missing:,} tokens: user alone takes "
+    )
     assert {row["level"] for row in state["strip"]["rows"]} == {"overrun", "none"}
     assert f"overrun by {missing:,} tokens" in state["strip"]["note"]
     assert state["status"]["level"] == "over"
-    assert not any("as planned" in row["verdict"] or row["really"] for row in state["strip"]["rows"])
+    assert not any(
+        "as planned" in row["verdict"] or row["really"] for row in state["strip"]["rows"]
+    )
 
 
 def test_a_card_opens_files_as_the_explorer_does() -> None:

@@ -21,7 +21,15 @@ from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.outlook import contexts, pace_of
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
-from budgetkit.pruning.policies import POLICIES, Floor, Importance, OldestFirst, Policy, SlidingWindow, TriggerTarget
+from budgetkit.pruning.policies import (
+    POLICIES,
+    Floor,
+    Importance,
+    OldestFirst,
+    Policy,
+    SlidingWindow,
+    TriggerTarget,
+)
 from budgetkit.state import from_json, from_yaml, to_yaml
 
 PRICED = Prices("gpt-4o", Price(2.5), Price(10.0), Price(1.25), source="given")
@@ -30,12 +38,19 @@ PRICED = Prices("gpt-4o", Price(2.5), Price(10.0), Price(1.25), source="given")
 def conversation(turns: int, words: int = 30, name: str = "toy") -> bk.Trace:
     messages = [{"role": "system", "content": "Be brief."}]
     for turn in range(1, turns + 1):
-        messages.append({"role": "user", "content": f"Question {turn} about order A-{turn // 2}: " + "why " * words})
+        messages.append(
+            {
+                "role": "user",
+                "content": f"Question {turn} about order A-{turn // 2}: " + "why " * words,
+            }
+        )
         messages.append({"role": "assistant", "content": f"Answer {turn}: " + "so " * words})
     return bk.Trace(name, tuple(bk.Message(message) for message in messages))
 
 
-def explorer_of(trace: bk.Trace | str, *policies: str, window: int = 2_000, **options: Any) -> ConversationExplorer:
+def explorer_of(
+    trace: bk.Trace | str, *policies: str, window: int = 2_000, **options: Any
+) -> ConversationExplorer:
     budget = bk.presets.working_memory(window, output=400, history_floor=0)
     return ConversationExplorer(trace, budget, policies or None, prices=PRICED, **options)
 
@@ -75,7 +90,12 @@ def test_the_replay_of_each_policy_is_that_of_the_function() -> None:
     budget = bk.presets.working_memory(16_000, output=400, history_floor=0)
     roles = {role: section for role, section in budget.roles.items() if role != "step"}
     explorer = ConversationExplorer(trace, budget, ["last turns", "summarise"], prices=PRICED)
-    options: dict[str, Any] = {"roles": roles, "by": "request", "cache": CACHES["openai"], "prices": PRICED}
+    options: dict[str, Any] = {
+        "roles": roles,
+        "by": "request",
+        "cache": CACHES["openai"],
+        "prices": PRICED,
+    }
     own = {
         "last turns": bk.replay(trace, budget, SlidingWindow(10), **options),
         "summarise": bk.replay(trace, budget, bk.policies.Summarise(), **options),
@@ -91,11 +111,23 @@ def test_the_replay_of_each_policy_is_that_of_the_function() -> None:
 
 def test_each_figure_is_the_one_that_a_cell_draws() -> None:
     explorer = agent("down to a mark", "oldest first")
-    assert explorer.view.figure_timeline["spec"]["data"] == figures.timeline.spec(explorer.replay)["data"]
-    assert explorer.view.figure_caching["spec"]["data"] == figures.caching.spec(explorer.replay)["data"]
-    assert explorer.view.figure_dropping["spec"]["data"] == figures.dropping.spec(explorer.replay)["data"]
+    assert (
+        explorer.view.figure_timeline["spec"]["data"]
+        == figures.timeline.spec(explorer.replay)["data"]
+    )
+    assert (
+        explorer.view.figure_caching["spec"]["data"]
+        == figures.caching.spec(explorer.replay)["data"]
+    )
+    assert (
+        explorer.view.figure_dropping["spec"]["data"]
+        == figures.dropping.spec(explorer.replay)["data"]
+    )
     assert explorer.view.figure_spending["spec"] == figures.spending.spec(explorer.replays)
-    assert [card["title"] for card in map(partial(getattr, explorer.view), ["figure_ranking", "figure_fan"])] == [
+    assert [
+        card["title"]
+        for card in map(partial(getattr, explorer.view), ["figure_ranking", "figure_fan"])
+    ] == [
         "Which policy costs least?",
         "When is the window full, if it goes on like this?",
     ]
@@ -132,7 +164,11 @@ def test_marked_evidence_is_no_proxy() -> None:
 def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
     explorer = explorer_of(conversation(4), "oldest first")
     bundle = explorer._repr_mimebundle_()
-    assert repr(explorer) == bundle["text/plain"] == "ConversationExplorer(toy, gpt-4o, window=2,000, oldest first)"
+    assert (
+        repr(explorer)
+        == bundle["text/plain"]
+        == "ConversationExplorer(toy, gpt-4o, window=2,000, oldest first)"
+    )
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
@@ -180,7 +216,9 @@ def test_the_request_says_what_is_read() -> None:
     assert absent
     labels = [str(block["label"]) for block in blocks(explorer)]
     assert f"#{present[-1]} user" in labels
-    dropped = next(block for block in blocks(explorer) if block["label"].startswith(f"#{absent[-1]} "))
+    dropped = next(
+        block for block in blocks(explorer) if block["label"].startswith(f"#{absent[-1]} ")
+    )
     row = explorer.replay.messages().loc[absent[-1]]
     assert dropped["level"] == "gone"
     assert dropped["mark"] == f"{row['tokens']} tokens, dropped at turn {row['gone']}"
@@ -246,7 +284,9 @@ def test_every_choice_has_its_numbers_on_sliders() -> None:
         for number, parameter in CHOICES[name].parameters.items():
             box = controls.boxes[number]
             assert box.value == controls.sliders[number].value == parameter.default
-            box.value = parameter.default + (parameter.step if parameter.default < parameter.high else -parameter.step)
+            box.value = parameter.default + (
+                parameter.step if parameter.default < parameter.high else -parameter.step
+            )
         numbers = {number: box.value for number, box in controls.boxes.items()}
         assert numbers.keys() == CHOICES[name].parameters.keys()
         assert explorer.replay.policy == chosen_policy(name, {}, {name: numbers}, Floor())
@@ -260,8 +300,9 @@ def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() ->
     assert explorer.replays["octopus"].policy == POLICIES["octopus"](), "a system keeps its own"
     requests = int((explorer.replay.frame()["over"] > 0).sum())
     assert "over From turn" in said(explorer)
-    assert f"oldest first: the floor of the history (1,800 tokens) does not fit at {requests} of 30 requests" in said(
-        explorer
+    assert (
+        f"oldest first: the floor of the history (1,800 tokens) does not fit at {requests} of 30 requests"
+        in said(explorer)
     )
     before = explorer.replay
     explorer.controls.conflict.value = "raise"
@@ -274,7 +315,9 @@ def test_one_request_a_turn_or_one_an_answer() -> None:
     assert (explorer.controls.by.value, explorer.controls.request.max) == ("request", 85)
     held = explorer.replay.frame()["history"].sum()
     explorer.controls.within.value = False
-    assert explorer.replay.frame()["history"].sum() < held, "what stands in the running turn is not history yet"
+    assert explorer.replay.frame()["history"].sum() < held, (
+        "what stands in the running turn is not history yet"
+    )
     explorer.controls.by.value = "turn"
     assert (explorer.controls.request.max, explorer.controls.request.description) == (27, "Turn")
 
@@ -287,7 +330,9 @@ def test_the_request_that_is_read_stays_in_its_turn_when_requests_are_counted_ot
     explorer.controls.by.value = "turn"
     assert explorer.controls.request.value == explorer.config["request"] == turn
     explorer.controls.by.value = "request"
-    assert explorer.config["request"] == 1 + max(at for at, each in enumerate(turns) if each == turn)
+    assert explorer.config["request"] == 1 + max(
+        at for at, each in enumerate(turns) if each == turn
+    )
     explorer.controls.request.value = 85
     explorer.controls.by.value = "turn"
     assert explorer.config["request"] == 27
@@ -324,7 +369,10 @@ def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
     explorer.controls.rules.value = "none"
     assert (kpi(explorer, "cached")[0], explorer.config["cache"]) == ("0.0%", "none")
     explorer.controls.rules.value = ""
-    assert (explorer.controls.rules.label, explorer.controls.lifetime.label) == ("as the model's provider", "1 hour")
+    assert (explorer.controls.rules.label, explorer.controls.lifetime.label) == (
+        "as the model's provider",
+        "1 hour",
+    )
     explorer.controls.model.value = "claude-opus-4-5"
     assert explorer.config["cache"] == "anthropic-4096"
     explorer.controls.model.value = "mistral-large-latest"
@@ -332,10 +380,16 @@ def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
 
 
 def test_a_cache_that_has_run_out_is_said_so() -> None:
-    raw = [{**message.raw, "timestamp": 1_000 * at} for at, message in enumerate(conversation(40).messages)]
+    raw = [
+        {**message.raw, "timestamp": 1_000 * at}
+        for at, message in enumerate(conversation(40).messages)
+    ]
     trace = bk.Trace("timed", tuple(bk.Message(message) for message in raw))
     explorer = explorer_of(trace)
-    assert "The cache is gone at 39 requests, which come more than 600 s after the one before." in said(explorer)
+    assert (
+        "The cache is gone at 39 requests, which come more than 600 s after the one before."
+        in said(explorer)
+    )
     explorer.controls.lifetime.value = "1 hour"
     assert "The cache is gone" not in said(explorer)
     assert "carry no times" in explorer_of(conversation(5)).view.figure_caching["note"]
@@ -350,7 +404,9 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     assert "tokens are weighed" in explorer.view.figure_spending["note"]
     explorer.view.opened = ["ranking"]
     ranked: Any = explorer.view.figure_ranking["table"]
-    assert [row[-2] for row in ranked["rows"]] == ["", "", ""], "a cost that is not known is no number"
+    assert [row[-2] for row in ranked["rows"]] == ["", "", ""], (
+        "a cost that is not known is no number"
+    )
     explorer.controls.prices["cache_read"].set_state({"value": "$0.2"})
     assert kpi(explorer, "cost")[0].startswith("$")
     assert explorer.controls.prices["input"].value == 2, "the listed price"
@@ -371,7 +427,9 @@ def test_the_forecast_says_when_a_limit_is_passed() -> None:
     assert explorer.config["horizon"] == 3
     assert len(explorer.view.figure_fan["spec"]["data"][-1]["x"]) == 20 + 3
     first = int((explorer.replay.frame()["dropped"].to_numpy() > 0).argmax()) + 1
-    assert f"First cut (1.5k): turn {first} ({first} to {first})." in explorer.view.figure_fan["note"]
+    assert (
+        f"First cut (1.5k): turn {first} ({first} to {first})." in explorer.view.figure_fan["note"]
+    )
     free = explorer_of(conversation(3), window=64_000)
     free.controls.horizon_box.value = 3
     assert "No limit is reached in the turns drawn." in free.view.figure_fan["note"]
@@ -398,7 +456,10 @@ def test_policies_of_ones_own_stand_beside_the_others() -> None:
 
 @pytest.mark.slow
 def test_a_file_comes_by_path_by_upload_and_by_name(tmp_path: Path) -> None:
-    lines = [json.dumps({"id": f"c{i}", "messages": [m.raw for m in conversation(4 + i).messages]}) for i in (0, 1)]
+    lines = [
+        json.dumps({"id": f"c{i}", "messages": [m.raw for m in conversation(4 + i).messages]})
+        for i in (0, 1)
+    ]
     path = tmp_path / "mine.jsonl"
     path.write_text("\n".join(lines))
     explorer = explorer_of("support-chat", "oldest first")
@@ -408,13 +469,24 @@ def test_a_file_comes_by_path_by_upload_and_by_name(tmp_path: Path) -> None:
     assert explorer.controls.request.max == 5
     assert "conversation 2 of 2 (c1)" in explorer.view.state["source"]
     content = lines[0].encode()
-    file = {"kind": "file", "serial": "a", "purpose": "file", "name": "up.jsonl", "size": len(content), "offset": 0}
+    file = {
+        "kind": "file",
+        "serial": "a",
+        "purpose": "file",
+        "name": "up.jsonl",
+        "size": len(content),
+        "offset": 0,
+    }
     hear(explorer, file, content)
     assert explorer.controls.trace.value == "up.jsonl"
     explorer.open("coding-agent")
     assert explorer.config["by"] == "request"
     setup = to_yaml(bk.presets.rag(9_000)).encode()
-    hear(explorer, {**file, "serial": "b", "purpose": "setup", "name": "s.yaml", "size": len(setup)}, setup)
+    hear(
+        explorer,
+        {**file, "serial": "b", "purpose": "setup", "name": "s.yaml", "size": len(setup)},
+        setup,
+    )
     assert explorer.budget == bk.presets.rag(9_000)
 
 
@@ -427,15 +499,30 @@ WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     (lambda e: setattr(e.controls.counter, "value", "abacus"), "no counter 'abacus'"),
     (lambda e: setattr(e.controls.day, "value", "yesterday"), "a day is YYYY-MM-DD"),
     (lambda e: hear(e, {"kind": "request", "request": 99, "id": "1"}), "makes 1 to 30"),
-    (lambda e: hear(e, {"kind": "policy", "policy": "mine", "on": True, "id": "1"}), "no policy 'mine'"),
+    (
+        lambda e: hear(e, {"kind": "policy", "policy": "mine", "on": True, "id": "1"}),
+        "no policy 'mine'",
+    ),
     (lambda e: hear(e, {"kind": "main", "name": "mine", "id": "1"}), "no policy 'mine'"),
     (lambda e: hear(e, {"kind": "rules", "name": "yours", "id": "1"}), "no prompt cache 'yours'"),
-    (lambda e: hear(e, {"kind": "lifetime", "name": "a while", "id": "1"}), "no lifetime 'a while'"),
+    (
+        lambda e: hear(e, {"kind": "lifetime", "name": "a while", "id": "1"}),
+        "no lifetime 'a while'",
+    ),
     (lambda e: hear(e, {"kind": "price", "of": "air", "price": 1, "id": "1"}), "no price 'air'"),
-    (lambda e: hear(e, number_sent("abacus", "beads", 1)), "no number 'beads' of 'abacus'; it has none"),
-    (lambda e: hear(e, number_sent("last turns", "beads", 1)), "no number 'beads' of 'last turns'; its numbers are"),
+    (
+        lambda e: hear(e, number_sent("abacus", "beads", 1)),
+        "no number 'beads' of 'abacus'; it has none",
+    ),
+    (
+        lambda e: hear(e, number_sent("last turns", "beads", 1)),
+        "no number 'beads' of 'last turns'; its numbers are",
+    ),
     (lambda e: hear(e, number_sent("last turns", "turns", 0)), "it goes from 1 to 200 turns"),
-    (lambda e: hear(e, number_sent("last turns", "turns", float("nan"))), "it goes from 1 to 200 turns"),
+    (
+        lambda e: hear(e, number_sent("last turns", "turns", float("nan"))),
+        "it goes from 1 to 200 turns",
+    ),
     (lambda e: hear(e, number_sent("last turns", "turns", "3")), "turns '3' was asked for"),
     (lambda e: hear(e, {"kind": "money", "money": -1, "id": "1"}), "US dollars, from 0"),
     (lambda e: hear(e, {"kind": "money", "money": float("nan"), "id": "1"}), "US dollars, from 0"),
@@ -488,7 +575,11 @@ def test_undo_redo_and_reset() -> None:
     assert list(explorer.replays) == ["oldest first", "haystack"]
     explorer.controls.request.value = 9
     explorer.reset()
-    assert (list(explorer.replays), explorer.budget.window, explorer.config["request"]) == (["oldest first"], 2_000, 9)
+    assert (list(explorer.replays), explorer.budget.window, explorer.config["request"]) == (
+        ["oldest first"],
+        2_000,
+        9,
+    )
     assert not explorer.view.state["actions"]["reset"]
 
 
@@ -512,14 +603,18 @@ def with_numbers() -> ConversationExplorer:
 
 
 def with_own_prices() -> ConversationExplorer:
-    explorer = ConversationExplorer("support-chat", "chat", ["agent-framework"], window=8_192, prices=PRICED)
+    explorer = ConversationExplorer(
+        "support-chat", "chat", ["agent-framework"], window=8_192, prices=PRICED
+    )
     explorer.controls.lifetime.value = "1 hour"
     explorer.controls.counter.value = "chars/4"
     return explorer
 
 
 def with_typed_prices() -> ConversationExplorer:
-    explorer = ConversationExplorer("coding-agent", "agent_prompt", ["summarise"], model="claude-haiku-4-5")
+    explorer = ConversationExplorer(
+        "coding-agent", "agent_prompt", ["summarise"], model="claude-haiku-4-5"
+    )
     explorer.controls.window_box.value = 12_000
     explorer.controls.day.value = date(2026, 11, 1).isoformat()
     explorer.controls.prices["cache_read"].value = 0.25
@@ -528,14 +623,24 @@ def with_typed_prices() -> ConversationExplorer:
 
 
 def with_tool_results() -> ConversationExplorer:
-    return ConversationExplorer("coding-agent", policies=["tool results first"], window=16_000, cache="anthropic")
+    return ConversationExplorer(
+        "coding-agent", policies=["tool results first"], window=16_000, cache="anthropic"
+    )
 
 
-MADE: Sequence[Callable[[], ConversationExplorer]] = [with_numbers, with_own_prices, with_typed_prices]
+MADE: Sequence[Callable[[], ConversationExplorer]] = [
+    with_numbers,
+    with_own_prices,
+    with_typed_prices,
+]
 
 
-@pytest.mark.parametrize("make", [*MADE, with_tool_results, partial(ConversationExplorer, "support-chat")])
-def test_what_is_copied_makes_the_same_replay_again(make: Callable[[], ConversationExplorer]) -> None:
+@pytest.mark.parametrize(
+    "make", [*MADE, with_tool_results, partial(ConversationExplorer, "support-chat")]
+)
+def test_what_is_copied_makes_the_same_replay_again(
+    make: Callable[[], ConversationExplorer],
+) -> None:
     explorer = make()
     names: dict[str, Any] = {}
     exec(explorer.texts["python"], names)
@@ -545,7 +650,9 @@ def test_what_is_copied_makes_the_same_replay_again(make: Callable[[], Conversat
 
 
 def test_a_policy_that_cannot_be_written_down_is_left_to_its_owner() -> None:
-    explorer = ConversationExplorer(conversation(20), policies={"short": Importance(lambda m: -len(m.text))})
+    explorer = ConversationExplorer(
+        conversation(20), policies={"short": Importance(lambda m: -len(m.text))}
+    )
     assert "policy = ...  # put your own here: Importance" in explorer.texts["python"]
 
 
@@ -553,7 +660,11 @@ def test_the_config_is_plain_data() -> None:
     explorer = explorer_of(conversation(30), "oldest first")
     assert json.loads(json.dumps(explorer.config)) == explorer.config
     assert explorer.config["policies"] == {"oldest first": "OldestFirst()"}
-    assert (explorer.config["by"], explorer.config["turn"], explorer.config["money"]) == ("turn", 30, 1.0)
+    assert (explorer.config["by"], explorer.config["turn"], explorer.config["money"]) == (
+        "turn",
+        30,
+        1.0,
+    )
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -565,7 +676,10 @@ def test_a_table_is_sent_only_while_it_is_open_and_a_long_one_is_cut_in_words() 
     explorer.view.opened = ["timeline", "ranking"]
     table: Any = explorer.view.figure_timeline["table"]
     assert len(table["rows"]) == 1_000
-    assert "The table shows the first 1,000 of its 1,800 rows." in explorer.view.figure_timeline["note"]
+    assert (
+        "The table shows the first 1,000 of its 1,800 rows."
+        in explorer.view.figure_timeline["note"]
+    )
     ranked: Any = explorer.view.figure_ranking["table"]
     assert ranked["columns"][-1]["name"] == "evidence"
 
@@ -579,7 +693,9 @@ def test_a_broken_letter_in_a_message_reaches_the_page_as_a_sign() -> None:
 
 
 def test_names_stay_text_in_every_figure() -> None:
-    explorer = ConversationExplorer(conversation(10), policies={"<b>bold</b>": OldestFirst()}, window=2_000)
+    explorer = ConversationExplorer(
+        conversation(10), policies={"<b>bold</b>": OldestFirst()}, window=2_000
+    )
     spec = explorer.view.figure_spending["spec"]
     assert "&lt;b&gt;bold&lt;/b&gt;" in spec["layout"]["annotations"][0]["text"]
     assert spec["data"][0]["name"] == "&lt;b&gt;bold&lt;/b&gt;"
@@ -587,7 +703,9 @@ def test_names_stay_text_in_every_figure() -> None:
 
 def test_another_model_or_day_brings_its_own_prices() -> None:
     """Prices given in code are of the model that was given with them; another one is not billed by them."""
-    explorer = ConversationExplorer("support-chat", "chat", ["oldest first"], window=8_192, prices=PRICED)
+    explorer = ConversationExplorer(
+        "support-chat", "chat", ["oldest first"], window=8_192, prices=PRICED
+    )
     given = explorer.config["prices"]
     explorer.controls.model.value = "claude-sonnet-4-5"
     assert "claude-sonnet-4-5" in explorer.config["prices"]["source"]
@@ -608,8 +726,12 @@ def test_it_opens_in_a_window_in_which_the_policies_differ_and_says_so() -> None
     explorer.controls.window_box.value = 32_768
     explorer.reset()
     assert explorer.budget.window == 16_384
-    assert ConversationExplorer("coding-agent", model="gpt-4o").budget.window == 128_000, "what is named holds"
-    assert ConversationExplorer(conversation(2)).budget.window == 128_000, "there is nothing to lose"
+    assert ConversationExplorer("coding-agent", model="gpt-4o").budget.window == 128_000, (
+        "what is named holds"
+    )
+    assert ConversationExplorer(conversation(2)).budget.window == 128_000, (
+        "there is nothing to lose"
+    )
 
 
 @pytest.mark.slow

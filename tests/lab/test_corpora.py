@@ -31,7 +31,9 @@ def test_the_mini_corpus_has_languages_by_script_code_and_formats() -> None:
     frame = shipped().frame()
     languages = frame.groupby("class")["language"].agg(set)
     assert languages["cjk prose"] == languages["cjk mixed"] == {"ja", "ko", "zh-Hans", "zh-Hant"}
-    assert {"markdown", "html", "latex", "json", "csv", "log", "yaml"} <= languages["markup"] | languages["data"]
+    assert {"markdown", "html", "latex", "json", "csv", "log", "yaml"} <= languages[
+        "markup"
+    ] | languages["data"]
     assert (frame["characters"] > 100).all()
     assert len({(each.language, each.name) for each in shipped()}) == len(frame)
 
@@ -41,7 +43,10 @@ def test_the_mini_corpus_is_small_and_no_language_is_a_single_page() -> None:
     for document in shipped():
         size[document.kind, document.language] += len(document.text.encode())
     assert 150_000 <= sum(size.values()) <= 300_000
-    assert sum(kind.endswith("prose") and size[kind, language] >= 2_400 for kind, language in size) >= 30
+    assert (
+        sum(kind.endswith("prose") and size[kind, language] >= 2_400 for kind, language in size)
+        >= 30
+    )
     assert sum(kind == "code" and size[kind, language] >= 3_000 for kind, language in size) >= 15
 
 
@@ -53,10 +58,17 @@ def test_what_the_mini_corpus_calls_data_or_python_can_be_read_as_such() -> None
         "xml": lambda text: ElementTree.fromstring(text.encode()),
         "python": lambda text: compile(text, "mini-corpus", "exec"),
     }
-    read = [readers[document.language](document.text) for document in shipped() if document.language in readers]
+    read = [
+        readers[document.language](document.text)
+        for document in shipped()
+        if document.language in readers
+    ]
     assert len(read) >= 10
     for document in shipped().where(lambda each: each.language == "csv"):
-        widths = {len(row) for row in csv.reader(document.text.splitlines(), delimiter=_separator(document.text))}
+        widths = {
+            len(row)
+            for row in csv.reader(document.text.splitlines(), delimiter=_separator(document.text))
+        }
         assert len(widths) == 1, document.name
 
 
@@ -67,7 +79,11 @@ def _separator(text: str) -> str:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_seed_stands_for_one_text_of_the_length_asked_for(recipe: str) -> None:
-    first, again, other = generate(recipe, 1, 700), generate(recipe, 1, 700), generate(recipe, 2, 700)
+    first, again, other = (
+        generate(recipe, 1, 700),
+        generate(recipe, 1, 700),
+        generate(recipe, 2, 700),
+    )
     assert first == again
     assert len(first) == len(other) == 700
     assert recipe == "run" or first != other
@@ -82,7 +98,9 @@ def test_odd_text_has_every_recipe() -> None:
     assert set(odd(documents=1).frame()["language"]) == set(RECIPES)
 
 
-def test_bad_encodings_binaries_and_huge_files_are_reported_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_bad_encodings_binaries_and_huge_files_are_reported_and_the_rest_is_read(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "good.py").write_text("print('hello')\n", encoding="utf-8")
     (tmp_path / "marked.txt").write_bytes("﻿Grüße".encode())
     (tmp_path / "wide.txt").write_text("Grüße", encoding="utf-16")
@@ -107,17 +125,25 @@ def test_a_glob_chooses_files_and_the_user_may_say_what_they_are(tmp_path: Path)
     for name in ("a.md", "b.md", "c.txt"):
         (tmp_path / name).write_text(name)
     corpus = folder(tmp_path, "*.md", kind="notes", language="en")
-    assert [(d.kind, d.language, d.name) for d in corpus] == [("notes", "en", "a.md"), ("notes", "en", "b.md")]
+    assert [(d.kind, d.language, d.name) for d in corpus] == [
+        ("notes", "en", "a.md"),
+        ("notes", "en", "b.md"),
+    ]
 
 
 def test_one_column_of_json_lines_or_csv_is_a_corpus(tmp_path: Path) -> None:
-    (tmp_path / "talk.jsonl").write_text('{"text": "Hallo", "lang": "de"}\nnot json\n{"body": "x"}\n')
+    (tmp_path / "talk.jsonl").write_text(
+        '{"text": "Hallo", "lang": "de"}\nnot json\n{"body": "x"}\n'
+    )
     (tmp_path / "talk.csv").write_text("who,said\nann,Hello\nbob,Bye\n")
     lines = rows(tmp_path / "talk.jsonl")
     assert [(d.text, d.language) for d in lines] == [("Hallo", "de")]
     assert [p.reason for p in lines.problems] == ["not JSON", "no text in 'text'; it has 'body'"]
     assert rows(tmp_path / "talk.csv", column="said").texts == ["Hello", "Bye"]
-    with pytest.raises(ValueError, match="asked for rows of talk.txt; rows are read from .jsonl, .csv and .tsv; use"):
+    with pytest.raises(
+        ValueError,
+        match="asked for rows of talk.txt; rows are read from .jsonl, .csv and .tsv; use",
+    ):
         rows(tmp_path / "talk.txt")
 
 
@@ -148,7 +174,12 @@ def test_installed_text_names_its_package_and_version() -> None:
 
 
 def test_pieces_are_of_the_lengths_asked_for_and_the_same_for_a_seed() -> None:
-    corpus = Corpus((Document("word " * 4_000, "prose", "en", "mine", "all"), Document("short", "prose", "en", "mine")))
+    corpus = Corpus(
+        (
+            Document("word " * 4_000, "prose", "en", "mine", "all"),
+            Document("short", "prose", "en", "mine"),
+        )
+    )
     pieces = corpus.pieces(500, 2_000, most=5)
     assert len(pieces) == 5
     assert all(500 <= len(d.text) <= 2_000 for d in pieces)

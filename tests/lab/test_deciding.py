@@ -12,17 +12,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.lab.deciding import Condition, cut_at_most, holds_turns, nothing_cut, sent_at_most, token_prices
+from budgetkit.lab.deciding import (
+    Condition,
+    cut_at_most,
+    holds_turns,
+    nothing_cut,
+    sent_at_most,
+    token_prices,
+)
 from budgetkit.lab.deciding.tuning import OBJECTIVES
 from tests.conftest import examples
 
 BUDGET = bk.Budget(
-    8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("system", required=True), bk.Allocation("history")]
+    8_000,
+    [bk.Reserve("output", 1_000)],
+    [bk.Allocation("system", required=True), bk.Allocation("history")],
 )
 
 
 def turns(*sizes: int) -> pd.DataFrame:
-    index = pd.MultiIndex.from_product([["toy"], range(1, len(sizes) + 1)], names=["conversation", "turn"])
+    index = pd.MultiIndex.from_product(
+        [["toy"], range(1, len(sizes) + 1)], names=["conversation", "turn"]
+    )
     return pd.DataFrame({"system": 500, "history": np.cumsum(sizes)}, index=index)
 
 
@@ -64,21 +75,33 @@ def test_a_share_of_conversations_may_be_cut() -> None:
 
 def test_a_bill_in_tokens_is_kept() -> None:
     found = bk.solve(
-        turns(*[400] * 30), BUDGET, "window", sent_at_most(60_000), find="largest", between=(2_000, 20_000)
+        turns(*[400] * 30),
+        BUDGET,
+        "window",
+        sent_at_most(60_000),
+        find="largest",
+        between=(2_000, 20_000),
     )
     assert found.value is not None
-    sent = [bk.allocate(BUDGET.assign(window=found.value), dict(row)).used for _, row in turns(*[400] * 30).iterrows()]
+    sent = [
+        bk.allocate(BUDGET.assign(window=found.value), dict(row)).used
+        for _, row in turns(*[400] * 30).iterrows()
+    ]
     assert sum(sent) <= 60_000
 
 
 def test_what_cannot_be_comes_with_what_binds() -> None:
-    found = bk.solve({"system": 500, "history": 9_000}, BUDGET.assign(history={"cap": 4_000}), "window")
+    found = bk.solve(
+        {"system": 500, "history": 9_000}, BUDGET.assign(history={"cap": 4_000}), "window"
+    )
     assert not found.holds
     assert "history still loses 5,000 tokens to its cap of 4,000 tokens" in str(found)
 
 
 def test_where_more_may_harm_a_scan_is_made_and_said() -> None:
-    shares = bk.Budget(8_000, [bk.Reserve("output", bk.Share(0.2))], [bk.Allocation("history", bk.Share(0.5))])
+    shares = bk.Budget(
+        8_000, [bk.Reserve("output", bk.Share(0.2))], [bk.Allocation("history", bk.Share(0.5))]
+    )
     found = bk.solve({"history": 3_000}, shares, "window", between=(1_000, 9_000))
     assert found.method == "scan" and "of a scan in steps of 8 tokens" in str(found)
     assert found.value == 6_000
@@ -111,7 +134,9 @@ def test_tuning_shares_among_settings_only_what_none_of_them_moves() -> None:
     for row, setting in found.table[list(vary)].iterrows():
         lines = {line: int(setting[line]) for line in ("window", "output")}
         for place, fresh in enumerate(conversations(4)):
-            outcome = bk.replay(fresh, TIGHT.assign(**lines), policies[setting["policy"]], **options)
+            outcome = bk.replay(
+                fresh, TIGHT.assign(**lines), policies[setting["policy"]], **options
+            )
             alone = [measure(outcome) for measure in OBJECTIVES.values()]
             np.testing.assert_array_equal(found.scores[place, 1 + int(str(row))], alone)
 
@@ -120,7 +145,9 @@ def far(outcome: bk.Replay) -> float:
     """A valley with one lowest point: a window of 640, an answer of 170, episodes of 55."""
     budget = outcome.budget
     far_off = (
-        abs(budget.window - 640) + abs(budget.sizes["output"] - 170) + 2 * abs((budget.caps["episodes"] or 0) - 55)
+        abs(budget.window - 640)
+        + abs(budget.sizes["output"] - 170)
+        + 2 * abs((budget.caps["episodes"] or 0) - 55)
     )
     return far_off / 10
 
@@ -131,8 +158,16 @@ VALLEY = {"window": range(500, 700, 10), "output": range(50, 250, 10), "episodes
 def test_of_more_settings_than_trials_some_are_drawn_and_the_same_seed_draws_the_same() -> None:
     """The best of 400 of 8,000 lies near the lowest point, and two processes bring the same bytes as one."""
     progress: list[tuple[int, int]] = []
-    options: dict[str, Any] = {"vary": VALLEY, "objective": far, "trials": 400, "counter": len, "risk": None}
-    tuned = bk.tune(conversations(4), TIGHT, **options, progress=lambda done, of: progress.append((done, of)))
+    options: dict[str, Any] = {
+        "vary": VALLEY,
+        "objective": far,
+        "trials": 400,
+        "counter": len,
+        "risk": None,
+    }
+    tuned = bk.tune(
+        conversations(4), TIGHT, **options, progress=lambda done, of: progress.append((done, of))
+    )
     assert tuned.table["far"].min() <= 3 < tuned.table["far"].median()
     assert str(tuned).endswith("400 of 8,000 settings were tried, drawn by the seed.")
     assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -156,11 +191,19 @@ def test_what_cannot_be_planned_is_not_chosen() -> None:
 
 
 def test_a_cluster_gives_the_same_bytes() -> None:
-    distributed = pytest.importorskip("distributed", reason="dask.distributed (extra: cluster) is absent")
-    asked: dict[str, Any] = {"vary": {"output": [50, 200]}, "objective": list(OBJECTIVES), "counter": "chars/4"}
+    distributed = pytest.importorskip(
+        "distributed", reason="dask.distributed (extra: cluster) is absent"
+    )
+    asked: dict[str, Any] = {
+        "vary": {"output": [50, 200]},
+        "objective": list(OBJECTIVES),
+        "counter": "chars/4",
+    }
     alone = bk.tune(conversations(6), TIGHT, **asked)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         spread = bk.tune(conversations(6), TIGHT, **asked, client=client)
@@ -185,11 +228,17 @@ def test_what_cannot_be_asked_is_said(change: dict[str, Any], said: str) -> None
 
 
 def test_the_price_of_a_token_is_what_planning_again_keeps() -> None:
-    budget = bk.Budget(1_000, (), [bk.Allocation("notes", 300, keep="best"), bk.Allocation("history", keep="newest")])
+    budget = bk.Budget(
+        1_000,
+        (),
+        [bk.Allocation("notes", 300, keep="best"), bk.Allocation("history", keep="newest")],
+    )
     items = [bk.Item("notes", 250, 0.9), bk.Item("notes", 120, 0.8), *[bk.Item("history", 100)] * 9]
     table = token_prices(bk.fit(budget, items), more=100).set_index("line")
     assert (table.at["window", "tokens"], table.at["window", "items"]) == (100, 1)
-    assert (table.at["notes", "tokens"], table.at["notes", "items"]) == (20, 0), "a note comes, a message goes"
+    assert (table.at["notes", "tokens"], table.at["notes", "items"]) == (20, 0), (
+        "a note comes, a message goes"
+    )
 
 
 def conversations(many: int, seed: int = 0) -> list[bk.Trace]:
@@ -199,7 +248,12 @@ def conversations(many: int, seed: int = 0) -> list[bk.Trace]:
     for number in range(many):
         said: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
         for turn in range(int(random.integers(4, 10))):
-            said.append({"role": "user", "content": f"question {turn} " + "word " * int(random.integers(5, 60))})
+            said.append(
+                {
+                    "role": "user",
+                    "content": f"question {turn} " + "word " * int(random.integers(5, 60)),
+                }
+            )
             said.append({"role": "assistant", "content": "answer " * int(random.integers(5, 60))})
         made.append(bk.Trace(f"made up {number}", tuple(bk.Message(each) for each in said)))
     return made
@@ -211,7 +265,9 @@ TIGHT = bk.presets.working_memory(600, output=200, history_floor=0)
 def test_no_file_of_the_room_imports_a_private_name_of_another() -> None:
     room = Path(bk.deciding.__file__).parent
     for path in room.glob("*.py"):
-        names = re.findall(r"^from budgetkit\.deciding.* import (.*)$", path.read_text(encoding="utf-8"), re.M)
+        names = re.findall(
+            r"^from budgetkit\.deciding.* import (.*)$", path.read_text(encoding="utf-8"), re.M
+        )
         assert not [name for line in names for name in line.split(", ") if name.startswith("_")]
 
 
@@ -220,7 +276,10 @@ def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
     assert found.best == {"output": 100}
     assert found.conversations == (16, 16)
     assert found.holds_out and 0 < found.low <= found.gain <= found.high <= 1
-    assert "The setting: output 100. It is a corner: output 100 is the smallest that was tried." in str(found)
+    assert (
+        "The setting: output 100. It is a corner: output 100 is the smallest that was tried."
+        in str(found)
+    )
     assert found.budget.sizes["output"] == 100
 
 
@@ -229,7 +288,10 @@ def test_where_nothing_is_gained_it_says_so() -> None:
     assert found.best == {"output": 200}
     assert not found.holds_out
     assert found.stays
-    assert str(found) == "No setting that was tried cuts fewer tokens than at present: stay. The setting: output 200."
+    assert (
+        str(found)
+        == "No setting that was tried cuts fewer tokens than at present: stay. The setting: output 200."
+    )
 
 
 def test_a_cost_asks_for_prices_and_takes_a_models_name() -> None:
@@ -247,7 +309,10 @@ def test_a_cost_asks_for_prices_and_takes_a_models_name() -> None:
 
 def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> None:
     found = bk.tune(
-        conversations(8), TIGHT, {"output": [50, 150], "policy": ["octopus", "haystack"]}, ["cut", "uncached"]
+        conversations(8),
+        TIGHT,
+        {"output": [50, 150], "policy": ["octopus", "haystack"]},
+        ["cut", "uncached"],
     )
     assert found.tried == found.of == 4
     front = found.front[["cut", "uncached"]].to_numpy()
@@ -257,7 +322,11 @@ def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> 
 
 
 def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
-    asked: dict[str, Any] = {"vary": {"output": [100, 200]}, "objective": list(OBJECTIVES), "seed": 3}
+    asked: dict[str, Any] = {
+        "vary": {"output": [100, 200]},
+        "objective": list(OBJECTIVES),
+        "seed": 3,
+    }
     one, two = (bk.tune(conversations(12), TIGHT, **asked, workers=workers) for workers in (1, 2))
     pd.testing.assert_frame_equal(one.table, two.table)
     assert (one.gain, one.low, one.high) == (two.gain, two.low, two.high)
@@ -270,30 +339,43 @@ def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
         ({"vary": {"policy": ["hope"]}}, "no policy 'hope'; known by name are 'oldest first'"),
         ({"vary": {}}, "nothing to vary"),
         ({"hold_out": 0.01}, "8 conversations with 0.01 of them held out"),
-        ({"budget": bk.presets.chat(8_000), "vary": {"output": [9_000]}}, "none of 1 settings can be planned"),
+        (
+            {"budget": bk.presets.chat(8_000), "vary": {"output": [9_000]}},
+            "none of 1 settings can be planned",
+        ),
     ],
 )
 def test_what_cannot_be_tuned_is_said(change: dict[str, Any], said: str) -> None:
-    asked: dict[str, Any] = {"traces": conversations(8), "budget": TIGHT, "vary": {"output": [100]}} | change
+    asked: dict[str, Any] = {
+        "traces": conversations(8),
+        "budget": TIGHT,
+        "vary": {"output": [100]},
+    } | change
     with pytest.raises((LookupError, ValueError), match=said):
         bk.tune(**asked)
 
 
 def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
-    half = Condition("half is free", lambda plans: bool((plans.granted <= plans.budget.usable / 2).all()))
+    half = Condition(
+        "half is free", lambda plans: bool((plans.granted <= plans.budget.usable / 2).all())
+    )
     assert bk.solve({"system": 500, "history": 500}, BUDGET, "window", half).value == 3_000
     assert nothing_cut("system").name == "nothing of system is cut"
 
 
 @pytest.mark.parametrize("turns", [0, -1])
 def test_no_turns_are_no_condition(turns: int) -> None:
-    with pytest.raises(ValueError, match=rf"the last {turns} turns are to be held; .*; give 1 or more"):
+    with pytest.raises(
+        ValueError, match=rf"the last {turns} turns are to be held; .*; give 1 or more"
+    ):
         holds_turns(turns)
 
 
 def test_the_price_of_a_token_is_gross_and_net_and_a_section_without_a_cap_has_a_row() -> None:
     """Retrieval gained 600 tokens that the history paid: 0 in all, and 600 where they arrive."""
-    budget = bk.Budget(2_000, (), [bk.Allocation("retrieval", 600, importance=9), bk.Allocation("history")])
+    budget = bk.Budget(
+        2_000, (), [bk.Allocation("retrieval", 600, importance=9), bk.Allocation("history")]
+    )
     plan = bk.allocate(budget, {"retrieval": 1_200, "history": 3_000})
     table = token_prices(plan, more=600).set_index("line")
     assert (table.at["retrieval", "tokens"], table.at["retrieval", "gross"]) == (0, 600)

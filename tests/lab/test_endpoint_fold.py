@@ -19,7 +19,9 @@ MAKERS = ("openai", "anthropic", "gemini")
 
 
 @pytest.fixture
-def explorer(provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AccuracyExplorer:
+def explorer(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AccuracyExplorer:
     """An explorer whose providers all are a server of this machine, with the fold open; there is no key."""
     local = {}
     for name, endpoint in ENDPOINTS.items():
@@ -95,7 +97,9 @@ def test_a_press_sends_what_was_said_and_shows_the_count_beside_the_others(
     tell(explorer, send=maker)
     answered(explorer)
     assert rows(explorer)[-1]["text"].startswith(f"{maker}'s count endpoint: ")
-    assert len(provider.asked) == MOST_TEXTS + 1  # and one that says what a request costs without a text
+    assert (
+        len(provider.asked) == MOST_TEXTS + 1
+    )  # and one that says what a request costs without a text
     fold: Any = explorer._folds._made["endpoint"]
     words = sum(len(text.split()) for text in fold._request.sample.texts)
     assert f"{words:,} tokens" in rows(explorer)[-1]["text"]
@@ -119,7 +123,9 @@ def test_sliders_move_while_a_provider_is_slow(
     answered(explorer)
 
 
-def test_without_a_key_one_sentence_says_what_is_missing(explorer: AccuracyExplorer, provider: Provider) -> None:
+def test_without_a_key_one_sentence_says_what_is_missing(
+    explorer: AccuracyExplorer, provider: Provider
+) -> None:
     tell(explorer, provider="anthropic")
     assert parts(explorer, "text")[-1]["text"] == (
         "ANTHROPIC_API_KEY is not set; put your key into that environment variable"

@@ -16,7 +16,8 @@ from tests.slow_replay import ONE_A_CHARACTER
 def conversation(*said: str, **marks: list[int]) -> bk.Trace:
     """Users and assistants in turn; `m4=[0]` marks that message 4 needs message 0."""
     raw: list[dict[str, Any]] = [
-        {"role": "user" if i % 2 == 0 else "assistant", "content": text} for i, text in enumerate(said)
+        {"role": "user" if i % 2 == 0 else "assistant", "content": text}
+        for i, text in enumerate(said)
     ]
     for name, needed in marks.items():
         raw[int(name[1:])]["evidence"] = needed
@@ -30,7 +31,10 @@ def pairs(trace: bk.Trace, **how: Any) -> list[tuple[int, int, str]]:
 
 def test_a_later_message_needs_the_one_that_introduced_what_it_names() -> None:
     trace = conversation(
-        "My order A-1734 went to Oslo.", "I have it. It left on day_3.", "Is A-1734 in Oslo yet?", "It left on day_3."
+        "My order A-1734 went to Oslo.",
+        "I have it. It left on day_3.",
+        "Is A-1734 in Oslo yet?",
+        "It left on day_3.",
     )
     assert pairs(trace) == [(2, 0, "A-1734"), (3, 1, "day_3")]
     assert bk.evidence(trace)["source"].unique().tolist() == [PROXY]
@@ -38,13 +42,18 @@ def test_a_later_message_needs_the_one_that_introduced_what_it_names() -> None:
 
 
 def test_a_word_that_also_stands_in_lower_case_is_no_name() -> None:
-    trace = conversation("Please look at Bergen.", "I look.", "Please say: is Bergen dry? please!", "Yes.")
+    trace = conversation(
+        "Please look at Bergen.", "I look.", "Please say: is Bergen dry? please!", "Yes."
+    )
     assert pairs(trace) == [(2, 0, "Bergen")]
 
 
 def test_what_is_named_within_a_turn_or_first_by_the_system_is_no_evidence() -> None:
     system = bk.Message({"role": "system", "content": "You serve Acme-1."})
-    trace = bk.Trace("toy", (system, *conversation("Use B-22.", "B-22 it is.", "What is Acme-1?", "A shop.").messages))
+    trace = bk.Trace(
+        "toy",
+        (system, *conversation("Use B-22.", "B-22 it is.", "What is Acme-1?", "A shop.").messages),
+    )
     assert pairs(trace) == []
 
 
@@ -57,23 +66,45 @@ def test_marks_are_taken_at_their_word_and_leave_the_proxy_out() -> None:
 
 
 def test_a_mark_that_points_forward_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"message 2 of trace 'toy' marks 2 as evidence; .* 0 to 1; correct it"):
+    with pytest.raises(
+        ValueError, match=r"message 2 of trace 'toy' marks 2 as evidence; .* 0 to 1; correct it"
+    ):
         bk.evidence(conversation("a", "b", "c", m2=[2]))
-    with pytest.raises(ValueError, match="evidence by 'luck'; known are auto, marks, names; use one of them"):
+    with pytest.raises(
+        ValueError, match="evidence by 'luck'; known are auto, marks, names; use one of them"
+    ):
         bk.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
 
 
 def test_marks_may_name_messages_by_their_ids() -> None:
-    trace = conversation("I live in Bergen.", "Noted.", "Where do I live?", "In Bergen.", m2=["D1:1"])  # type: ignore[list-item]
-    named = bk.Trace("toy", tuple(bk.Message({**m.raw, "dia_id": f"D1:{n}"}) for n, m in enumerate(trace.messages, 1)))
+    trace = conversation(
+        "I live in Bergen.",
+        "Noted.",
+        "Where do I live?",
+        "In Bergen.",
+        m2=["D1:1"],  # type: ignore[list-item]
+    )
+    named = bk.Trace(
+        "toy",
+        tuple(bk.Message({**m.raw, "dia_id": f"D1:{n}"}) for n, m in enumerate(trace.messages, 1)),
+    )
     assert pairs(named) == [(2, 0, "")]
-    with pytest.raises(ValueError, match="message 2 of trace 'toy' marks 'D1:1' as evidence; marks are ids or indices"):
+    with pytest.raises(
+        ValueError,
+        match="message 2 of trace 'toy' marks 'D1:1' as evidence; marks are ids or indices",
+    ):
         pairs(trace)
 
 
 def test_a_word_that_many_messages_have_tells_nothing_and_a_plain_one_that_few_have_does() -> None:
     """A speaker's name stands in all messages; the dog, named for the first time in message 2, in two."""
-    said = ["Anna here, hello.", "Hello Anna.", "Anna again: my dog barks.", "Oh Anna.", "Anna asks: the weather?"]
+    said = [
+        "Anna here, hello.",
+        "Hello Anna.",
+        "Anna again: my dog barks.",
+        "Oh Anna.",
+        "Anna asks: the weather?",
+    ]
     said += ["Rain, Anna.", "And who barks, says Anna?", "Yours, Anna."]
     assert (6, 2, "barks") in pairs(conversation(*said))
     assert "Anna" not in {term for _, _, term in pairs(conversation(*said))}
@@ -100,7 +131,9 @@ def test_what_was_summarised_or_shrunk_counts_as_lost() -> None:
 
 def test_shares_by_policy_and_history_budget() -> None:
     policies = {"oldest": bk.policies.OldestFirst(), "last turn": bk.policies.SlidingWindow(1)}
-    table = bk.evidence_shares(MARKED, window(1_000), policies, [10, 30, 40], counter=len, framing=ONE_A_CHARACTER)
+    table = bk.evidence_shares(
+        MARKED, window(1_000), policies, [10, 30, 40], counter=len, framing=ONE_A_CHARACTER
+    )
     assert table.query("policy == 'oldest'")["present"].tolist() == [1, 2, 3]
     assert table.query("policy == 'last turn'")["present"].tolist() == [1, 2, 2]
     assert table["source"].unique().tolist() == ["marked"]
@@ -108,7 +141,10 @@ def test_shares_by_policy_and_history_budget() -> None:
 
 def test_a_budget_without_a_remainder_has_no_history_budget_to_try() -> None:
     budget = bk.Budget(100, (), [bk.Allocation("history")])
-    with pytest.raises(ValueError, match="this budget names no remainder; its sections are 'history'; pass remainder="):
+    with pytest.raises(
+        ValueError,
+        match="this budget names no remainder; its sections are 'history'; pass remainder=",
+    ):
         bk.evidence_shares(MARKED, budget, {}, [10])
 
 
@@ -122,7 +158,10 @@ def test_what_a_call_copies_from_an_earlier_turn_is_marked_and_nothing_else_is()
         {"role": "user", "content": "And order 47110?"},
         {"role": "assistant", "content": "No."},
         {"role": "user", "content": "Send it by air-mail."},
-        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "send", "arguments": arguments}}]},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "1", "function": {"name": "send", "arguments": arguments}}],
+        },
     ]
     found = marked({"id": "a", "messages": raw})
     assert found is not None
@@ -136,7 +175,10 @@ def test_what_a_call_copies_from_an_earlier_turn_is_marked_and_nothing_else_is()
 
 
 def test_calls_that_a_turn_is_expected_to_make_are_read_too() -> None:
-    said = [{"role": "user", "content": "Make plan.txt."}, {"role": "user", "content": "Now sort it."}]
+    said = [
+        {"role": "user", "content": "Make plan.txt."},
+        {"role": "user", "content": "Now sort it."},
+    ]
     calls = [["touch('plan.txt')"], ["sort('plan.txt')"]]
     found = marked({"id": "a", "messages": said, "meta": {"expected_calls_per_turn": calls}})
     assert found is not None

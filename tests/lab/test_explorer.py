@@ -56,10 +56,15 @@ def made_by(program: str) -> bk.Budget:
     return budget
 
 
-def hear(explorer: BudgetExplorer, content: dict[str, Any], *buffers: bytes) -> list[dict[str, Any]]:
+def hear(
+    explorer: BudgetExplorer, content: dict[str, Any], *buffers: bytes
+) -> list[dict[str, Any]]:
     """Send what a page would send; return what the page is told beside the state."""
     told: list[dict[str, Any]] = []
-    send, explorer.view.send = explorer.view.send, lambda content, buffers=None: told.append(content)
+    send, explorer.view.send = (
+        explorer.view.send,
+        lambda content, buffers=None: told.append(content),
+    )
     try:
         explorer._heard(explorer.view, content, list(buffers))
     finally:
@@ -75,7 +80,14 @@ def test_untouched_it_holds_the_preset_itself(name: str) -> None:
     explorer = BudgetExplorer(name, window=32_768)
     assert explorer.budget == bk.presets.PRESETS[name](32_768)
     assert list(explorer.controls.lines) == list(
-        dict.fromkeys(["output", *(r.name for r in explorer.budget.reserves), "safety", *explorer.budget.sections])
+        dict.fromkeys(
+            [
+                "output",
+                *(r.name for r in explorer.budget.reserves),
+                "safety",
+                *explorer.budget.sections,
+            ]
+        )
     )
 
 
@@ -103,7 +115,9 @@ def test_what_is_typed_in_and_a_conversation_of_the_same_size_are_granted_alike(
     typed = BudgetExplorer("rag", window=8_192)
     typed.controls.demand["system"].value = 900
     said = {"role": "system", "content": "x" * 4 * 900}
-    read = BudgetExplorer("rag", bk.Trace("toy", (bk.Message(said),)), window=8_192, counter="chars/4")
+    read = BudgetExplorer(
+        "rag", bk.Trace("toy", (bk.Message(said),)), window=8_192, counter="chars/4"
+    )
     assert typed.plan["system"].granted == 900
     assert read.plan["system"].granted == read.plan["system"].demand >= 900
 
@@ -140,7 +154,10 @@ def test_every_press_of_a_slider_changes_the_plan_also_where_a_limit_holds(
     """The answer's share of 15 % is held by what the model writes at most: on 0.2.0 the first presses did nothing."""
     explorer = bk.BudgetExplorer(preset, model=model)
     row = explorer.controls.lines["output"]
-    assert abs(row.slider.value - 100 * explorer.budget.sizes["output"] / explorer.budget.window) <= 0.25
+    assert (
+        abs(row.slider.value - 100 * explorer.budget.sizes["output"] / explorer.budget.window)
+        <= 0.25
+    )
     presses = 4 if step > 0 else min(4, int(row.slider.value / -step))
     for _ in range(presses):
         before = explorer.budget.sizes["output"]
@@ -198,7 +215,11 @@ def test_the_widgets_of_a_line_that_went_come_back_with_it() -> None:
 def test_the_output_reserve_is_a_ratio_between_a_minimum_and_a_maximum() -> None:
     explorer = BudgetExplorer("memory_engine", window=128_000)
     limits = explorer.controls.limits
-    assert (limits.at_least.value, limits.at_most.value, explorer.controls.lines["output"].box.value) == (
+    assert (
+        limits.at_least.value,
+        limits.at_most.value,
+        explorer.controls.lines["output"].box.value,
+    ) == (
         500,
         4_096,
         4_096,
@@ -291,13 +312,21 @@ def test_over_commitment_is_signed_drawn_and_says_how_to_mend_it() -> None:
 
 
 def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_loss_first() -> None:
-    sections = [bk.Allocation("system", 3), bk.Allocation("history", 40, keep="newest"), bk.Allocation("notes")]
-    budget = bk.Budget(60, (), sections, undeclared="pool", roles={"user": "history", "assistant": "notes"})
+    sections = [
+        bk.Allocation("system", 3),
+        bk.Allocation("history", 40, keep="newest"),
+        bk.Allocation("notes"),
+    ]
+    budget = bk.Budget(
+        60, (), sections, undeclared="pool", roles={"user": "history", "assistant": "notes"}
+    )
     explorer = BudgetExplorer(budget)
     explorer.controls.demand["system"].value = 10
     explorer.controls.demand["history"].value = 90
     explorer.controls.demand["notes"].value = 20
-    assert explorer.status == "What is asked loses 60 tokens."  # and each section has its own sentence, once
+    assert (
+        explorer.status == "What is asked loses 60 tokens."
+    )  # and each section has its own sentence, once
     assert explorer.view.state["status"]["more"] == [
         "history loses 50 of 90 tokens because it is over its cap (40); it can be raised to 57; lower other caps or a "
         "reserve, choose a larger window, or shorten it.",
@@ -309,14 +338,25 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
 
 def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
     lines = [bk.Allocation("tool-results", 900), bk.Allocation("re-used", required=True)]
-    budget = bk.Budget(1_000, (), lines, remainder="re-used", roles={"user": "tool-results", "assistant": "re-used"})
+    budget = bk.Budget(
+        1_000,
+        (),
+        lines,
+        remainder="re-used",
+        roles={"user": "tool-results", "assistant": "re-used"},
+    )
     explorer = BudgetExplorer(replace(budget, undeclared="pool"), conversation(3))
     assert "re-used may take " in explorer.view.figure_turns["note"]
     explorer.controls.lines["safety"].box.value = 400
     assert explorer.view.figure_waterfall["note"].startswith("Window less reserves less ")
     assert "re-used may have " in explorer.view.figure_waterfall["note"]
-    assert (kpi(explorer, "pool"), explorer.view.state["kpis"][-2]["label"]) == ("\u2212300", "re-used budget")
-    assert "re-used budget" in json.dumps(explorer.view.figure_errors["spec"]["layout"]["annotations"])
+    assert (kpi(explorer, "pool"), explorer.view.state["kpis"][-2]["label"]) == (
+        "\u2212300",
+        "re-used budget",
+    )
+    assert "re-used budget" in json.dumps(
+        explorer.view.figure_errors["spec"]["layout"]["annotations"]
+    )
 
 
 def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
@@ -334,16 +374,25 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
     [
         (lambda e: setattr(e.controls.window_box, "value", 5), "choose a larger window"),
         (lambda e: setattr(e.controls.counter, "value", "nonsense"), "no counter 'nonsense'"),
-        (lambda e: setattr(e.controls.counter, "value", EXTRA), "pip install 'budgetkit[tokenizers]'"),
+        (
+            lambda e: setattr(e.controls.counter, "value", EXTRA),
+            "pip install 'budgetkit[tokenizers]'",
+        ),
         (lambda e: setattr(e.controls.path, "value", "no/such.jsonl"), "no/such.jsonl"),
         (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "unknown 'windw'"),
         (lambda e: e.load("{"), "saved state is no JSON"),
-        (lambda e: hear(e, {"kind": "line", "line": "histroy", "tokens": 3, "id": "1"}), "no line 'histroy'"),
+        (
+            lambda e: hear(e, {"kind": "line", "line": "histroy", "tokens": 3, "id": "1"}),
+            "no line 'histroy'",
+        ),
         (lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}), "tokens"),
         (lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}), "no preset 'chatt'"),
         (lambda e: hear(e, {"kind": "explode", "id": "1"}), "no command 'explode'"),
         (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "has 1 to 3"),
-        (lambda e: hear(e, {"kind": "conversation", "number": 7, "id": "1"}), "it has 1, from 0 to 0"),
+        (
+            lambda e: hear(e, {"kind": "conversation", "number": 7, "id": "1"}),
+            "it has 1, from 0 to 0",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_and_what_held_still_holds(
@@ -362,7 +411,8 @@ def test_what_cannot_be_is_said_and_what_held_still_holds(
 
 
 @pytest.mark.parametrize(
-    "kind", [partial(BudgetExplorer, "chat", conversation(3)), ConversationExplorer, AccuracyExplorer]
+    "kind",
+    [partial(BudgetExplorer, "chat", conversation(3)), ConversationExplorer, AccuracyExplorer],
 )
 def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
     kind: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
@@ -380,7 +430,10 @@ def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
 
     monkeypatch.setattr("budgetkit.lab.explorers.library.counter", refuse)
     explorer.controls.counter.value = "chars/3"
-    assert (explorer.status, explorer.controls.counter.value) == ("the endpoint did not answer; ask again later", held)
+    assert (explorer.status, explorer.controls.counter.value) == (
+        "the endpoint did not answer; ask again later",
+        held,
+    )
 
 
 def test_what_cannot_be_drawn_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,7 +449,12 @@ def test_what_cannot_be_drawn_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> N
             patched.setattr(explorer, part, fail)
             explorer.controls.lines["system"].box.value = 900
             assert explorer.status == "nothing can be drawn of this"
-        assert (explorer.budget, explorer.texts, explorer.view.figure_waterfall, kpi(explorer, "pool")) == before
+        assert (
+            explorer.budget,
+            explorer.texts,
+            explorer.view.figure_waterfall,
+            kpi(explorer, "pool"),
+        ) == before
         assert explorer.controls.lines["system"].box.value == 819
         assert not explorer.view.state["actions"]["undo"]
 
@@ -453,7 +511,9 @@ def test_a_locked_line_keeps_its_tokens_whatever_else_changes() -> None:
     explorer.controls.preset.value = "agent"
     assert explorer.budget.cap("system") == 819
     explorer.reset()
-    assert (explorer.budget.cap("system"), explorer.budget.window) == (819, 8_192), "as it was called"
+    assert (explorer.budget.cap("system"), explorer.budget.window) == (819, 8_192), (
+        "as it was called"
+    )
     assert explorer.controls.lines["system"].slider.disabled
 
 
@@ -491,7 +551,16 @@ def test_undo_and_redo_walk_through_every_kind_of_change() -> None:
 def test_one_drag_is_one_step_back() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     for tokens in range(900, 1_000, 10):
-        hear(explorer, {"kind": "line", "line": "system", "tokens": tokens, "gesture": "drag system 1", "id": "1"})
+        hear(
+            explorer,
+            {
+                "kind": "line",
+                "line": "system",
+                "tokens": tokens,
+                "gesture": "drag system 1",
+                "id": "1",
+            },
+        )
     assert explorer.budget.cap("system") == 990
     explorer.undo()
     assert explorer.budget == bk.presets.chat(8_192)
@@ -502,7 +571,11 @@ def test_a_pinned_budget_stays_in_sight_and_is_compared() -> None:
     explorer.pin()
     explorer.controls.lines["conversation"].slider.value = 40
     kpis = {k["key"]: k["change"] for k in explorer.view.state["kpis"]}
-    assert (kpis["window"], kpis["pool"], kpis["remainder"]) == ("as pinned", "\u2212200 to pinned", "+200 to pinned")
+    assert (kpis["window"], kpis["pool"], kpis["remainder"]) == (
+        "as pinned",
+        "\u2212200 to pinned",
+        "+200 to pinned",
+    )
     assert explorer.view.state["bar"]["pinned"]["text"] == "pinned: chat, 1,000 tokens"
     assert "pinned limit" in json.dumps(explorer.view.figure_turns)
     explorer.pin()
@@ -550,7 +623,9 @@ def with_a_safety_reserve() -> BudgetExplorer:
 
 
 def of_ones_own() -> BudgetExplorer:
-    explorer = BudgetExplorer(bk.Budget(900, [bk.Reserve("output", 90)], [bk.Allocation("my notes", Share("0.3", 10))]))
+    explorer = BudgetExplorer(
+        bk.Budget(900, [bk.Reserve("output", 90)], [bk.Allocation("my notes", Share("0.3", 10))])
+    )
     explorer.controls.lines["my notes"].box.value = 300
     return explorer
 
@@ -613,9 +688,13 @@ class Watched:
         return self.own.many(texts)
 
 
-def test_a_conversation_is_counted_once_and_a_move_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conversation_is_counted_once_and_a_move_counts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("budgetkit.lab.explorers.library.counter", lambda name: Watched(bk.counter(name), asked))
+    monkeypatch.setattr(
+        "budgetkit.lab.explorers.library.counter", lambda name: Watched(bk.counter(name), asked)
+    )
     explorer = BudgetExplorer("working_memory", conversation(30), window=4_096)
     assert asked, "once, with the exact counter and with the rough one"
     asked.clear()
@@ -697,7 +776,10 @@ def test_of_many_conversations_one_is_shown_and_all_are_counted() -> None:
     many = [conversation(3, "short"), conversation(60, "long")]
     explorer = BudgetExplorer("chat", many, window=1_000)
     assert explorer.view.state["figures"][-1] == "conversations"
-    assert explorer.view.figure_conversations["note"] == "1 of 2 conversations lose something at some turn."
+    assert (
+        explorer.view.figure_conversations["note"]
+        == "1 of 2 conversations lose something at some turn."
+    )
     explorer.controls.conversation.value = 1
     assert (explorer.controls.turn.max, explorer.plan["conversation"].cut > 0) == (60, True)
 
@@ -707,15 +789,22 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
     limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty turns of up to 40 messages are 420 items: with no more than 30 of either allowed, none are made."""
-    monkeypatch.setattr(f"budgetkit.lab.explorers.budget.requests.{limit}", {"MOST_TURNS": 15, "MOST_ITEMS": 30}[limit])
-    explorer = BudgetExplorer("chat", [conversation(20, "long"), conversation(2, "short")], window=1_000)
+    monkeypatch.setattr(
+        f"budgetkit.lab.explorers.budget.requests.{limit}",
+        {"MOST_TURNS": 15, "MOST_ITEMS": 30}[limit],
+    )
+    explorer = BudgetExplorer(
+        "chat", [conversation(20, "long"), conversation(2, "short")], window=1_000
+    )
     anywhere = "turns are too much to plan message by message; here sections are cut anywhere."
     assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
     assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
     requests = explorer._results.turns, explorer._results.conversations
     assert [each.items for each in requests if each is not None] == [None, None]
     explorer.controls.conversation.value = 1
-    assert "anywhere" not in explorer.view.figure_turns["note"], "two turns are planned message by message"
+    assert "anywhere" not in explorer.view.figure_turns["note"], (
+        "two turns are planned message by message"
+    )
 
 
 def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
@@ -729,14 +818,23 @@ def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
 
 
 def sent(explorer: BudgetExplorer, name: str, trace: str) -> None:
-    file = {"kind": "file", "serial": trace, "purpose": "file", "name": name, "size": len(trace), "offset": 0}
+    file = {
+        "kind": "file",
+        "serial": trace,
+        "purpose": "file",
+        "name": name,
+        "size": len(trace),
+        "offset": 0,
+    }
     hear(explorer, file, trace.encode())
 
 
 def test_a_file_never_takes_the_place_of_another_of_its_name() -> None:
     """What was shown is there for a step back, and a file that cannot be shown loses nothing."""
     explorer = BudgetExplorer("chat", window=8_192)
-    one, two = (json.dumps({"id": "it", "messages": [HELLO, ANSWER] * turns}) + "\n" for turns in (1, 2))
+    one, two = (
+        json.dumps({"id": "it", "messages": [HELLO, ANSWER] * turns}) + "\n" for turns in (1, 2)
+    )
     sent(explorer, "mine.jsonl", one)
     sent(explorer, "mine.jsonl", two)
     assert (explorer.config["trace"], explorer.config["turn"]) == ("mine.jsonl (2)", 2)
@@ -753,7 +851,10 @@ def test_a_file_never_takes_the_place_of_another_of_its_name() -> None:
 def test_a_shipped_conversation_that_was_loaded_keeps_its_name() -> None:
     trace = bk.load_trace("support-chat")
     explorer = BudgetExplorer("chat", trace)
-    assert (explorer.config["trace"], explorer.library.conversations.names.count(trace.id)) == (trace.id, 1)
+    assert (explorer.config["trace"], explorer.library.conversations.names.count(trace.id)) == (
+        trace.id,
+        1,
+    )
 
 
 def test_of_what_was_counted_the_least_used_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -769,7 +870,10 @@ def test_of_what_was_counted_the_least_used_is_let_go_of(monkeypatch: pytest.Mon
 
 
 def test_a_long_file_is_read_and_counted_with_progress(tmp_path: Path) -> None:
-    line = json.dumps({"messages": [HELLO, {**ANSWER, "content": "A long answer. " * 400}] * 50}) + "\n"
+    line = (
+        json.dumps({"messages": [HELLO, {**ANSWER, "content": "A long answer. " * 400}] * 50})
+        + "\n"
+    )
     path = tmp_path / "long.jsonl"
     path.write_text(line * 12)
     explorer = BudgetExplorer("chat", window=8_192)
@@ -829,7 +933,13 @@ def test_each_message_of_the_page_is_acknowledged_whether_it_can_be_done_or_not(
 def test_a_file_comes_in_pieces_and_is_shown() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     content = json.dumps({"id": "one", "messages": [HELLO, ANSWER]}).encode()
-    file = {"kind": "file", "serial": "a", "purpose": "file", "name": "mine.jsonl", "size": len(content)}
+    file = {
+        "kind": "file",
+        "serial": "a",
+        "purpose": "file",
+        "name": "mine.jsonl",
+        "size": len(content),
+    }
     assert hear(explorer, {**file, "offset": 0}, content[:20])[0] == {"kind": "file", "serial": "a"}
     assert explorer.config["trace"] is None
     hear(explorer, {**file, "offset": 20}, content[20:])
@@ -843,7 +953,14 @@ def test_a_set_up_comes_as_a_file_too() -> None:
     size = len(content)
     hear(
         explorer,
-        {"kind": "file", "serial": "b", "purpose": "setup", "name": "s.yaml", "size": size, "offset": 0},
+        {
+            "kind": "file",
+            "serial": "b",
+            "purpose": "setup",
+            "name": "s.yaml",
+            "size": size,
+            "offset": 0,
+        },
         content,
     )
     assert explorer.budget == bk.presets.rag(8_192)
@@ -854,7 +971,14 @@ def test_a_file_that_is_not_utf_8_is_said_so(purpose: str) -> None:
     explorer = BudgetExplorer("chat")
     hear(
         explorer,
-        {"kind": "file", "serial": "c", "purpose": purpose, "name": "x.jsonl", "size": 4, "offset": 0},
+        {
+            "kind": "file",
+            "serial": "c",
+            "purpose": purpose,
+            "name": "x.jsonl",
+            "size": 4,
+            "offset": 0,
+        },
         b'{"\xe9}',
     )
     assert level(explorer) == "error"
@@ -863,16 +987,33 @@ def test_a_file_that_is_not_utf_8_is_said_so(purpose: str) -> None:
 
 def test_an_upload_that_grows_too_large_is_refused_here_as_well() -> None:
     explorer = BudgetExplorer("chat")
-    file = {"kind": "file", "serial": "d", "purpose": "file", "name": "x.jsonl", "size": 10 * LARGEST, "offset": 0}
+    file = {
+        "kind": "file",
+        "serial": "d",
+        "purpose": "file",
+        "name": "x.jsonl",
+        "size": 10 * LARGEST,
+        "offset": 0,
+    }
     hear(explorer, file, b" " * (LARGEST + 1))
     assert explorer.status == "x.jsonl is larger than 20 MB; name the file by its path instead"
     assert explorer._uploads._parts == {}
 
 
-@pytest.mark.parametrize("wrong", [{"serial": None}, {"size": "much"}, {"offset": None}, {"name": None}])
+@pytest.mark.parametrize(
+    "wrong", [{"serial": None}, {"size": "much"}, {"offset": None}, {"name": None}]
+)
 def test_a_piece_that_does_not_say_where_it_belongs_is_refused(wrong: dict[str, Any]) -> None:
     explorer = BudgetExplorer("chat")
-    file = {"kind": "file", "serial": "e", "purpose": "file", "name": "x.jsonl", "size": 9, "offset": 0, **wrong}
+    file = {
+        "kind": "file",
+        "serial": "e",
+        "purpose": "file",
+        "name": "x.jsonl",
+        "size": 9,
+        "offset": 0,
+        **wrong,
+    }
     hear(explorer, {name: value for name, value in file.items() if value is not None}, b"{}")
     assert explorer.status.startswith("a piece of a file came without its serial")
     assert explorer._uploads._parts == {}
@@ -894,9 +1035,17 @@ def test_pieces_of_several_files_from_many_threads_each_come_whole() -> None:
     explorer._uploads._do = lambda purpose, name, content: taken.append((name, content))
 
     def send(name: str) -> None:
-        file = {"kind": "file", "serial": name, "purpose": "file", "name": name, "size": len(content)}
+        file = {
+            "kind": "file",
+            "serial": name,
+            "purpose": "file",
+            "name": name,
+            "size": len(content),
+        }
         for offset in range(len(content)):
-            explorer._heard(explorer.view, {**file, "offset": offset}, [content[offset : offset + 1]])
+            explorer._heard(
+                explorer.view, {**file, "offset": offset}, [content[offset : offset + 1]]
+            )
 
     threads = [threading.Thread(target=send, args=(name,)) for name in "abc"]
     for thread in threads:
@@ -951,7 +1100,9 @@ def test_the_shortest_ratio_gives_back_the_very_tokens(window: int, data: st.Dat
 
 
 @given(st.integers(1, 200_000), st.integers(0, 5_000), st.data())
-def test_a_moved_share_has_the_size_it_was_moved_to(window: int, at_least: int, data: st.DataObject) -> None:
+def test_a_moved_share_has_the_size_it_was_moved_to(
+    window: int, at_least: int, data: st.DataObject
+) -> None:
     tokens = data.draw(st.integers(0, window))
     share = moved(Share(0.15, at_least, at_least + 100), tokens, window, False)
     assert isinstance(share, Share)
@@ -959,7 +1110,9 @@ def test_a_moved_share_has_the_size_it_was_moved_to(window: int, at_least: int, 
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(0, 50))
-def test_as_many_steps_forward_as_back_lead_to_the_same_place(windows: list[int], steps: int) -> None:
+def test_as_many_steps_forward_as_back_lead_to_the_same_place(
+    windows: list[int], steps: int
+) -> None:
     history = UndoStack(BudgetSettings())
     for window in windows:
         history = history.then(BudgetSettings(window=window))
@@ -1011,7 +1164,9 @@ def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
 # --- what nobody foresaw ------------------------------------------------------------------------------------------
 
 
-def test_an_interrupt_while_figures_are_made_leaves_what_was_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_figures_are_made_leaves_what_was_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     figures, interrupts = explorer._charts, [KeyboardInterrupt()]
 

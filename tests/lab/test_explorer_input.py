@@ -59,7 +59,9 @@ def test_a_number_is_read_as_it_was_meant(text: str, tokens: int) -> None:
     assert whole_number(text, whole=8_192) == tokens
 
 
-@pytest.mark.parametrize("text", ["", "many", "1,5", "12.000", "1.5", "12,00", "0x10", "1e", "k", "--3", "1e999", "٣"])
+@pytest.mark.parametrize(
+    "text", ["", "many", "1,5", "12.000", "1.5", "12,00", "0x10", "1e", "k", "--3", "1e999", "٣"]
+)
 def test_what_could_be_another_number_or_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no number|not a whole number"):
         whole_number(text)
@@ -67,7 +69,12 @@ def test_what_could_be_another_number_or_none_is_refused(text: str) -> None:
 
 @given(st.integers(0, 10**9))
 def test_whatever_a_box_shows_it_can_read(number: int) -> None:
-    assert whole_number(f"{number:,}") == whole_number(f"{number:_}") == whole_number(str(number)) == number
+    assert (
+        whole_number(f"{number:,}")
+        == whole_number(f"{number:_}")
+        == whole_number(str(number))
+        == number
+    )
 
 
 def test_a_percentage_of_nothing_is_refused() -> None:
@@ -97,13 +104,19 @@ def test_what_is_no_number_is_refused_beside_the_box_and_the_old_value_stays() -
 
 
 @pytest.mark.parametrize("text", ["9,000", "8,192", "1e9", "-5"])
-def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_stays(text: str) -> None:
+def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_stays(
+    text: str,
+) -> None:
     """On 0.1.0 a huge one became no cap and a negative one 0, without a word."""
     explorer = BudgetExplorer("chat", window=8_192)
     box, before = explorer.controls.lines["system"].box, explorer.budget
     assert typed(box, text) == "819"
     assert explorer.budget == before
-    end = "0 is the least that can be here" if text == "-5" else "8,191 is the most that can be here, and an empty box"
+    end = (
+        "0 is the least that can be here"
+        if text == "-5"
+        else "8,191 is the most that can be here, and an empty box"
+    )
     assert f"was typed; {end}" in status(explorer)["note"]
     assert status(explorer)["note"].endswith("819 stays.")
     assert status(explorer)["beside"] == box.tooltip
@@ -114,7 +127,10 @@ def test_a_window_that_cannot_be_is_refused_and_the_old_one_stays(text: str) -> 
     explorer = BudgetExplorer("chat", window=8_192)
     assert typed(explorer.controls.window_box, text) == "8,192"
     assert explorer.budget.window == 8_192
-    assert re.search("(1 is the least|100,000,000 is the most) that can be here; 8,192 stays", status(explorer)["note"])
+    assert re.search(
+        "(1 is the least|100,000,000 is the most) that can be here; 8,192 stays",
+        status(explorer)["note"],
+    )
     assert typed(explorer.controls.limits.at_least, "1M") == "0"
     assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["note"]
 
@@ -178,14 +194,20 @@ def test_reset_goes_back_to_what_the_explorer_was_called_with() -> None:
     explorer.controls.counter.value = "o200k_base"
     assert explorer.view.state["actions"]["reset"]
     explorer.reset()
-    assert (explorer.budget, explorer.config["model"], explorer.config["counter"]) == (own, "gpt-4.1", "chars/4")
+    assert (explorer.budget, explorer.config["model"], explorer.config["counter"]) == (
+        own,
+        "gpt-4.1",
+        "chars/4",
+    )
     assert not explorer.view.state["actions"]["reset"]
 
 
 # --- where the numbers come from ------------------------------------------------------------------
 
 
-def opened(explorer: Any, messages: list[dict[str, Any]], name: str = "mine.json", **more: Any) -> Any:
+def opened(
+    explorer: Any, messages: list[dict[str, Any]], name: str = "mine.json", **more: Any
+) -> Any:
     explorer._do("file", name=name, content=json.dumps({"messages": messages, **more}).encode())
     return explorer
 
@@ -205,9 +227,14 @@ def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None
 @pytest.mark.filterwarnings("ignore:.*there is no text")
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
 def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
-    explorer = opened(make(window=8_192), [{"role": "user", "stuff": "Hi"}, {"role": "assistant", "stuff": "Hello"}])
+    explorer = opened(
+        make(window=8_192),
+        [{"role": "user", "stuff": "Hi"}, {"role": "assistant", "stuff": "Hello"}],
+    )
     assert status(explorer)["level"] == "over"
-    assert explorer.status.startswith("There is no text in any message of this OpenAI chat, of which there are 2")
+    assert explorer.status.startswith(
+        "There is no text in any message of this OpenAI chat, of which there are 2"
+    )
     assert "fits" not in explorer.status
 
 
@@ -215,11 +242,16 @@ def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
 def test_what_reading_left_out_or_changed_is_said_as_it_stands(make: Callable[..., Any]) -> None:
     explorer = opened(make(window=8_192), SAID, warnings=["2 thoughts have no text"])
     assert "2 thoughts have no text." in read_of(explorer)["notes"]
-    assert "2 thoughts have no text." not in status(explorer)["more"], "it is no fault of the budget"
+    assert "2 thoughts have no text." not in status(explorer)["more"], (
+        "it is no fault of the budget"
+    )
 
 
 def test_what_is_counted_otherwise_is_not_said_to_be_not_counted() -> None:
-    notes = ["messages of branches are not counted: 1", "tool results that answer no call here, counted as texts: 3"]
+    notes = [
+        "messages of branches are not counted: 1",
+        "tool results that answer no call here, counted as texts: 3",
+    ]
     explorer = opened(BudgetExplorer(window=8_192), SAID, warnings=notes)
     assert read_of(explorer)["notes"] == [f"{note[0].upper()}{note[1:]}." for note in notes]
 
@@ -232,7 +264,9 @@ def read_of(explorer: Any) -> dict[str, Any]:
 
 def pressed(explorer: Any) -> Any:
     """Press the button that takes the model which the file names."""
-    explorer._heard(explorer.view, {"kind": "model", "name": read_of(explorer)["model"]["name"]}, [])
+    explorer._heard(
+        explorer.view, {"kind": "model", "name": read_of(explorer)["model"]["name"]}, []
+    )
     return explorer
 
 
@@ -247,21 +281,30 @@ def test_a_session_offers_its_own_model_and_brings_its_prices() -> None:
     assert (explorer.config["model"], explorer.budget.window) == (own.name, own.window)
     assert explorer._results.run.prices.model == own.name
     assert read_of(explorer)["model"] == {"text": "made for claude-sonnet-4-5, as the file says"}
-    assert pressed(opened(BudgetExplorer("chat"), SAID, model="gpt-4.1")).config["model"] == "gpt-4.1"
+    assert (
+        pressed(opened(BudgetExplorer("chat"), SAID, model="gpt-4.1")).config["model"] == "gpt-4.1"
+    )
     unknown = read_of(opened(BudgetExplorer("chat"), SAID, model="nobody knows"))["model"]
     assert unknown == {"text": "the file names the model nobody knows, of which nothing is known"}
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
-def test_a_shipped_conversation_has_the_door_above_it_and_a_file_what_was_read(make: Callable[..., Any]) -> None:
+def test_a_shipped_conversation_has_the_door_above_it_and_a_file_what_was_read(
+    make: Callable[..., Any],
+) -> None:
     explorer = make(window=8_192)
-    assert explorer.view.door["text"] == "Your own conversation: drop a file here, paste its text, or"
+    assert (
+        explorer.view.door["text"] == "Your own conversation: drop a file here, paste its text, or"
+    )
     assert "facts" not in explorer.view.door
     explorer.open(Path(__file__).parents[1] / "formats" / "chatgpt.json")
     facts = read_of(explorer)
     assert facts["format"] == "ChatGPT export"
     assert facts["messages"] == "4 messages: 1 user, 2 assistant, 1 tool"
-    assert facts["conversations"] == [{"value": 0, "label": "1: Weather"}, {"value": 1, "label": "2: A picture"}]
+    assert facts["conversations"] == [
+        {"value": 0, "label": "1: Weather"},
+        {"value": 1, "label": "2: A picture"},
+    ]
     assert facts["notes"] == ["Messages of branches that were left are not counted: 1."]
     explorer._heard(explorer.view, {"kind": "conversation", "number": 1}, [])
     assert read_of(explorer)["conversation"] == 1
@@ -312,7 +355,9 @@ def test_a_report_says_what_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])
-def test_a_model_that_nobody_knows_keeps_the_window_and_names_the_nearest(make: Callable[..., Any]) -> None:
+def test_a_model_that_nobody_knows_keeps_the_window_and_names_the_nearest(
+    make: Callable[..., Any],
+) -> None:
     explorer = make(window=8_192)
     explorer.controls.model.value = "claude-sonet-4-5"
     assert explorer.controls.model.value == "gpt-4o"
@@ -327,7 +372,12 @@ def test_the_picture_that_is_stored_is_small_and_safe_and_says_what_the_view_say
     explorer = BudgetExplorer("chat", "support-chat", window=8_192)
     drawn = picture(explorer.view.state, repr(explorer))
     assert len(drawn) < 6_000
-    for said in (explorer.status, "shared pool", "conversation", "BudgetExplorer(chat, gpt-4o, window=8,192)"):
+    for said in (
+        explorer.status,
+        "shared pool",
+        "conversation",
+        "BudgetExplorer(chat, gpt-4o, window=8,192)",
+    ):
         assert said in drawn
     assert not any(mark in drawn for mark in ("<script", "onerror", "javascript:", "http"))
 
@@ -398,7 +448,9 @@ def test_every_control_has_a_tip_in_plain_words(make: Callable[..., Any]) -> Non
     widgets = [each for each in vars(controls).values() if getattr(each, "description", "")]
     widgets += getattr(controls, "policies", {}).values()
     assert len(widgets) > 5
-    assert [each.description for each in widgets if not each.tooltip or each.tooltip == each.description] == []
+    assert [
+        each.description for each in widgets if not each.tooltip or each.tooltip == each.description
+    ] == []
 
 
 def test_every_policy_says_what_it_does() -> None:
@@ -414,16 +466,24 @@ def test_sentences_for_the_hand_have_no_code() -> None:
 
 
 def test_what_is_copied_names_model_counter_and_file() -> None:
-    explorer = BudgetExplorer("chat", "support-chat", model="gpt-4.1", counter="chars/4", window=8_192)
+    explorer = BudgetExplorer(
+        "chat", "support-chat", model="gpt-4.1", counter="chars/4", window=8_192
+    )
     assert explorer.texts["yaml"].startswith("# gpt-4.1, counted with chars/4; support-chat\n")
     names: dict[str, Any] = {}
     exec(explorer.texts["python"], names)
-    assert (names["budget"], names["count"].name, names["trace"].id) == (explorer.budget, "chars/4", "support-chat")
+    assert (names["budget"], names["count"].name, names["trace"].id) == (
+        explorer.budget,
+        "chars/4",
+        "support-chat",
+    )
     explorer.load(explorer.texts["yaml"])
     assert explorer.budget == names["budget"], "and it is read again"
 
 
-def test_what_is_copied_reads_the_file_again_or_says_that_its_path_is_not_known(tmp_path: Path) -> None:
+def test_what_is_copied_reads_the_file_again_or_says_that_its_path_is_not_known(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text('{"role": "user", "content": "Where is my parcel?"}\n', encoding="utf-8")
     names: dict[str, Any] = {}
@@ -432,7 +492,10 @@ def test_what_is_copied_reads_the_file_again_or_says_that_its_path_is_not_known(
     dropped = BudgetExplorer("chat", bk.load_trace(path))
     exec(dropped.texts["python"], names := {})
     assert "trace" not in names
-    assert "\n# Write the path of the file here: trace = bk.load_trace('mine')" in dropped.texts["python"]
+    assert (
+        "\n# Write the path of the file here: trace = bk.load_trace('mine')"
+        in dropped.texts["python"]
+    )
 
 
 def test_conversations_of_an_export_go_by_their_titles() -> None:
@@ -440,26 +503,43 @@ def test_conversations_of_an_export_go_by_their_titles() -> None:
     first, second = bk.load_traces(path)
     assert (first.title, first.id) == (first.fields["title"], "conv1")
     explorer = BudgetExplorer("chat", path)
-    assert explorer.controls.conversation.options == ((f"1: {first.title}", 0), (f"2: {second.title}", 1))
+    assert explorer.controls.conversation.options == (
+        (f"1: {first.title}", 0),
+        (f"2: {second.title}", 1),
+    )
     assert f"conversation 1 of 2 ({first.title})" in explorer.view.state["source"]
     assert bk.Trace("mine", first.messages).title == "mine"
 
 
 @pytest.mark.parametrize("made", [BudgetExplorer, ConversationExplorer])
 def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[..., Any]) -> None:
-    titles = ["Trip to Porto", "A parser in Rust", "Bread", "Porto again", "Taxes", "Names for a cat"]
+    titles = [
+        "Trip to Porto",
+        "A parser in Rust",
+        "Bread",
+        "Porto again",
+        "Taxes",
+        "Names for a cat",
+    ]
     messages = bk.load_trace("support-chat").messages[:3]
-    traces = [bk.Trace(f"c{i}", messages, fields={"title": title}) for i, title in enumerate(titles)]
+    traces = [
+        bk.Trace(f"c{i}", messages, fields={"title": title}) for i, title in enumerate(titles)
+    ]
     explorer = made(trace=traces)
     controls = explorer.controls
     assert "bk-hidden" not in {*controls.which._dom_classes, *controls.find._dom_classes}
     typed(controls.find, "porto")
-    assert [title for title, _ in controls.conversation.options] == ["1: Trip to Porto", "4: Porto again"]
+    assert [title for title, _ in controls.conversation.options] == [
+        "1: Trip to Porto",
+        "4: Porto again",
+    ]
     assert explorer.config["conversation"] == 0, "what is shown has it too, and stays"
     typed(controls.find, "RUST")
     assert explorer.config["conversation"] == 1
     typed(controls.find, "nowhere")
-    assert status(explorer)["note"].startswith("no title of the 6 holds 'nowhere'; type another part of it")
+    assert status(explorer)["note"].startswith(
+        "no title of the 6 holds 'nowhere'; type another part of it"
+    )
     assert status(explorer)["beside"] == controls.find.tooltip
     assert explorer.config["conversation"] == 1
     typed(controls.find, "")
@@ -467,7 +547,9 @@ def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[.
 
 
 @pytest.mark.parametrize("made", [BudgetExplorer, ConversationExplorer])
-def test_a_move_lists_the_titles_of_a_file_no_more(made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_lists_the_titles_of_a_file_no_more(
+    made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of 5,000 conversations each move listed and searched all, in more time than all else takes."""
     messages = bk.load_trace("support-chat").messages[:3]
     explorer = made(trace=[bk.Trace(f"c{i}", messages) for i in range(6)])
@@ -479,7 +561,9 @@ def test_a_move_lists_the_titles_of_a_file_no_more(made: Callable[..., Any], mon
 
     monkeypatch.setattr(bk.Trace, "title", property(title))
     before = explorer.budget.window
-    explorer._heard(explorer.view, {"kind": "line", "line": "window", "tokens": 5_000, "gesture": "a"}, [])
+    explorer._heard(
+        explorer.view, {"kind": "line", "line": "window", "tokens": 5_000, "gesture": "a"}, []
+    )
     assert before != explorer.budget.window == 5_000
     assert asked <= {"c0"}, "the one that is shown"
     explorer._heard(explorer.view, {"kind": "conversation", "number": 3}, [])
@@ -494,7 +578,10 @@ def test_a_file_of_few_conversations_has_no_search() -> None:
 
 
 def test_a_conversation_of_one_turn_is_told_as_one() -> None:
-    said = [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]
+    said = [
+        {"role": "user", "content": "Where is it?"},
+        {"role": "assistant", "content": "On its way."},
+    ]
     planned, replayed = bk.BudgetExplorer("chat", said, window=8_192), bk.ConversationExplorer(said)
     assert planned.status == "Everything fits, in 1 turn."
     assert "turn 1 of 1, 2 messages, " in planned.view.state["source"]

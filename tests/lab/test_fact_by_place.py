@@ -51,7 +51,12 @@ def file(tmp_path: Path) -> Path:
 
 
 def facts_of(budget: bk.Budget) -> Facts:
-    return {"window": budget.window, "kind": budget.kind, "usable": budget.usable, "pool": budget.shared_pool}
+    return {
+        "window": budget.window,
+        "kind": budget.kind,
+        "usable": budget.usable,
+        "pool": budget.shared_pool,
+    }
 
 
 def of_explorer(file: Path, named: Facts) -> Facts:
@@ -75,13 +80,19 @@ def of_turns(file: Path, named: Facts) -> Facts:
 def of_shell(file: Path, named: Facts, capsys: pytest.CaptureFixture[str]) -> Facts:
     options = [text for name, value in named.items() for text in (f"--{name}", str(value))]
     assert run(["fit", str(file), "-b", "chat", "--json", *options]) == 0
-    budget = bk.state.from_dict({"budgetkit": 1, "budget": json.loads(capsys.readouterr().out)["plan"]["budget"]})
+    budget = bk.state.from_dict(
+        {"budgetkit": 1, "budget": json.loads(capsys.readouterr().out)["plan"]["budget"]}
+    )
     assert isinstance(budget, bk.Budget)
     return facts_of(budget)
 
 
 def of_preset(file: Path, named: Facts) -> Facts:
-    return facts_of(budget_of("chat", opening_model(named.get("model"), bk.load_trace(file)), named.get("window")))
+    return facts_of(
+        budget_of(
+            "chat", opening_model(named.get("model"), bk.load_trace(file)), named.get("window")
+        )
+    )
 
 
 PLACES: dict[str, Callable[[Path, Facts], Facts]] = {
@@ -99,7 +110,9 @@ def test_every_place_opens_the_same_thing(place: str, named: Facts, file: Path) 
 
 
 @pytest.mark.parametrize("named", SETUPS.values(), ids=SETUPS)
-def test_the_shell_opens_what_the_explorer_opens(named: Facts, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_opens_what_the_explorer_opens(
+    named: Facts, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert of_shell(file, named, capsys) == of_explorer(file, named)
 
 
@@ -115,8 +128,14 @@ def test_a_report_is_of_the_explorer_of_the_same_arguments(
         goal, own = tmp_path / "shell.html", tmp_path / "own.html"
         assert run(["report", str(file), "-b", "chat", "-o", str(goal), *kind, *options]) == 0
         explorer.save(own)
-        found = [re.findall(r"<title>.*?</title>", path.read_text(encoding="utf-8")) for path in (goal, own)]
-        figures = [re.findall(r'<li class="bk-kpi".*?</li>', path.read_text(encoding="utf-8")) for path in (goal, own)]
+        found = [
+            re.findall(r"<title>.*?</title>", path.read_text(encoding="utf-8"))
+            for path in (goal, own)
+        ]
+        figures = [
+            re.findall(r'<li class="bk-kpi".*?</li>', path.read_text(encoding="utf-8"))
+            for path in (goal, own)
+        ]
         assert found[0][0].partition(",")[0] == found[1][0].partition(",")[0]
         assert [re.sub("<.*?>", " ", figure) for figure in figures[0]] == [
             re.sub("<.*?>", " ", figure) for figure in figures[1]
@@ -141,11 +160,16 @@ def test_still_card_and_value_show_the_same_numbers(named: Facts, file: Path) ->
 @pytest.mark.parametrize("named", SETUPS.values(), ids=SETUPS)
 def test_a_warning_is_the_same_sentence_everywhere(named: Facts, file: Path) -> None:
     small = {**named, "window": 400}
-    plans = [bk.BudgetExplorer("chat", file, **small).plan, bk.DesignCard("chat", file, **small).plan]
+    plans = [
+        bk.BudgetExplorer("chat", file, **small).plan,
+        bk.DesignCard("chat", file, **small).plan,
+    ]
     assert plans[0].warnings == plans[1].warnings
 
 
-def test_a_session_opens_on_its_own_model_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_opens_on_its_own_model_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "session.json"
     path.write_text(json.dumps({"messages": SPOKEN, "model": "gpt-4.1"}), encoding="utf-8")
     expected = of_explorer(path, {})
@@ -179,31 +203,68 @@ TOOLS: list[dict[str, Any]] = [
             },
         },
     },
-    {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}},
+    {
+        "type": "function",
+        "function": {"name": "now", "parameters": {"type": "object", "properties": {}}},
+    },
 ]
 #: A model of each maker, also by the names that routers and hosts have for it.
 MAKERS = [
-    *("gpt-4o", "gpt-4.1", "gpt-5.2", "o3", "chatgpt-4o-latest", "gpt-6.1-sol", "ft:gpt-4o-2024-08-06:org::id"),
-    *("openai/gpt-5.2", "openai/gpt-4.1-mini", "openai/gpt-4o", "openrouter/openai/gpt-5-mini", "openrouter/openai/o3"),
+    *(
+        "gpt-4o",
+        "gpt-4.1",
+        "gpt-5.2",
+        "o3",
+        "chatgpt-4o-latest",
+        "gpt-6.1-sol",
+        "ft:gpt-4o-2024-08-06:org::id",
+    ),
+    *(
+        "openai/gpt-5.2",
+        "openai/gpt-4.1-mini",
+        "openai/gpt-4o",
+        "openrouter/openai/gpt-5-mini",
+        "openrouter/openai/o3",
+    ),
     *("azure/gpt-5-mini", "gpt-oss-120b", "groq/openai/gpt-oss-20b"),
-    *("claude-sonnet-4-5", "openrouter/anthropic/claude-sonnet-4.5", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
+    *(
+        "claude-sonnet-4-5",
+        "openrouter/anthropic/claude-sonnet-4.5",
+        "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+    ),
     *("gemini-2.5-pro", "openrouter/google/gemini-2.5-flash", "vertex_ai/gemini-2.5-pro"),
-    *("deepseek-chat", "openrouter/deepseek/deepseek-chat-v3.1", "qwen3-32b", "mistral-large-latest"),
-    *("grok-4", "nova-pro", "llama-3.3-70b-instruct", "openrouter/moonshotai/kimi-k2", "glm-4.6", "command-a"),
+    *(
+        "deepseek-chat",
+        "openrouter/deepseek/deepseek-chat-v3.1",
+        "qwen3-32b",
+        "mistral-large-latest",
+    ),
+    *(
+        "grok-4",
+        "nova-pro",
+        "llama-3.3-70b-instruct",
+        "openrouter/moonshotai/kimi-k2",
+        "glm-4.6",
+        "command-a",
+    ),
 ]
 TALK = [SPOKEN[0], SPOKEN[1]]
 BODY: dict[str, Any] = {"messages": TALK, "tools": TOOLS}
 
 
 def tools_of_the_bill(name: str) -> int:
-    return bk.count_request({**BODY, "model": name}).tokens - bk.count_request({"messages": TALK, "model": name}).tokens
+    return (
+        bk.count_request({**BODY, "model": name}).tokens
+        - bk.count_request({"messages": TALK, "model": name}).tokens
+    )
 
 
 def tools_of_the_gate(name: str) -> int:
     budget = bk.Budget(100_000, (), [bk.Allocation("system")])
     prompts = {"system": str(TALK[0]["content"])}
     armed, bare = (
-        check(budget, prompts=prompts, tools=tools, model=name, window=100_000).sections for tools in (TOOLS, [])
+        check(budget, prompts=prompts, tools=tools, model=name, window=100_000).sections
+        for tools in (TOOLS, [])
     )
     return sum(armed.values()) - sum(bare.values())
 
@@ -220,7 +281,9 @@ def tools_of_an_explorer(name: str) -> int:
     trace = bk.Trace("talk", tuple(map(bk.Message, TALK)), tuple(TOOLS))
     explorer = bk.BudgetExplorer("chat", trace, model=name, window=100_000)
     without = bk.BudgetExplorer("chat", replace(trace, tools=()), model=name, window=100_000)
-    armed, bare = (sum(grant.demand for grant in opened.plan.grants) for opened in (explorer, without))
+    armed, bare = (
+        sum(grant.demand for grant in opened.plan.grants) for opened in (explorer, without)
+    )
     return armed - bare
 
 
@@ -288,22 +351,42 @@ def tool_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
     words = st.text("abcdefghij .-é数", max_size=30)
     plain = st.fixed_dictionaries(
         {"type": st.sampled_from(["string", "integer", "number", "boolean"])},
-        optional={"description": words, "enum": st.lists(words, min_size=1, max_size=3), "default": words},
+        optional={
+            "description": words,
+            "enum": st.lists(words, min_size=1, max_size=3),
+            "default": words,
+        },
     )
     names = st.text("abcdefg_", min_size=1, max_size=12)
-    inside = st.fixed_dictionaries({"type": st.just("object"), "properties": st.dictionaries(names, plain, max_size=2)})
-    schema = st.fixed_dictionaries(
-        {"type": st.just("object"), "properties": st.dictionaries(names, plain | inside, max_size=4)}
+    inside = st.fixed_dictionaries(
+        {"type": st.just("object"), "properties": st.dictionaries(names, plain, max_size=2)}
     )
-    functions = st.fixed_dictionaries({"name": names, "parameters": schema}, optional={"description": words})
-    listed = draw(st.lists(functions, min_size=1, max_size=3, unique_by=lambda function: str(function["name"])))
+    schema = st.fixed_dictionaries(
+        {
+            "type": st.just("object"),
+            "properties": st.dictionaries(names, plain | inside, max_size=4),
+        }
+    )
+    functions = st.fixed_dictionaries(
+        {"name": names, "parameters": schema}, optional={"description": words}
+    )
+    listed = draw(
+        st.lists(
+            functions, min_size=1, max_size=3, unique_by=lambda function: str(function["name"])
+        )
+    )
     return [{"type": "function", "function": function} for function in listed]
 
 
 @given(name=st.sampled_from(MAKERS), tools=tool_lists())
 @settings(max_examples=60, deadline=None)
-def test_any_tools_cost_a_conversation_what_the_bill_says(name: str, tools: list[dict[str, Any]]) -> None:
+def test_any_tools_cost_a_conversation_what_the_bill_says(
+    name: str, tools: list[dict[str, Any]]
+) -> None:
     talk = bk.Conversation("chat", model=name, window=1_000_000, tools=tools)
     for message in TALK:
         talk.add(message)
-    assert talk.request().tokens == bk.count_request({"messages": TALK, "tools": tools, "model": name}).tokens
+    assert (
+        talk.request().tokens
+        == bk.count_request({"messages": TALK, "tools": tools, "model": name}).tokens
+    )

@@ -24,7 +24,11 @@ ANCHOR = bk.Budget(
 OCTOPUS = bk.Budget(
     10_000,
     [bk.Reserve("output", 2_000)],
-    [bk.Allocation("system", required=True), bk.Allocation("history"), bk.Allocation("current", required=True)],
+    [
+        bk.Allocation("system", required=True),
+        bk.Allocation("history"),
+        bk.Allocation("current", required=True),
+    ],
     remainder="history",
     deficit="signed",
 )
@@ -47,7 +51,9 @@ def plain(table: pd.DataFrame, *columns: str) -> list[tuple[object, ...]]:
 
 
 def every_figure() -> list[tuple[Question[...], Spec]]:
-    plan = bk.fit(ANCHOR, [bk.Item("system", 900), bk.Item("retrieval", 300), bk.Item("memory", 50)])
+    plan = bk.fit(
+        ANCHOR, [bk.Item("system", 900), bk.Item("retrieval", 300), bk.Item("memory", 50)]
+    )
     many = pd.concat({0: GROWING, 1: GROWING * 2}, names=["conversation"])
     line = bk.sweep(OCTOPUS, LAST, window=range(4_000, 16_001, 2_000))
     both = bk.sweep(OCTOPUS, LAST, window=range(8_000, 16_001, 2_000), output=[0, 1_000, 2_000])
@@ -100,13 +106,17 @@ def test_where_a_section_has_the_rest_the_others_claim_what_they_take() -> None:
 
 
 def test_tokens_that_a_reserve_holds_for_a_section_are_claimed_once() -> None:
-    held = bk.Budget(1_000, [bk.Reserve("incoming", 500, serves="current")], [bk.Allocation("current")])
+    held = bk.Budget(
+        1_000, [bk.Reserve("incoming", 500, serves="current")], [bk.Allocation("current")]
+    )
     found = {claim.line: claim.tokens for claim in claims(bk.allocate(held, {"current": 300}))}
     assert found == {"current": 300, "shared pool": 500, "incoming": 200}
 
 
 def test_too_much_claimed_is_a_negative_bar_in_the_colour_of_alarm() -> None:
-    over = bk.Budget(1_000, [bk.Reserve("output", 600)], [bk.Allocation("system", 500)], deficit="signed")
+    over = bk.Budget(
+        1_000, [bk.Reserve("output", 600)], [bk.Allocation("system", 500)], deficit="signed"
+    )
     spec = figures.waterfall.spec(bk.allocate(over, {}))
     assert figures.waterfall.table(over)["tokens"].iloc[-1] == -100
     assert spec["data"][0]["marker"]["color"][-1] == "#D55E00"
@@ -114,9 +124,13 @@ def test_too_much_claimed_is_a_negative_bar_in_the_colour_of_alarm() -> None:
 
 
 def test_sections_table_counts_the_items_that_were_cut() -> None:
-    budget = bk.Budget(100, (), [bk.Allocation("history", 50, keep="newest"), bk.Allocation("system")])
+    budget = bk.Budget(
+        100, (), [bk.Allocation("history", 50, keep="newest"), bk.Allocation("system")]
+    )
     plan = bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30), bk.Item("system", 10)])
-    assert plain(figures.sections.table(plan), "section", "demand", "granted", "cut", "items", "items_cut") == [
+    assert plain(
+        figures.sections.table(plan), "section", "demand", "granted", "cut", "items", "items_cut"
+    ) == [
         ("history", 70, 30, 40, 2, 1),
         ("system", 10, 10, 0, 1, 0),
     ]
@@ -149,7 +163,9 @@ def test_turns_show_what_the_key_figure_shows_where_a_floor_overruns() -> None:
     assert list(narrow["granted"]) == [2_000, 4_000, 4_000]
 
 
-@pytest.mark.parametrize(("turn", "anchor"), [(1, "left"), (3, "left"), (5, "center"), (7, "right"), (9, "right")])
+@pytest.mark.parametrize(
+    ("turn", "anchor"), [(1, "left"), (3, "left"), (5, "center"), (7, "right"), (9, "right")]
+)
 def test_the_mark_of_the_first_cut_stays_inside_the_figure(turn: int, anchor: str) -> None:
     """A quarter of the figure's width is enough for its text on either side of where it stands."""
     demand = pd.DataFrame({"history": [0] * (turn - 1) + [9_000] * (11 - turn)}, index=range(1, 11))
@@ -159,7 +175,9 @@ def test_the_mark_of_the_first_cut_stays_inside_the_figure(turn: int, anchor: st
 
 
 def test_names_at_the_ends_of_lines_stand_in_the_order_of_the_lines_and_off_them() -> None:
-    table = pd.DataFrame({"turn": [1, 2, 3], "low": [5, 6, 90], "high": [50, 100, 100], "flat": [70, 70, 70]})
+    table = pd.DataFrame(
+        {"turn": [1, 2, 3], "low": [5, 6, 90], "high": [50, 100, 100], "flat": [70, 70, 70]}
+    )
     notes = end_labels(table, {"high": "high", "low": "low", "flat": "flat"}, 10)
     assert [note["text"] for note in notes] == ["flat", "low", "high"]
     places = [note["y"] for note in notes]
@@ -171,13 +189,17 @@ def test_a_sweep_names_its_lines_in_their_order() -> None:
     swept = bk.sweep(OCTOPUS, LAST, window=range(4_000, 16_001, 2_000))
     spec = figures.sweep_line.spec(swept)
     ends = {trace["name"]: trace["y"][-1] for trace in spec["data"]}
-    named = [note["text"] for note in sorted(spec["layout"]["annotations"], key=lambda note: note["y"])]
+    named = [
+        note["text"] for note in sorted(spec["layout"]["annotations"], key=lambda note: note["y"])
+    ]
     assert [ends[name] for name in named] == sorted(ends.values())
 
 
 def test_turns_of_a_budget_without_a_remainder_follow_all_that_is_asked() -> None:
     table = figures.turns.table(ANCHOR, pd.DataFrame({"system": [500], "memory": [700]}, index=[1]))
-    assert plain(table, "line", "demand", "limit", "granted") == [("all sections", 1_200, 6_992, 1_200)]
+    assert plain(table, "line", "demand", "limit", "granted") == [
+        ("all sections", 1_200, 6_992, 1_200)
+    ]
 
 
 def test_a_count_that_is_too_low_makes_the_history_budget_too_large() -> None:
@@ -187,7 +209,9 @@ def test_a_count_that_is_too_low_makes_the_history_budget_too_large() -> None:
 
 def test_conversations_are_counted_once_whichever_of_their_turns_is_cut() -> None:
     many = pd.concat({0: GROWING.iloc[:2], 1: GROWING, 2: GROWING * 2}, names=["conversation"])
-    assert plain(figures.conversations.table(OCTOPUS, many), "section", "conversations", "cut", "share") == [
+    assert plain(
+        figures.conversations.table(OCTOPUS, many), "section", "conversations", "cut", "share"
+    ) == [
         ("all sections", 3, 2, 0.6667),
         ("system", 3, 0, 0.0),
         ("history", 3, 2, 0.6667),
@@ -204,7 +228,10 @@ def test_sweep_map_needs_two_lines() -> None:
 def test_sweep_line_needs_one_line() -> None:
     """Two lines in one curve would be summed."""
     swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000], output=[0, 500])
-    with pytest.raises(ValueError, match=r"2 moved lines \('window', 'output'\); it shows one; .* or draw sweep_map"):
+    with pytest.raises(
+        ValueError,
+        match=r"2 moved lines \('window', 'output'\); it shows one; .* or draw sweep_map",
+    ):
         figures.sweep_line.table(swept)
 
 
@@ -217,7 +244,10 @@ def test_sweeps_of_many_demands_show_their_mean_and_say_so() -> None:
         (12_000, 5_666.7, 5_500.0, 166.7, 3),
         (20_000, 5_666.7, 5_666.7, 0.0, 3),
     ]
-    assert figures.sweep_line.spec(swept)["layout"]["yaxis"]["title"]["text"] == "tokens, mean of 3 demands"
+    assert (
+        figures.sweep_line.spec(swept)["layout"]["yaxis"]["title"]["text"]
+        == "tokens, mean of 3 demands"
+    )
     with pytest.raises(ValueError, match="1 moved line; it shows two"):
         figures.sweep_map.table(swept)
 
@@ -256,7 +286,13 @@ def test_a_figure_is_its_specification_with_the_question_as_its_title() -> None:
     figure = figures.waterfall(plan)
     assert figure.layout.title.text == figures.waterfall.title
     assert len(figure.data) == 1
-    assert list(figure.data[0].customdata) == ["window", "output", "system", "retrieval", "shared pool"]
+    assert list(figure.data[0].customdata) == [
+        "window",
+        "output",
+        "system",
+        "retrieval",
+        "shared pool",
+    ]
 
 
 @pytest.mark.parametrize("place", range(8))
@@ -277,11 +313,16 @@ def test_a_specification_is_made_without_plotly() -> None:
 
 
 @pytest.mark.parametrize("name", list(bk.presets.PRESETS))
-def test_a_section_has_one_colour_in_every_figure_and_no_other_section_of_its_preset_has_it(name: str) -> None:
+def test_a_section_has_one_colour_in_every_figure_and_no_other_section_of_its_preset_has_it(
+    name: str,
+) -> None:
     budget = bk.presets.PRESETS[name](32_768)
     plan = bk.allocate(budget, dict.fromkeys(budget.sections, 100))
     assert len({colour(section) for section in budget.sections}) == len(budget.sections)
-    bar = {trace["customdata"][0]: trace["marker"]["color"] for trace in figures.window.spec(plan)["data"]}
+    bar = {
+        trace["customdata"][0]: trace["marker"]["color"]
+        for trace in figures.window.spec(plan)["data"]
+    }
     fall = figures.waterfall.spec(plan)["data"][0]
     granted = figures.sections.spec(plan)["data"][1]
     for trace in (fall, granted):
@@ -291,7 +332,9 @@ def test_a_section_has_one_colour_in_every_figure_and_no_other_section_of_its_pr
 
 def test_an_unknown_name_has_the_same_colour_in_every_session() -> None:
     program = "from budgetkit.lab.figures import colour; print(colour('my own section'))"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+    )
     assert said.stdout.strip() == colour("my own section")
 
 
@@ -326,13 +369,20 @@ def test_names_stay_text() -> None:
     for spec in specs:
         for trace in spec["data"]:
             trace.pop("customdata", None)  # data, never shown
-        assert not [text for text in texts(spec) if "<i>r" in text or "<img" in text or "<b>x" in text]
+        assert not [
+            text for text in texts(spec) if "<i>r" in text or "<img" in text or "<b>x" in text
+        ]
 
 
 sizes = st.integers(0, 5_000)
 
 
-@given(sizes, st.lists(st.tuples(sizes, st.none() | sizes), min_size=1, max_size=5), st.booleans(), sizes)
+@given(
+    sizes,
+    st.lists(st.tuples(sizes, st.none() | sizes), min_size=1, max_size=5),
+    st.booleans(),
+    sizes,
+)
 def test_claims_always_sum_to_the_window(
     output: int, lines: list[tuple[int, int | None]], has_rest: bool, window: int
 ) -> None:
@@ -370,6 +420,11 @@ def test_few_turns_are_whole_numbers_on_the_axis() -> None:
     """On 0.1.0 an axis of two turns had ticks at 1.2 and 1.4."""
     budget = bk.presets.chat(8_192)
     for many, ticks in ((2, {"tick0": 1, "dtick": 1}), (40, {"nticks": 8})):
-        demand = pd.DataFrame({"conversation": range(1, many + 1)}, index=pd.RangeIndex(1, many + 1, name="turn"))
-        for drawn in (figures.turns.spec(budget, demand), figures.counter_error.spec(budget, demand, demand)):
+        demand = pd.DataFrame(
+            {"conversation": range(1, many + 1)}, index=pd.RangeIndex(1, many + 1, name="turn")
+        )
+        for drawn in (
+            figures.turns.spec(budget, demand),
+            figures.counter_error.spec(budget, demand, demand),
+        ):
             assert drawn["layout"]["xaxis"].items() >= ticks.items()

@@ -58,7 +58,9 @@ def test_nothing_is_worked_out_before_a_fold_is_opened() -> None:
     assert [*explorer._folds._made] == ["why"]
 
 
-def test_a_move_leaves_a_fold_as_it_was_and_says_that_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_leaves_a_fold_as_it_was_and_says_that_it_is_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[object] = []
     explorer = opened(BudgetExplorer("working_memory", "support-chat", window=4_096), "why")
     why = bk.Plan.why
@@ -70,7 +72,11 @@ def test_a_move_leaves_a_fold_as_it_was_and_says_that_it_is_old(monkeypatch: pyt
     monkeypatch.setattr(bk.Plan, "why", watched)
     before = fold(explorer, "why")["parts"]
     explorer.controls.lines["output"].box.value = 1_000
-    assert (asked, fold(explorer, "why")["parts"], fold(explorer, "why")["stale"]) == ([], before, True)
+    assert (asked, fold(explorer, "why")["parts"], fold(explorer, "why")["stale"]) == (
+        [],
+        before,
+        True,
+    )
     tell(explorer, "why")  # the page, once the hand rests
     assert (len(asked), fold(explorer, "why")["stale"]) == (1, False)
     tell(explorer, "why")  # a second page that shows the same explorer
@@ -106,7 +112,9 @@ def test_each_mend_is_a_button_that_keeps_what_was_lost_and_can_be_taken_back() 
     tell(explorer, "why", of="history")
     before, told = explorer.budget, explorer.plan.why("history")
     assert parts(explorer, "why", "list")[0]["items"] == list(told.reasons)
-    offered = [row for row in rows(explorer, "why") if "mend" in row.get("button", {}).get("tells", {})]
+    offered = [
+        row for row in rows(explorer, "why") if "mend" in row.get("button", {}).get("tells", {})
+    ]
     assert [row["text"] for row in offered] == [mend.sentence for mend in told.mends]
     assert offered
     for place in range(len(offered)):
@@ -119,7 +127,9 @@ def test_each_mend_is_a_button_that_keeps_what_was_lost_and_can_be_taken_back() 
 
 def test_a_preview_is_the_bar_of_the_very_budget_that_the_button_makes() -> None:
     explorer = opened(BudgetExplorer("working_memory", "support-chat", window=9_000), "why")
-    row = next(row for row in rows(explorer, "why") if "mend" in row.get("button", {}).get("tells", {}))
+    row = next(
+        row for row in rows(explorer, "why") if "mend" in row.get("button", {}).get("tells", {})
+    )
     tell(explorer, "why", **row["button"]["tells"])
     assert row["button"]["bar"] == explorer.view.state["bar"]
 
@@ -130,13 +140,17 @@ def test_a_dropped_message_is_asked_why() -> None:
     lost = [block for block in blocks if block["level"] in ("gone", "cut")]
     assert [block for block in blocks if "asks" in block] == lost != []
     tell(explorer, "why", of=lost[-1]["asks"])
-    assert parts(explorer, "why", "list")[0]["items"] == list(explorer.plan.why(lost[-1]["asks"]).reasons)
+    assert parts(explorer, "why", "list")[0]["items"] == list(
+        explorer.plan.why(lost[-1]["asks"]).reasons
+    )
     assert any(each.get("note") == "in the text itself" for each in rows(explorer, "why"))
 
 
 def test_an_offer_of_another_budget_is_not_taken() -> None:
     explorer = opened(BudgetExplorer("working_memory", "support-chat", window=9_000), "why")
-    row = next(row for row in rows(explorer, "why") if "mend" in row.get("button", {}).get("tells", {}))
+    row = next(
+        row for row in rows(explorer, "why") if "mend" in row.get("button", {}).get("tells", {})
+    )
     explorer.controls.lines["output"].box.value = 2_000
     before = explorer.budget
     tell(explorer, "why", **row["button"]["tells"])
@@ -150,7 +164,9 @@ def test_a_locked_line_is_not_offered() -> None:
     explorer.controls.lines["output"].lock.value = True
     tell(explorer, "why")
     sentences = {row["text"]: row for row in rows(explorer, "why")}
-    locked = next(row for text, row in sentences.items() if text.startswith("Lower the reserve output"))
+    locked = next(
+        row for text, row in sentences.items() if text.startswith("Lower the reserve output")
+    )
     assert "button" not in locked
 
 
@@ -174,15 +190,23 @@ def test_what_may_be_wanted_is_named_in_whole_words() -> None:
     assert "loses fewer needed messages than at present" in str(fold(explorer, "decide"))
 
 
-@pytest.mark.parametrize("make", [lambda: BudgetExplorer("chat", "support-chat", window=8_192), ConversationExplorer])
-def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click_away(make: Callable[[], Any]) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda: BudgetExplorer("chat", "support-chat", window=8_192), ConversationExplorer]
+)
+def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click_away(
+    make: Callable[[], Any],
+) -> None:
     """On 0.2.0 somebody who followed what was said came to a refusal, twice."""
     explorer = opened(make(), "decide")
-    assert parts(explorer, "decide", "text")[0]["text"].startswith("Tuning needs 12 conversations: it chooses on one")
+    assert parts(explorer, "decide", "text")[0]["text"].startswith(
+        "Tuning needs 12 conversations: it chooses on one"
+    )
     assert "This has 1." in parts(explorer, "decide", "text")[0]["text"]
 
     tell(explorer, "decide", example=True)
-    assert "Nothing is cut from these 48 conversations" in parts(explorer, "decide", "text")[0]["text"]
+    assert (
+        "Nothing is cut from these 48 conversations" in parts(explorer, "decide", "text")[0]["text"]
+    )
 
     smaller = parts(explorer, "decide", "button")[0]
     tell(explorer, "decide", **smaller["tells"])
@@ -191,7 +215,9 @@ def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click
     run = explorer._folds._made["decide"]._run
     run.thread.join(120)
     assert run.problem == "", aim
-    assert run.found.tuned.scores[:, 0, 0].sum() > 0, "the aim that it opened with had something to gain"
+    assert run.found.tuned.scores[:, 0, 0].sum() > 0, (
+        "the aim that it opened with had something to gain"
+    )
 
 
 def test_the_sentence_is_computed_on_conversations_held_out() -> None:
@@ -207,7 +233,10 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
         f"({after:.0f} instead of {before:.0f}, "
     )
     assert f") on {len(held)} conversations that it was not chosen on; " in said
-    assert f"the true saving lies between {100 * low:.0f} and {100 * high:.0f} % with 95 % confidence." in said
+    assert (
+        f"the true saving lies between {100 * low:.0f} and {100 * high:.0f} % with 95 % confidence."
+        in said
+    )
     assert 0 < low < gain < high
 
 
@@ -215,7 +244,10 @@ def test_what_is_not_better_is_said_so() -> None:
     explorer = BudgetExplorer(SMALL, "made-up-chats")
     tuned(explorer, "cost")
     said = parts(explorer, "decide", "text")[0]["text"]
-    assert said == "No setting that was tried costs less than at present without more needed messages lost: stay."
+    assert (
+        said
+        == "No setting that was tried costs less than at present without more needed messages lost: stay."
+    )
 
 
 @pytest.mark.slow
@@ -233,7 +265,10 @@ def test_a_point_sets_all_sliders_to_what_was_measured(make: Callable[..., Any])
         assert {line: sizes[line] for line in setting if line != "policy"} == {
             line: found.values[line][name] for line, name in setting.items() if line != "policy"
         }
-        assert make is BudgetExplorer or setting.get("policy", explorer.settings.main) == explorer.settings.main
+        assert (
+            make is BudgetExplorer
+            or setting.get("policy", explorer.settings.main) == explorer.settings.main
+        )
         explorer.undo()
         assert explorer.budget == before
 
@@ -265,7 +300,9 @@ def test_the_saved_report_holds_what_the_open_folds_found(tmp_path: Path) -> Non
     explorer.save(tmp_path / "before.html")
     found = tuned(explorer, "cut")
     explorer.save(tmp_path / "after.html")
-    before, after = ((tmp_path / f"{when}.html").read_text(encoding="utf-8") for when in ("before", "after"))
+    before, after = (
+        (tmp_path / f"{when}.html").read_text(encoding="utf-8") for when in ("before", "after")
+    )
     assert found.sentence(found.advised) in after
     assert "Which settings are worth choosing?" in after
     assert "Which settings are worth choosing?" not in before
@@ -325,11 +362,15 @@ def test_what_the_preset_refuses_is_not_advised() -> None:
     """The sliders show a claim beyond the window as a negative number; a budget that is taken away must hold."""
     explorer = BudgetExplorer("chat", "made-up-chats", window=700)
     found = tuned(explorer, "evidence")
-    budgets = [found.budget.assign(**tokens_of(found.values, found.setting(row))) for row in allowed(found)]
+    budgets = [
+        found.budget.assign(**tokens_of(found.values, found.setting(row))) for row in allowed(found)
+    ]
     assert budgets
     assert all(budget.deficit == "raise" and budget.shared_pool >= 0 for budget in budgets)
     (report,) = parts(explorer, "decide", "copy")
-    assert bk.state.from_yaml(report["text"].partition("```yaml\n")[2].partition("```")[0]) in budgets
+    assert (
+        bk.state.from_yaml(report["text"].partition("```yaml\n")[2].partition("```")[0]) in budgets
+    )
     tell(explorer, "decide", point=found.advised)
     assert explorer.plan.budget.shared_pool >= 0
 
@@ -356,7 +397,9 @@ def figure(explorer: Any, name: str) -> dict[str, Any]:
     (part,) = parts(explorer, name, "figure")
     table = part["figure"]["table"]
     columns = zip(*table["rows"], strict=True)
-    named = {each["name"]: list(cells) for each, cells in zip(table["columns"], columns, strict=True)}
+    named = {
+        each["name"]: list(cells) for each, cells in zip(table["columns"], columns, strict=True)
+    }
     return {**part["figure"], "table": named}
 
 
@@ -370,29 +413,50 @@ def test_the_ledger_of_the_chosen_turn_adds_up_to_its_bill() -> None:
     for turn in (len(trace.turns), 1):
         explorer.controls.turn.value = turn
         tell(explorer, "billed")
-        sent = {"model": "gpt-4o", "messages": [m.raw for m in trace.request(turn)], "tools": [*trace.tools]}
+        sent = {
+            "model": "gpt-4o",
+            "messages": [m.raw for m in trace.request(turn)],
+            "tools": [*trace.tools],
+        }
         counted = bk.count_request(sent)
         drawn = figure(explorer, "billed")
         assert total(drawn) == sum(drawn["spec"]["data"][0]["x"]) == counted.tokens
         low, high = counted.interval
         sure = "exact" if counted.exact else f"between {low:,} and {high:,}"
-        assert drawn["note"].startswith(f"{counted.tokens:,} tokens, {sure}; all that this turn asks for")
-        assert drawn["table"]["kind"].count("tools") == sum(row.kind == "tools" for row in counted.ledger) > 1
+        assert drawn["note"].startswith(
+            f"{counted.tokens:,} tokens, {sure}; all that this turn asks for"
+        )
+        assert (
+            drawn["table"]["kind"].count("tools")
+            == sum(row.kind == "tools" for row in counted.ledger)
+            > 1
+        )
 
 
 def test_the_smaller_messages_are_one_bar() -> None:
-    counted = bk.count_request({"messages": [{"role": "user", "content": "word " * n} for n in range(40)]})
+    counted = bk.count_request(
+        {"messages": [{"role": "user", "content": "word " * n} for n in range(40)]}
+    )
     table = bk.figures.ledger.table(counted)
     merged = largest(table)
     assert int(merged["tokens"].sum()) == counted.tokens
-    assert merged.iloc[-1][["part", "tokens"]].tolist() == ["26 other messages", table["tokens"][1:27].sum()]
+    assert merged.iloc[-1][["part", "tokens"]].tolist() == [
+        "26 other messages",
+        table["tokens"][1:27].sum(),
+    ]
     assert largest(table.head(10)).equals(table.head(10))
 
 
 def test_the_ledger_of_a_pruned_request_has_what_was_kept_and_names_the_rest() -> None:
-    explorer = ConversationExplorer("coding-agent", policies=["oldest first", "tool results first"], window=16_384)
+    explorer = ConversationExplorer(
+        "coding-agent", policies=["oldest first", "tool results first"], window=16_384
+    )
     opened(explorer, "billed")
-    trace, outcome, last = bk.load_trace("coding-agent"), explorer.replay, explorer.config["request"]
+    trace, outcome, last = (
+        bk.load_trace("coding-agent"),
+        explorer.replay,
+        explorer.config["request"],
+    )
     there = [trace.messages[slot].raw for slot in outcome.present(last)]
     sent = {"model": "gpt-4o", "messages": there, "tools": [*trace.tools]}
     assert total(figure(explorer, "billed")) == bk.count_request(sent).tokens
@@ -431,7 +495,9 @@ def test_the_conversations_policy_is_checked_too(monkeypatch: pytest.MonkeyPatch
         return ()
 
     monkeypatch.setattr(checked, "findings", watched)
-    explorer = opened(ConversationExplorer("coding-agent", policies=["oldest first"], window=16_384), "check")
+    explorer = opened(
+        ConversationExplorer("coding-agent", policies=["oldest first"], window=16_384), "check"
+    )
     assert given[0]["policy"] == bk.policies.OldestFirst()
     assert list(given[0]["lost"]) == list(explorer.replay.kept.dropped_messages)
     assert given[0]["tools"] > 0
@@ -441,7 +507,9 @@ def test_the_conversations_policy_is_checked_too(monkeypatch: pytest.MonkeyPatch
 
 
 def test_bring_back_is_among_the_policies_with_its_numbers_on_sliders() -> None:
-    explorer = ConversationExplorer("support-chat", window=8_192, policies=["bring back", "oldest first"])
+    explorer = ConversationExplorer(
+        "support-chat", window=8_192, policies=["bring back", "oldest first"]
+    )
     run = explorer._results.run
     by_hand = bk.replay(run.trace, run.budget, bk.policies.BringBack(), **run.options)
     assert explorer.replay.frame().equals(by_hand.frame())
@@ -452,7 +520,9 @@ def test_bring_back_is_among_the_policies_with_its_numbers_on_sliders() -> None:
 
 
 def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
-    said = [{"role": role, "content": "yes " * 80} for _ in range(4) for role in ("user", "assistant")]
+    said = [
+        {"role": role, "content": "yes " * 80} for _ in range(4) for role in ("user", "assistant")
+    ]
     plain = [bk.Trace(f"toy-{n}", tuple(map(bk.Message, said))) for n in range(12)]
     explorer = opened(ConversationExplorer(plain, SMALL), "decide")
     assert explorer.view.state["kpis"] and "none found" in str(explorer.view.state["kpis"])

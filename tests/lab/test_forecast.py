@@ -50,8 +50,12 @@ def test_a_pace_may_be_a_pair() -> None:
 
 def test_equal_turns_leave_no_doubt() -> None:
     drawn = paths([100], 3, start=50, widen=0)
-    assert fan(drawn).to_dict("list")["low"] == fan(drawn).to_dict("list")["high"] == [150, 250, 350]
-    assert first_over(drawn, {"first": 150, "never": 350}).iloc[:, 2:].astype(object).values.tolist() == [
+    assert (
+        fan(drawn).to_dict("list")["low"] == fan(drawn).to_dict("list")["high"] == [150, 250, 350]
+    )
+    assert first_over(drawn, {"first": 150, "never": 350}).iloc[:, 2:].astype(
+        object
+    ).values.tolist() == [
         [1.0, 2, 2, 2],
         [0.0, pd.NA, pd.NA, pd.NA],
     ]
@@ -65,22 +69,31 @@ def test_the_spread_is_that_of_the_turns_seen() -> None:
 
 
 @given(SIZES, st.integers(1, 30), st.integers(0, 99))
-def test_a_seed_draws_the_same_and_contexts_only_grow(sizes: list[int], turns: int, seed: int) -> None:
+def test_a_seed_draws_the_same_and_contexts_only_grow(
+    sizes: list[int], turns: int, seed: int
+) -> None:
     drawn = paths(sizes, turns, samples=20, seed=seed)
     assert np.array_equal(drawn, paths(sizes, turns, samples=20, seed=seed))
     assert (np.diff(drawn, axis=1) >= 0).all()
-    assert (fan(drawn)[["low", "lower", "median", "upper", "high"]].diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)
+    assert (
+        fan(drawn)[["low", "lower", "median", "upper", "high"]].diff(axis=1).iloc[:, 1:] >= 0
+    ).all(axis=None)
 
 
 @given(SIZES, st.integers(0, 3_000), st.integers(0, 3_000))
 def test_a_higher_limit_is_never_passed_earlier(sizes: list[int], one: int, other: int) -> None:
     drawn = paths(sizes, 30, samples=20)
-    low, high = (first_over(drawn, {"limit": limit})["median"].fillna(99)[0] for limit in sorted((one, other)))
+    low, high = (
+        first_over(drawn, {"limit": limit})["median"].fillna(99)[0]
+        for limit in sorted((one, other))
+    )
     assert low <= high
 
 
 def test_no_turns_no_forecast() -> None:
-    with pytest.raises(ValueError, match="no turn was seen; a forecast draws from past turns; give the sizes"):
+    with pytest.raises(
+        ValueError, match="no turn was seen; a forecast draws from past turns; give the sizes"
+    ):
         paths([], 3)
 
 
@@ -94,14 +107,22 @@ def test_the_outlook_of_a_trace_by_model() -> None:
 
     table = bk.outlook(trace, models, bk.presets.working_memory, priced, money=1.0)
     median = table.set_index(["model", "event"])["median"]
-    assert median[("gpt-4", "first cut")] < median[("gpt-4", "window full")] < median[("gpt-4o", "first cut")]
+    assert (
+        median[("gpt-4", "first cut")]
+        < median[("gpt-4", "window full")]
+        < median[("gpt-4o", "first cut")]
+    )
     assert set(table["event"]) == {"first cut", "window full", "money spent"}
-    pd.testing.assert_frame_equal(table, bk.outlook(trace, models, bk.presets.working_memory, priced, money=1.0))
+    pd.testing.assert_frame_equal(
+        table, bk.outlook(trace, models, bk.presets.working_memory, priced, money=1.0)
+    )
 
 
 def test_money_is_left_out_where_a_price_is_not_known() -> None:
     trace = bk.load_trace("support-chat")
-    table = bk.outlook(trace, [bk.model("gpt-4o")], bk.presets.working_memory, lambda name: Prices(name), money=1.0)
+    table = bk.outlook(
+        trace, [bk.model("gpt-4o")], bk.presets.working_memory, lambda name: Prices(name), money=1.0
+    )
     assert table["event"].tolist() == ["first cut", "window full"]
 
 
@@ -114,7 +135,12 @@ def test_money_is_the_sum_of_what_is_written_once_and_read_again() -> None:
     limits = {"after 2": size * 21 - 1, "after 3": size * 33 - 1}
     for name, money in limits.items():
         table = bk.outlook(
-            trace, [bk.model("gpt-4o")], bk.presets.working_memory, lambda _: dear, money=money, samples=2
+            trace,
+            [bk.model("gpt-4o")],
+            bk.presets.working_memory,
+            lambda _: dear,
+            money=money,
+            samples=2,
         )
         assert table.query("event == 'money spent'")["median"].tolist() == [int(name[-1])]
 
@@ -128,14 +154,20 @@ def test_the_turns_of_a_trace_add_up_to_it() -> None:
 
 def spoken(turns: int, words: int = 60) -> bk.Trace:
     """Turns of one length each: a question and an answer."""
-    each = [{"role": "user", "content": "why " * words}, {"role": "assistant", "content": "so " * words}]
+    each = [
+        {"role": "user", "content": "why " * words},
+        {"role": "assistant", "content": "so " * words},
+    ]
     return bk.Trace("even", tuple(bk.Message(message) for message in each * turns))
 
 
 @pytest.mark.parametrize("seen", [4, 60])
 def test_the_first_cut_is_where_a_replay_cuts(seen: int) -> None:
     """Turns that are all alike: what is drawn from four of them is what comes, and past cuts are told as they were."""
-    budget, count = bk.presets.working_memory(4_000, output=500, history_floor=0), bk.counter("o200k_base")
+    budget, count = (
+        bk.presets.working_memory(4_000, output=500, history_floor=0),
+        bk.counter("o200k_base"),
+    )
     frame = bk.replay(spoken(60), budget, bk.policies.OldestFirst(), counter=count).frame()
     truth = int(frame.loc[frame["dropped"] > 0, "turn"].iloc[0])
     found = first_cut(spoken(seen), budget, count, turns=400).iloc[0]
@@ -157,7 +189,9 @@ def test_an_outlook_goes_on_from_the_present_size() -> None:
     window = int(turn_sizes(trace, bk.counter("gpt-4o")).sum()) + 500
     model = bk.model("gpt-4o", window=window, max_output=100)
     (row,) = (
-        bk.outlook(trace, [model], lambda m: bk.Budget(m.window)).query("event == 'window full'").to_dict("records")
+        bk.outlook(trace, [model], lambda m: bk.Budget(m.window))
+        .query("event == 'window full'")
+        .to_dict("records")
     )
     assert 11 <= row["low"] <= row["median"] <= 14
 
@@ -173,7 +207,11 @@ def test_the_first_cut_of_an_outlook_is_by_what_the_budget_leaves_the_history() 
     )
     frame = bk.replay(trace, budget, bk.policies.OldestFirst(), counter=bk.counter(model)).frame()
     truth = int(frame.loc[frame["dropped"] > 0, "turn"].iloc[0])
-    (row,) = bk.outlook(first, [model], lambda _: budget).query("event == 'first cut'").to_dict("records")
+    (row,) = (
+        bk.outlook(first, [model], lambda _: budget)
+        .query("event == 'first cut'")
+        .to_dict("records")
+    )
     assert row["limit"] <= frame["limit"].max()
     assert abs(row["median"] - truth) <= 2
 
@@ -203,23 +241,33 @@ def test_the_fan_shows_the_straight_line_from_the_present_on() -> None:
     drawn = contexts(spoken(4), bk.counter("o200k_base"), turns=3, samples=50)
     table = bk.figures.fan.table(drawn, known=4)
     step = drawn[0, 3] - drawn[0, 2]
-    assert table["straight line"].tolist() == [*drawn[0, :4], *(drawn[0, 3] + step * n for n in (1, 2, 3))]
+    assert table["straight line"].tolist() == [
+        *drawn[0, :4],
+        *(drawn[0, 3] + step * n for n in (1, 2, 3)),
+    ]
     assert bk.figures.fan.draw(table)["data"][-1]["line"]["dash"] == "dot"
     assert straight_line([100, 300], 2, 50).tolist() == [250, 450]
 
 
 def kind(number: int, random: np.random.Generator) -> list[np.ndarray]:
     """Draw conversations of one kind: first turns of any size, later ones that are larger and alike."""
-    return [np.concatenate((random.lognormal(4, 1, 3), random.lognormal(5, 0.4, 9))).astype(int) for _ in range(number)]
+    return [
+        np.concatenate((random.lognormal(4, 1, 3), random.lognormal(5, 0.4, 9))).astype(int)
+        for _ in range(number)
+    ]
 
 
-def test_beside_others_of_its_kind_a_conversation_is_foretold_a_fifth_nearer_than_by_the_line() -> None:
+def test_beside_others_of_its_kind_a_conversation_is_foretold_a_fifth_nearer_than_by_the_line() -> (
+    None
+):
     """Each is left out in turn; three of its turns are seen, and nine foretold."""
     known = kind(60, np.random.default_rng(0))
     middle, line, held = [], [], []
     for i, sizes in enumerate(known):
         pace = pace_beside(sizes[:3], known[:i] + known[i + 1 :])
-        low, half, high = np.quantile(paths(sizes[:3], 9, samples=400, pace=pace)[:, -1], (0.05, 0.5, 0.95))
+        low, half, high = np.quantile(
+            paths(sizes[:3], 9, samples=400, pace=pace)[:, -1], (0.05, 0.5, 0.95)
+        )
         truth = sizes[3:].sum()
         middle.append(abs(half / truth - 1))
         line.append(abs(straight_line(sizes[:3], 9)[-1] / truth - 1))
@@ -236,7 +284,10 @@ def test_from_nine_others_on_the_band_is_as_wide_as_they_went_on_apart(spread: f
     for _ in range(200):
         levels = np.exp(random.normal(5, spread, (21, 1)))
         first = np.exp(random.normal(5, 0.1, (21, 3)))
-        known = [row.astype(int) for row in np.hstack((first, levels * np.exp(random.normal(0, 0.1, (21, 9)))))]
+        known = [
+            row.astype(int)
+            for row in np.hstack((first, levels * np.exp(random.normal(0, 0.1, (21, 9)))))
+        ]
         pace = pace_beside(known[0][:3], known[1:])
         assert pace is not None and pace.is_whole
         low, high = np.quantile(paths(known[0][:3], 9, samples=300, pace=pace)[:, -1], (0.05, 0.95))
@@ -257,7 +308,9 @@ def test_others_count_as_much_as_they_are_alike() -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 10**6), max_size=9), max_size=9), SIZES)
-def test_whatever_the_others_are_a_pace_is_a_number_above_nothing(others: list[list[int]], sizes: list[int]) -> None:
+def test_whatever_the_others_are_a_pace_is_a_number_above_nothing(
+    others: list[list[int]], sizes: list[int]
+) -> None:
     pace = pace_beside(sizes, others)
     few = sum(len(other) > 1 for other in others) < 5
     if few or not any(sizes):
@@ -270,9 +323,14 @@ def test_whatever_the_others_are_a_pace_is_a_number_above_nothing(others: list[l
 def test_an_outlook_goes_by_others_from_five_on() -> None:
     """A conversation of short turns so far, of a kind whose turns become long, is full sooner."""
     trace = spoken(2, words=20)
-    others = [bk.Trace(f"other {i}", spoken(2, 20).messages + spoken(4, 200 + i).messages) for i in range(5)]
+    others = [
+        bk.Trace(f"other {i}", spoken(2, 20).messages + spoken(4, 200 + i).messages)
+        for i in range(5)
+    ]
     model, preset = bk.model("gpt-4o"), bk.presets.working_memory
-    alone, four, five = (bk.outlook(trace, [model], preset, others=others[:number]) for number in (0, 4, 5))
+    alone, four, five = (
+        bk.outlook(trace, [model], preset, others=others[:number]) for number in (0, 4, 5)
+    )
     pd.testing.assert_frame_equal(alone, four)
     assert (five["median"] < 0.5 * alone["median"]).all()
 
@@ -282,8 +340,14 @@ def test_the_band_narrows_with_the_turns_seen_and_with_how_alike_they_are() -> N
     low, high = np.quantile(paths([100] * 1_000, 100)[:, -1], (0.05, 0.95))
     assert 9_700 < low <= 10_000 <= high < 10_300
     random = np.random.default_rng(0)
-    alike, apart = random.normal(100, 10, 30).astype(int), random.lognormal(4.5, 0.8, 30).astype(int)
-    factors = [float(np.divide(*np.quantile(paths(sizes, 30)[:, -1], (0.95, 0.05)))) for sizes in (alike, apart)]
+    alike, apart = (
+        random.normal(100, 10, 30).astype(int),
+        random.lognormal(4.5, 0.8, 30).astype(int),
+    )
+    factors = [
+        float(np.divide(*np.quantile(paths(sizes, 30)[:, -1], (0.95, 0.05))))
+        for sizes in (alike, apart)
+    ]
     few = float(np.divide(*np.quantile(paths(alike[:3], 30)[:, -1], (0.95, 0.05))))
     assert factors[0] < factors[1] and factors[0] < 2 < few
 
@@ -293,7 +357,9 @@ def test_with_thirty_turns_seen_the_band_holds_and_is_narrow() -> None:
     for _ in range(120):
         sizes = random.lognormal(4, 0.6, 60)
         sizes[30:] *= np.exp(random.normal(0, 0.15))
-        low, high = np.quantile(paths(sizes[:30].astype(int), 30, int(sizes[:30].sum()), 300)[:, -1], (0.05, 0.95))
+        low, high = np.quantile(
+            paths(sizes[:30].astype(int), 30, int(sizes[:30].sum()), 300)[:, -1], (0.05, 0.95)
+        )
         held.append(low <= sizes.sum() <= high)
         wide.append(high / low)
     assert np.mean(held) >= 0.88
@@ -303,7 +369,10 @@ def test_with_thirty_turns_seen_the_band_holds_and_is_narrow() -> None:
 def test_others_that_do_not_resemble_a_conversation_are_left_out_and_that_is_said() -> None:
     others = [[5_000, 6_000, 5_500]] * 6
     assert pace_beside([100, 120], others) is None
-    assert notice([100, 120], others) == "the others do not resemble this conversation, and are left out"
+    assert (
+        notice([100, 120], others)
+        == "the others do not resemble this conversation, and are left out"
+    )
     assert notice([5_100, 6_100], others) == ""
 
 

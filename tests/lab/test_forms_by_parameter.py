@@ -51,7 +51,10 @@ BUDGET_FORMS: dict[str, Callable[[Path], tuple[Any, dict[str, Any]]]] = {
     "saved JSON": lambda folder: (bk.state.to_json(bk.presets.chat(WINDOW)), {}),
     "saved YAML": lambda folder: (bk.state.to_yaml(bk.presets.chat(WINDOW)), {}),
     "plain data": lambda folder: (bk.state.to_dict(bk.presets.chat(WINDOW)), {}),
-    "path": lambda folder: (saved_at(folder / "mine.yaml", bk.state.to_yaml(bk.presets.chat(WINDOW))), {}),
+    "path": lambda folder: (
+        saved_at(folder / "mine.yaml", bk.state.to_yaml(bk.presets.chat(WINDOW))),
+        {},
+    ),
 }
 
 
@@ -68,11 +71,18 @@ TAKES_BUDGET: dict[str, Callable[..., Any]] = {
     "build": lambda budget, **more: bk.build(budget, user="Where is it?", **more).plan.budget,
     "Conversation": talked,
     "trim": lambda budget, **more: bk.trim(SPOKEN, budget, **more),
-    "replay": lambda budget, **more: bk.replay(SPOKEN, budget, "oldest first", **more).totals()["sent"],
+    "replay": lambda budget, **more: bk.replay(SPOKEN, budget, "oldest first", **more).totals()[
+        "sent"
+    ],
     "solve": lambda budget, **more: bk.solve(DEMAND, budget, "output", **more),
     "tune": lambda budget, **more: (
         bk.tune(
-            bk.load_traces("made-up-chats")[:4], budget, {"output": [200, 300]}, risk=None, counter="chars/4", **more
+            bk.load_traces("made-up-chats")[:4],
+            budget,
+            {"output": [200, 300]},
+            risk=None,
+            counter="chars/4",
+            **more,
         ).budget
     ),
     "evidence_shares": lambda budget, **more: bk.evidence_shares(
@@ -94,20 +104,31 @@ def test_a_budget_in_any_form_is_that_budget(function: str, form: str, tmp_path:
 @pytest.mark.parametrize("function", TAKES_BUDGET)
 def test_a_preset_without_a_window_asks_for_one(function: str) -> None:
     """A default would open the gate, or fill a request, by a window that nobody chose."""
-    with pytest.raises(ValueError, match=r"preset 'chat' without a window.*give window= in tokens, or model='gpt-4o'"):
+    with pytest.raises(
+        ValueError,
+        match=r"preset 'chat' without a window.*give window= in tokens, or model='gpt-4o'",
+    ):
         TAKES_BUDGET[function]("chat")
-    with pytest.raises(ValueError, match=r"no model 'gtp-9' is known, so its window is not.*or window= in tokens"):
+    with pytest.raises(
+        ValueError, match=r"no model 'gtp-9' is known, so its window is not.*or window= in tokens"
+    ):
         TAKES_BUDGET[function]("chat", model="gtp-9")
 
 
 @pytest.mark.parametrize("function", TAKES_BUDGET)
-@pytest.mark.parametrize("wrong", ["chatt", 8.5, ["chat"], object()], ids=["unknown name", "float", "list", "object"])
+@pytest.mark.parametrize(
+    "wrong", ["chatt", 8.5, ["chat"], object()], ids=["unknown name", "float", "list", "object"]
+)
 def test_what_is_no_budget_is_refused_in_a_sentence(function: str, wrong: Any) -> None:
-    with pytest.raises((LookupError, TypeError, ValueError), match=r"; known are .*; (name|give|choose)"):
+    with pytest.raises(
+        (LookupError, TypeError, ValueError), match=r"; known are .*; (name|give|choose)"
+    ):
         TAKES_BUDGET[function](wrong)
 
 
-def test_a_name_is_a_preset_whatever_lies_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_a_preset_whatever_lies_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In 0.2.0 a file that is called "chat" took the preset's place in the shell."""
     monkeypatch.chdir(tmp_path)
     saved_at(tmp_path / "chat", bk.state.to_yaml(bk.Budget(77)))
@@ -122,7 +143,9 @@ POLICY_FORMS: dict[str, Any] = {"name": "last turns", "name with a hyphen": "las
 
 TAKES_POLICY: dict[str, Callable[..., Any]] = {
     "build": lambda policy: (
-        bk.build(working_memory(), policy=policy, history=[*SPOKEN, *SPOKEN], current="And now?").messages
+        bk.build(
+            working_memory(), policy=policy, history=[*SPOKEN, *SPOKEN], current="And now?"
+        ).messages
     ),
     "Conversation": lambda policy: talked(working_memory(), policy=policy),
     "trim": lambda policy: bk.trim(SPOKEN, 30, policy=policy),
@@ -137,7 +160,9 @@ TAKES_POLICY: dict[str, Callable[..., Any]] = {
             counter="chars/4",
         ).policy
     ),
-    "gate": lambda policy: check(working_memory(), traces=bk.load_traces("mixed-language"), policy=policy).cut,
+    "gate": lambda policy: (
+        check(working_memory(), traces=bk.load_traces("mixed-language"), policy=policy).cut
+    ),
 }
 
 
@@ -146,7 +171,9 @@ TAKES_POLICY: dict[str, Callable[..., Any]] = {
 def test_a_policy_by_its_name_is_that_policy(function: str, form: str) -> None:
     call = TAKES_POLICY[function]
     assert call(POLICY_FORMS[form]) == call(bk.policies.SlidingWindow())
-    with pytest.raises(LookupError, match="no policy 'lasst turns'; known by name are 'oldest first'"):
+    with pytest.raises(
+        LookupError, match="no policy 'lasst turns'; known by name are 'oldest first'"
+    ):
         call("lasst turns")
 
 
@@ -164,15 +191,21 @@ TAKES_COUNTER: dict[str, Callable[..., Any]] = {
     "build": lambda counter: bk.build(working_memory(), counter=counter, current=TEXT).plan.used,
     "Conversation": lambda counter: talked(working_memory(), counter=counter),
     "trim": lambda counter: bk.trim(SPOKEN, 30, counter=counter),
-    "replay": lambda counter: bk.replay(SPOKEN, working_memory(), "oldest first", counter=counter).totals()["sent"],
+    "replay": lambda counter: bk.replay(
+        SPOKEN, working_memory(), "oldest first", counter=counter
+    ).totals()["sent"],
     "Trace.counts": lambda counter: TRACE.counts(counter=counter).tolist(),
     "Trace.demand": lambda counter: TRACE.demand(counter=counter).to_numpy().tolist(),
     "Trace.items": lambda counter: [item.tokens for item in TRACE.items(2, counter=counter)],
     "truncate": lambda counter: bk.truncate(TEXT, 6, counter=counter),
     "redact": lambda counter: bk.redact(TRACE, counter=counter),
-    "describe": lambda counter: bk.assembly.describe(bk.allocate(working_memory(), {"system": 9}), counter=counter),
+    "describe": lambda counter: bk.assembly.describe(
+        bk.allocate(working_memory(), {"system": 9}), counter=counter
+    ),
     "solve": lambda counter: bk.solve(TRACE, working_memory(), "window", counter=counter).value,
-    "gate": lambda counter: check(working_memory(), prompts={"system": TEXT}, counter=counter).sections,
+    "gate": lambda counter: (
+        check(working_memory(), prompts={"system": TEXT}, counter=counter).sections
+    ),
 }
 
 
@@ -209,7 +242,8 @@ def trace_forms(folder: Path) -> dict[str, Any]:
         "path as a string": str(path),
         "request's body": {"messages": SPOKEN},
         "LangChain's form": [
-            {"type": "human" if m["role"] == "user" else "ai", "content": m["content"]} for m in SPOKEN
+            {"type": "human" if m["role"] == "user" else "ai", "content": m["content"]}
+            for m in SPOKEN
         ],
     }
 
@@ -217,14 +251,18 @@ def trace_forms(folder: Path) -> dict[str, Any]:
 TAKES_TRACE: dict[str, Callable[..., Any]] = {
     "replay": lambda trace: bk.replay(trace, working_memory(), "oldest first").totals()["sent"],
     "evidence": lambda trace: bk.evidence(trace).to_numpy().tolist(),
-    "outlook": lambda trace: bk.outlook(trace, ["gpt-4o"], "working_memory", turns=5, samples=5)["limit"].tolist(),
+    "outlook": lambda trace: bk.outlook(trace, ["gpt-4o"], "working_memory", turns=5, samples=5)[
+        "limit"
+    ].tolist(),
     "BudgetExplorer": lambda trace: bk.BudgetExplorer("chat", trace, window=WINDOW).plan.used,
 }
 
 
 @pytest.mark.parametrize("form", TRACE_FORMS)
 @pytest.mark.parametrize("function", TAKES_TRACE)
-def test_a_conversation_in_any_form_is_that_conversation(function: str, form: str, tmp_path: Path) -> None:
+def test_a_conversation_in_any_form_is_that_conversation(
+    function: str, form: str, tmp_path: Path
+) -> None:
     forms, call = trace_forms(tmp_path), TAKES_TRACE[function]
     assert call(forms[form]) == call(forms["Trace"])
 
@@ -238,16 +276,39 @@ def test_what_is_no_conversation_is_refused_in_a_sentence(function: str, wrong: 
         TAKES_TRACE[function](wrong)
 
 
-MY_TEXTS = ["Where is my parcel? It was sent on Monday.", "Die Rückerstattung dauert fünf Tage.", "print('hello')"]
+MY_TEXTS = [
+    "Where is my parcel? It was sent on Monday.",
+    "Die Rückerstattung dauert fünf Tage.",
+    "print('hello')",
+]
 KINDS = ["prose", "prose", "code"]
-TEXT_FORMS = ["list", "tuple", "generator", "Corpus", "list of Document", "messages", "passages", "frame", "folder"]
-NO_TEXTS = {"number": 7, "bytes": b"hello", "none": None, "dictionary": {"text": "hello"}, "list of numbers": [7]}
+TEXT_FORMS = [
+    "list",
+    "tuple",
+    "generator",
+    "Corpus",
+    "list of Document",
+    "messages",
+    "passages",
+    "frame",
+    "folder",
+]
+NO_TEXTS = {
+    "number": 7,
+    "bytes": b"hello",
+    "none": None,
+    "dictionary": {"text": "hello"},
+    "list of numbers": [7],
+}
 
 
 def text_forms(folder: Path) -> dict[str, Any]:
     for number, text in enumerate(MY_TEXTS):
         saved_at(folder / f"{number}.txt", text)
-    documents = [bk.corpora.Document(text, kind, "text", "mine") for text, kind in zip(MY_TEXTS, KINDS, strict=True)]
+    documents = [
+        bk.corpora.Document(text, kind, "text", "mine")
+        for text, kind in zip(MY_TEXTS, KINDS, strict=True)
+    ]
     return {
         "list": MY_TEXTS,
         "tuple": tuple(MY_TEXTS),
@@ -264,8 +325,12 @@ def text_forms(folder: Path) -> dict[str, Any]:
 
 TAKES_TEXTS: dict[str, Callable[..., Any]] = {
     "compare": lambda texts: bk.accuracy.compare(["chars/4"], texts)["estimate"].tolist(),
-    "claims": lambda texts: bk.claims(texts).set_index("claim").loc["too many by up to", "measured"],
-    "AccuracyExplorer": lambda texts: bk.AccuracyExplorer("chars/4", texts).errors["estimate"].tolist(),
+    "claims": lambda texts: (
+        bk.claims(texts).set_index("claim").loc["too many by up to", "measured"]
+    ),
+    "AccuracyExplorer": lambda texts: (
+        bk.AccuracyExplorer("chars/4", texts).errors["estimate"].tolist()
+    ),
     "ways": lambda texts: bk.accuracy.ways(texts, "chars/4")["tokens"].tolist(),
 }
 
@@ -290,18 +355,31 @@ def test_a_frame_says_what_is_known_of_its_texts() -> None:
     errors = bk.accuracy.compare("chars/4", frame)
     assert errors["class"].tolist() == KINDS
     assert errors["language"].tolist() == ["en", "de", "python"]
-    with pytest.raises(ValueError, match="a frame without a column of texts; it has 'n'; name a column 'text'"):
+    with pytest.raises(
+        ValueError, match="a frame without a column of texts; it has 'n'; name a column 'text'"
+    ):
         bk.accuracy.compare("chars/4", pd.DataFrame({"n": [1, 2]}))
 
 
-MODEL_FORMS: dict[str, Any] = {"name": "gpt-4o", "Model": bk.model("gpt-4o"), "resolved model": resolve("gpt-4o")}
-IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}}
-PICTURE: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, IMAGE]}]
+MODEL_FORMS: dict[str, Any] = {
+    "name": "gpt-4o",
+    "Model": bk.model("gpt-4o"),
+    "resolved model": resolve("gpt-4o"),
+}
+IMAGE = {
+    "type": "image_url",
+    "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"},
+}
+PICTURE: list[dict[str, Any]] = [
+    {"role": "user", "content": [{"type": "text", "text": "What is it?"}, IMAGE]}
+]
 
 #: What a model's prices are taken by.
 TAKES_MODEL: dict[str, Callable[..., Any]] = {
     "prices": lambda model: bk.cost.prices(model),
-    "replay's prices": lambda model: bk.replay(SPOKEN, working_memory(), "oldest first", prices=model).cost.tolist(),
+    "replay's prices": lambda model: bk.replay(
+        SPOKEN, working_memory(), "oldest first", prices=model
+    ).cost.tolist(),
 }
 
 
@@ -317,14 +395,20 @@ ANSWERS_FOR_MODEL: dict[str, Callable[[Any], Any]] = {
     "solve": lambda model: bk.solve(TRACE, "working_memory", "window", model=model).value,
     "tune": lambda model: (
         bk.tune(
-            bk.load_traces("made-up-chats")[:4], working_memory(), {"output": [200, 300]}, risk=None, model=model
+            bk.load_traces("made-up-chats")[:4],
+            working_memory(),
+            {"output": [200, 300]},
+            risk=None,
+            model=model,
         ).budget
     ),
     "gate": lambda model: check("chat", prompts={"system": TEXT}, model=model).sections,
-    "outlook": lambda model: bk.outlook(TRACE, model, "working_memory", turns=5, samples=5)["limit"].tolist(),
-    "compare_models": lambda model: bk.deciding.compare_models([TRACE], [model], bk.presets.working_memory)[
-        "largest"
+    "outlook": lambda model: bk.outlook(TRACE, model, "working_memory", turns=5, samples=5)[
+        "limit"
     ].tolist(),
+    "compare_models": lambda model: bk.deciding.compare_models(
+        [TRACE], [model], bk.presets.working_memory
+    )["largest"].tolist(),
     "memory_tokens": lambda model: bk.memory_tokens(model, SPOKEN),
     "thinking": lambda model: bk.thinking(model, "none"),
     "provider_counter": lambda model: bk.provider_counter("openai", model).model,
@@ -332,8 +416,12 @@ ANSWERS_FOR_MODEL: dict[str, Callable[[Any], Any]] = {
     "calibrate": lambda model: bk.calibrate(bk.counter("gpt-4o"), [TEXT], [12], model),
     "framing_for": lambda model: framing_for(model),
     "BudgetExplorer": lambda model: bk.BudgetExplorer("chat", model=model).budget,
-    "ConversationExplorer": lambda model: bk.ConversationExplorer(TRACE, "chat", model=model).budget,
-    "AccuracyExplorer": lambda model: bk.AccuracyExplorer("chars/4", [TEXT], model=model).errors["estimate"].tolist(),
+    "ConversationExplorer": lambda model: (
+        bk.ConversationExplorer(TRACE, "chat", model=model).budget
+    ),
+    "AccuracyExplorer": lambda model: (
+        bk.AccuracyExplorer("chars/4", [TEXT], model=model).errors["estimate"].tolist()
+    ),
     "DesignCard": lambda model: bk.DesignCard("chat", model=model).budget,
     "App": lambda model: bk.App(budget="chat", model=model).card.budget,
 }
@@ -361,7 +449,9 @@ def test_prices_go_by_a_model_in_any_form(function: str, form: str) -> None:
 @pytest.mark.parametrize("model", ["gpt-4o", "openai/gpt-4o", "gpt-4o-2024-08-06"])
 def test_images_are_counted_by_the_name_of_a_model_wherever_it_stands(model: str) -> None:
     """Low detail is 85 tokens on gpt-4o, whether the request names its model or the caller does."""
-    text_alone = bk.count_request({"model": "gpt-4o", "messages": [{"role": "user", "content": "What is it?"}]})
+    text_alone = bk.count_request(
+        {"model": "gpt-4o", "messages": [{"role": "user", "content": "What is it?"}]}
+    )
     for request in (
         bk.count_request({"messages": PICTURE}, model),
         bk.count_request({"model": model, "messages": PICTURE}),
@@ -407,10 +497,14 @@ def test_a_passage_in_any_form_is_sent_as_its_text(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [object(), 5, b"bytes", {"no": "text"}, [["nested"]]], ids=lambda wrong: type(wrong).__name__
+    "wrong",
+    [object(), 5, b"bytes", {"no": "text"}, [["nested"]]],
+    ids=lambda wrong: type(wrong).__name__,
 )
 def test_what_is_no_passage_is_refused_and_never_sent(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="section 'retrieval' was given .*; known are a text, a message, a passage"):
+    with pytest.raises(
+        ValueError, match="section 'retrieval' was given .*; known are a text, a message, a passage"
+    ):
         bk.build(bk.presets.rag(WINDOW), "gpt-4o", retrieval=wrong, user="How long?")
 
 
@@ -462,20 +556,50 @@ def test_an_old_name_is_taken_with_a_warning_that_points_at_the_caller(function:
 
 
 #: Functions that are called with `counter=`; with `count=` they warn.
-RENAMED = {"replay", "build", "build_async", "Conversation", "from_json", "trim", "truncate", "cutter", "describe"}
-RENAMED |= {"counts", "answers", "demand", "items", "ledger", "redact", "check", "evidence_shares", "tune"}
+RENAMED = {
+    "replay",
+    "build",
+    "build_async",
+    "Conversation",
+    "from_json",
+    "trim",
+    "truncate",
+    "cutter",
+    "describe",
+}
+RENAMED |= {
+    "counts",
+    "answers",
+    "demand",
+    "items",
+    "ledger",
+    "redact",
+    "check",
+    "evidence_shares",
+    "tune",
+}
 
 
 def old_names(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            yield from (name for keyword in node.keywords if keyword.arg == "count" and name in RENAMED)
+            name = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else getattr(node.func, "id", "")
+            )
+            yield from (
+                name for keyword in node.keywords if keyword.arg == "count" and name in RENAMED
+            )
 
 
 def test_pages_notebooks_and_code_use_the_new_names() -> None:
     """A reader copies what stands there, and would copy the warning with it."""
-    for path in [*ROOT.glob("budgetkit/**/*.py"), *ROOT.glob("benchmarks/*.py"), *ROOT.glob("tests/**/*.py")]:
+    for path in [
+        *ROOT.glob("budgetkit/**/*.py"),
+        *ROOT.glob("benchmarks/*.py"),
+        *ROOT.glob("tests/**/*.py"),
+    ]:
         if path != Path(__file__):
             assert not [*old_names(path.read_text(encoding="utf-8"))], path
     for path in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb"), ROOT / "README.md"]:

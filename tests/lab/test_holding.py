@@ -20,7 +20,9 @@ NEAR = 0.01
 CALLS = [("Read", {"file_path": "a"}), ("mcp__hub__list", {}), ("Read", {"file_path": "a"})]
 
 
-def session_of(tools: list[dict[str, Any]] | None = None, calls: list[tuple[str, Any]] = CALLS) -> bk.Session:
+def session_of(
+    tools: list[dict[str, Any]] | None = None, calls: list[tuple[str, Any]] = CALLS
+) -> bk.Session:
     """A conversation of four requests, each token a character: one file is read twice, a server is called once.
 
     user 10 | call, file a 100,000 | call, server 40,000 | call, file a again 100,000 | answer
@@ -33,18 +35,26 @@ def session_of(tools: list[dict[str, Any]] | None = None, calls: list[tuple[str,
     prompt = 10
     read = 0
     for number, ((tool, arguments), size) in enumerate(zip(calls, sizes, strict=True)):
-        usage.append({"message_index": len(messages), "context_tokens": prompt, "cache_read_tokens": read})
+        usage.append(
+            {"message_index": len(messages), "context_tokens": prompt, "cache_read_tokens": read}
+        )
         call = {"id": f"c{number}", "function": {"name": tool, "arguments": json.dumps(arguments)}}
         messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
         messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": "r" * size})
         read = prompt
         prompt += size
-    usage.append({"message_index": len(messages), "context_tokens": prompt, "cache_read_tokens": read})
+    usage.append(
+        {"message_index": len(messages), "context_tokens": prompt, "cache_read_tokens": read}
+    )
     messages.append({"role": "assistant", "content": ""})
     rows = [{"output_tokens": 0, "cache_write_tokens": 0, "model": "toy", **row} for row in usage]
-    trace = Trace("toy", tuple(map(bk.trace.Message, messages)), tuple(tools or ()), fields={"usage": rows})
+    trace = Trace(
+        "toy", tuple(map(bk.trace.Message, messages)), tuple(tools or ()), fields={"usage": rows}
+    )
     return bk.Session(
-        trace, counter=len, prices=bk.cost.prices("toy", input=1.0, cache_read=0.1, cache_write=1.0, output=0.0)
+        trace,
+        counter=len,
+        prices=bk.cost.prices("toy", input=1.0, cache_read=0.1, cache_write=1.0, output=0.0),
     )
 
 
@@ -59,7 +69,12 @@ def test_a_result_is_paid_once_when_it_comes_and_again_at_each_request_that_hold
 def test_tools_files_read_again_and_servers_have_a_row_each() -> None:
     session = session_of()
     read, listing = holding(session).to_dict("records")
-    assert (read["tool"], read["calls"], listing["tool"], listing["calls"]) == ("Read", 2, "mcp__hub__list", 1)
+    assert (read["tool"], read["calls"], listing["tool"], listing["calls"]) == (
+        "Read",
+        2,
+        "mcp__hub__list",
+        1,
+    )
     assert read["saved"] * 1e6 == pytest.approx(220_000, rel=NEAR)
     (again,) = holding(session, "file").to_dict("records")
     assert (again["file"], again["calls"]) == ("a", 2)
@@ -70,14 +85,17 @@ def test_tools_files_read_again_and_servers_have_a_row_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "tool", ["Read", "read_file", "ReadFile", "mcp__fs__read-text", "NotebookRead", "fs.cat", "READ"]
+    "tool",
+    ["Read", "read_file", "ReadFile", "mcp__fs__read-text", "NotebookRead", "fs.cat", "READ"],
 )
 def test_a_tool_reads_files_by_a_whole_word_of_its_name(tool: str) -> None:
     calls = [(tool, {"path": "a"}), ("list", {}), (tool, {"path": "a"})]
     assert holding(session_of(calls=calls), "file")["file"].tolist() == ["a"]
 
 
-@pytest.mark.parametrize("tool", ["truncate_file", "duplicate_file", "create_thread", "relocate", "SpreadSheet"])
+@pytest.mark.parametrize(
+    "tool", ["truncate_file", "duplicate_file", "create_thread", "relocate", "SpreadSheet"]
+)
 def test_letters_within_a_word_make_no_reading(tool: str) -> None:
     """A file that is truncated twice was not read again."""
     calls = [(tool, {"path": "a"}), ("list", {}), (tool, {"path": "a"})]
@@ -94,10 +112,15 @@ def test_pages_of_one_file_are_not_read_again() -> None:
 
 def test_a_definition_that_waits_for_its_first_call_saves_what_it_cost_before() -> None:
     words = "what it does " * 1_000
-    schema = {"type": "function", "function": {"name": "mcp__hub__list", "description": words, "parameters": {}}}
+    schema = {
+        "type": "function",
+        "function": {"name": "mcp__hub__list", "description": words, "parameters": {}},
+    }
     (server,) = holding(session_of([schema]), "server").to_dict("records")
     assert server["definitions"] == pytest.approx(len(json.dumps(schema)), rel=0.2)
-    assert server["deferred"] * 1e6 == pytest.approx(0.1 * server["definitions"]), "one request came before"
+    assert server["deferred"] * 1e6 == pytest.approx(0.1 * server["definitions"]), (
+        "one request came before"
+    )
 
 
 @pytest.mark.parametrize("by", ["tool", "file", "server"])
@@ -119,7 +142,10 @@ def test_sub_agents_stand_apart_from_the_main_line(tmp_path: Path) -> None:
             "usage": usage,
         }
         asked = {"type": "user", "uuid": f"u{number}", "message": {"role": "user", "content": "go"}}
-        return [asked | place, {"type": "assistant", "uuid": f"a{number}", "message": message} | place]
+        return [
+            asked | place,
+            {"type": "assistant", "uuid": f"a{number}", "message": message} | place,
+        ]
 
     path = tmp_path / "one.jsonl"
     records = [*answer(1, False), *answer(7, True), *answer(2, False)]
@@ -129,4 +155,7 @@ def test_sub_agents_stand_apart_from_the_main_line(tmp_path: Path) -> None:
     assert table["requests"].tolist() == [2, 1]
     assert table["prompt"].tolist() == [300, 700]
     assert (table["cost"] > 0).all()
-    assert bk.Session(bk.load_trace(BytesIO(path.read_bytes()), conversation=0)).totals()["prompt"] == 300
+    assert (
+        bk.Session(bk.load_trace(BytesIO(path.read_bytes()), conversation=0)).totals()["prompt"]
+        == 300
+    )

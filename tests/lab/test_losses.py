@@ -30,7 +30,10 @@ def test_a_cap_is_not_said_to_be_raised_beyond_what_the_window_holds() -> None:
     budget = bk.Budget(1_000, (), [bk.Allocation("system", 100), bk.Allocation("history", 600)])
     fits, too_much = (bk.allocate(budget, {"history": asked}).warnings[0] for asked in (900, 2_000))
     assert "raise the cap to 900, or shorten it" in fits
-    assert "it can be raised to 900; lower other caps or a reserve, choose a larger window, or shorten it" in too_much
+    assert (
+        "it can be raised to 900; lower other caps or a reserve, choose a larger window, or shorten it"
+        in too_much
+    )
     assert bk.allocate(budget.assign(history=900), {"history": 900}).warnings == ()
 
 
@@ -47,10 +50,20 @@ def test_a_full_pool_is_not_a_full_window_and_idle_caps_are_named() -> None:
         "stand retrieval (2,048), conversation (1,638), memory (819), system (19); lower one of these caps, or give it "
         "a cap of its own.",
     )
-    mended = replace(budget, allocations=[*budget.allocations, bk.Allocation("tool", 1_000)]).assign(retrieval=1_000)
-    assert bk.fit(mended, [bk.Item("system", 800), bk.Item("user", 700), bk.Item("tool", 1_000)]).warnings == ()
+    mended = replace(
+        budget, allocations=[*budget.allocations, bk.Allocation("tool", 1_000)]
+    ).assign(retrieval=1_000)
+    assert (
+        bk.fit(
+            mended, [bk.Item("system", 800), bk.Item("user", 700), bk.Item("tool", 1_000)]
+        ).warnings
+        == ()
+    )
     numbers = bk.allocate(budget, {"user": 700, "tool": 1_000})
-    assert "tool loses 60 of 1,000 tokens because the shared pool (1,640) is full" in numbers.warnings[0]
+    assert (
+        "tool loses 60 of 1,000 tokens because the shared pool (1,640) is full"
+        in numbers.warnings[0]
+    )
 
 
 def test_a_text_that_goes_because_no_cut_was_given() -> None:
@@ -60,7 +73,10 @@ def test_a_text_that_goes_because_no_cut_was_given() -> None:
     item = bk.Item("action_history", count(text), payload=text)
     plan = bk.fit(budget, [item])
     assert plan.decisions[0].reason == "no cut was given"
-    assert "(1 item) because it may be cut inside, and no cut was given; pass one, as in fit(" in plan.warnings[0]
+    assert (
+        "(1 item) because it may be cut inside, and no cut was given; pass one, as in fit("
+        in plan.warnings[0]
+    )
     cut = bk.fit(budget, [item], bk.cutter(count))
     assert cut["action_history"].granted > 350
     assert "(1 item cut) because it is over its cap (400)" in cut.warnings[0]
@@ -69,7 +85,13 @@ def test_a_text_that_goes_because_no_cut_was_given() -> None:
 def test_an_answer_longer_than_the_model_writes() -> None:
     """gpt-4o writes 16,384 tokens at most; what is held beyond is lost to the prompt."""
     assert bk.allocate(presets.chat("gpt-4o", output=16_384), {}).warnings == ()
-    for make in (presets.chat, presets.rag, presets.agent, presets.working_memory, presets.memory_engine):
+    for make in (
+        presets.chat,
+        presets.rag,
+        presets.agent,
+        presets.working_memory,
+        presets.memory_engine,
+    ):
         plan = bk.allocate(make(bk.model("gpt-4o"), output=20_000), {})
         assert plan.warnings == (
             "output holds 20,000 tokens, and the model writes at most 16,384: 3,616 of them are never used; "
@@ -93,9 +115,21 @@ def test_a_section_that_nobody_declared_and_that_is_called_almost_as_one() -> No
 
 def test_what_is_switched_off_beyond_the_best_or_dropped_with_its_group() -> None:
     """Each has its own reason and its own remedy."""
-    lines = [bk.Allocation("a", 0), bk.Allocation("b", limit_items=1), bk.Allocation("c", 5, overflow="drop")]
-    items = [bk.Item("a", 3), bk.Item("b", 4), bk.Item("b", 6), bk.Item("c", 7), bk.Item("d", 8, group=1)]
-    plan = bk.fit(bk.Budget(100, (), [*lines, bk.Allocation("d")]), [*items, bk.Item("c", 1, group=1)])
+    lines = [
+        bk.Allocation("a", 0),
+        bk.Allocation("b", limit_items=1),
+        bk.Allocation("c", 5, overflow="drop"),
+    ]
+    items = [
+        bk.Item("a", 3),
+        bk.Item("b", 4),
+        bk.Item("b", 6),
+        bk.Item("c", 7),
+        bk.Item("d", 8, group=1),
+    ]
+    plan = bk.fit(
+        bk.Budget(100, (), [*lines, bk.Allocation("d")]), [*items, bk.Item("c", 1, group=1)]
+    )
     assert plan.warnings == (
         "c loses 8 of 8 tokens (2 items) whole, as drop says, because it is over its cap (5); raise the cap to 8, or "
         "shorten it.",
@@ -114,14 +148,25 @@ def test_no_alarm_where_nothing_is_lost(window: int) -> None:
 
 
 @given(budgets(), ITEMS, DEMANDS)
-def test_every_token_that_is_lost_is_told_once(budget: bk.Budget, items: list[bk.Item], demand: dict[str, int]) -> None:
+def test_every_token_that_is_lost_is_told_once(
+    budget: bk.Budget, items: list[bk.Item], demand: dict[str, int]
+) -> None:
     """As numbers and as items, the losses add up to what was asked less what was granted; each is a sentence."""
     for plan in (bk.allocate(budget, demand), bk.fit(budget, items)):
         told = losses(plan.budget, plan.grants, plan.decisions, plan.free)
         for grant in plan.grants:
-            assert sum(loss.tokens for loss in told if loss.allocation.section == grant.section) == grant.cut
-            assert not grant.cut or any(said.startswith(f"{grant.section} ") for said in plan.warnings)
+            assert (
+                sum(loss.tokens for loss in told if loss.allocation.section == grant.section)
+                == grant.cut
+            )
+            assert not grant.cut or any(
+                said.startswith(f"{grant.section} ") for said in plan.warnings
+            )
         dropped = sum(decision.outcome == "dropped" for decision in plan.decisions)
         assert sum(loss.items for loss in told) == dropped
-        if not told and plan.free >= 0 and all(a.cap is None or not a.required for a in plan.budget.allocations):
+        if (
+            not told
+            and plan.free >= 0
+            and all(a.cap is None or not a.required for a in plan.budget.allocations)
+        ):
             assert plan.warnings == ()

@@ -18,11 +18,17 @@ LONG = " ".join(f"word{i}" for i in range(400))
 
 def explorer(messages: list[dict[str, str]], cap: int, keep: str = "newest") -> BudgetExplorer:
     history = Allocation("history", cap, keep=keep, granularity="token")  # type: ignore[arg-type]
-    return BudgetExplorer(Budget(8_000, [Reserve("output", 800)], [history], undeclared="pool", roles=ROLES), messages)
+    return BudgetExplorer(
+        Budget(8_000, [Reserve("output", 800)], [history], undeclared="pool", roles=ROLES), messages
+    )
 
 
 def turns(many: int, text: str = "Hello there.") -> list[dict[str, str]]:
-    return [{"role": role, "content": f"{text} {i}"} for i in range(many) for role in ("user", "assistant")]
+    return [
+        {"role": role, "content": f"{text} {i}"}
+        for i in range(many)
+        for role in ("user", "assistant")
+    ]
 
 
 def test_a_cut_message_shows_what_stays_and_strikes_what_does_not() -> None:

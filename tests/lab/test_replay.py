@@ -19,7 +19,13 @@ from budgetkit.models import Model
 from budgetkit.pruning.policies import Floor, Policy
 from tests.slow_replay import ONE_A_CHARACTER, message, slow_replay
 
-ROLES = {"system": "system", "context": "knowledge", "user": "history", "assistant": "history", "tool": "history"}
+ROLES = {
+    "system": "system",
+    "context": "knowledge",
+    "user": "history",
+    "assistant": "history",
+    "tool": "history",
+}
 RUNNING = ROLES | {"current": "current", "step": "current"}
 
 
@@ -53,7 +59,9 @@ def test_oldest_first_drops_what_does_not_fit_and_no_more() -> None:
 def test_what_was_dropped_is_stored_as_an_interval_of_turns() -> None:
     outcome = replayed(TOY, window(100), policies.OldestFirst())
     messages = outcome.messages()
-    assert messages["gone"].iloc[:5].astype("object").where(lambda gone: gone.notna(), None).tolist() == [
+    assert messages["gone"].iloc[:5].astype("object").where(
+        lambda gone: gone.notna(), None
+    ).tolist() == [
         None,
         4,
         5,
@@ -63,7 +71,9 @@ def test_what_was_dropped_is_stored_as_an_interval_of_turns() -> None:
     assert messages["first"].iloc[:5].tolist() == [1, 1, 2, 2, 3]
     assert outcome.absent(5) == [1, 2, 3]
     assert outcome.present(5) == [0, 4, 5, 6, 7, 8, 9]
-    with pytest.raises(ValueError, match=r"request 9 was asked for; this replay has requests 1 to 8; take one"):
+    with pytest.raises(
+        ValueError, match=r"request 9 was asked for; this replay has requests 1 to 8; take one"
+    ):
         outcome.absent(9)
 
 
@@ -120,7 +130,14 @@ def call(name: str, size: int) -> list[bk.Message]:
 
 
 AGENT = bk.Trace(
-    "agent", (message("user", 10), *call("a", 50), *call("b", 50), message("assistant", 10), message("user", 10))
+    "agent",
+    (
+        message("user", 10),
+        *call("a", 50),
+        *call("b", 50),
+        message("assistant", 10),
+        message("user", 10),
+    ),
 )
 
 
@@ -128,16 +145,33 @@ def test_tool_results_shrink_to_a_placeholder_and_stay_with_their_call() -> None
     """The history of turn 2 is 10 + 51 + 51 + 10 in a room of 90: one result shrinks to 5 and 77 are left."""
     outcome = replayed(AGENT, window(100), policies.DropToolResults(5))
     assert outcome.frame()["history"].tolist()[-1] == 77
-    assert outcome.messages()["fate"].tolist() == ["kept", "kept", "shrunk", "kept", "kept", "kept", "kept"]
+    assert outcome.messages()["fate"].tolist() == [
+        "kept",
+        "kept",
+        "shrunk",
+        "kept",
+        "kept",
+        "kept",
+        "kept",
+    ]
     newest = policies.DropToolResults(5, intact=2)
-    assert replayed(AGENT, window(100), newest).messages()["fate"].tolist()[:3] == ["dropped", "dropped", "dropped"]
+    assert replayed(AGENT, window(100), newest).messages()["fate"].tolist()[:3] == [
+        "dropped",
+        "dropped",
+        "dropped",
+    ]
 
 
 def test_a_call_that_was_broken_off_is_in_no_request_and_costs_its_output_all_the_same() -> None:
     """Of two calls one has a result; providers refuse both, so their message and that result are left out."""
-    calls = [{"id": name, "type": "function", "function": {"name": "", "arguments": ""}} for name in ("x", "y")]
+    calls = [
+        {"id": name, "type": "function", "function": {"name": "", "arguments": ""}}
+        for name in ("x", "y")
+    ]
     broken = [message("assistant", 70, tool_calls=calls), message("tool", 30, tool_call_id="x")]
-    trace = bk.Trace("stopped", (message("user", 10), *broken, message("user", 5), message("assistant", 3)))
+    trace = bk.Trace(
+        "stopped", (message("user", 10), *broken, message("user", 5), message("assistant", 3))
+    )
     outcome = replayed(trace, window(1_000), policies.OldestFirst())
     assert outcome.frame()[["sent", "output"]].to_numpy().tolist() == [[10, 70], [15, 3]]
     assert outcome.present(2) == [0, 3]
@@ -182,7 +216,8 @@ def test_a_floor_is_kept_and_said_to_exceed_the_budget(floor: Floor) -> None:
 def test_a_floor_may_raise() -> None:
     floor = Floor(70, "tokens", "raise")
     with pytest.raises(
-        ValueError, match=r"turn 3: the history may hold 35 tokens, .* holds 60, 25 too many; lower the"
+        ValueError,
+        match=r"turn 3: the history may hold 35 tokens, .* holds 60, 25 too many; lower the",
     ):
         replayed(TOY, window(50), policies.OldestFirst(floor=floor))
 
@@ -208,12 +243,16 @@ def test_the_newest_message_stays_where_only_its_section_has_no_room() -> None:
     assert frame["over"].tolist() == [0, 15, 15]
 
 
-def test_the_newest_message_goes_where_the_window_has_no_room_unless_a_floor_was_asked_for() -> None:
+def test_the_newest_message_goes_where_the_window_has_no_room_unless_a_floor_was_asked_for() -> (
+    None
+):
     """In 0.2.0 it stayed, and the request was larger than the window."""
     frame = replayed(chat(3, 10, 20), window(10), policies.OldestFirst()).frame()
     assert frame["history"].tolist() == [0, 0, 0]
     assert frame["sent"].tolist() == [10, 10, 10]
-    frame = replayed(chat(3, 10, 20), window(10), policies.OldestFirst(floor=Floor(1, "turns"))).frame()
+    frame = replayed(
+        chat(3, 10, 20), window(10), policies.OldestFirst(floor=Floor(1, "turns"))
+    ).frame()
     assert frame["over"].tolist() == [0, 20, 20]
 
 
@@ -228,7 +267,9 @@ def test_the_newest_message_goes_where_the_window_has_no_room_unless_a_floor_was
     ],
     ids=["oldest first", "cut to 70 %"],
 )
-def test_cutting_rarely_keeps_the_prompt_cache(policy: Policy, share: float, relative: float) -> None:
+def test_cutting_rarely_keeps_the_prompt_cache(
+    policy: Policy, share: float, relative: float
+) -> None:
     """Facts 5.5: 200 turns of 600 tokens, a system message of 1,500, a budget of 20,000, write 1.25, read 0.1."""
     totals = replayed(chat(200, 600, system=1_500), window(20_000), policy).totals()
     assert round(totals["cached_share"], 3) == share
@@ -252,10 +293,18 @@ def test_a_section_that_is_cut_to_another_length_ends_the_equal_prefix() -> None
     """In turn 2 the system messages are cut from 60 to 40, in turn 3 they are cut in the same way again."""
     growing = bk.Trace(
         "growing",
-        (message("user", 10), message("system", 30), message("user", 10), message("system", 30), message("user", 10)),
+        (
+            message("user", 10),
+            message("system", 30),
+            message("user", 10),
+            message("system", 30),
+            message("user", 10),
+        ),
     )
     lines = [bk.Allocation("system", 40), bk.Allocation("current"), bk.Allocation("history")]
-    frame = replayed(growing, bk.Budget(500, (), lines, roles=RUNNING), policies.OldestFirst()).frame()
+    frame = replayed(
+        growing, bk.Budget(500, (), lines, roles=RUNNING), policies.OldestFirst()
+    ).frame()
     assert frame["sent"].tolist() == [40, 60, 70]
     assert frame["cached"].tolist() == [0, 0, 60]
 
@@ -282,23 +331,31 @@ def test_a_cache_looks_back_over_so_many_blocks_only() -> None:
     assert split(CACHES["anthropic"], [0, 2_000, 2_500], new_blocks=blocks)[0] == [0, 1_200, 2_500]
 
 
-def test_a_run_of_calls_and_a_run_of_results_is_one_position_each_that_is_looked_back_over() -> None:
+def test_a_run_of_calls_and_a_run_of_results_is_one_position_each_that_is_looked_back_over() -> (
+    None
+):
     """However many an answer calls at once its request stays in reach; 21 texts before one call are too many."""
     reached = []
     for texts, number in ((1, 30), (21, 1)):
-        calls = [{"id": str(i), "function": {"name": "look", "arguments": "{}"}} for i in range(number)]
+        calls = [
+            {"id": str(i), "function": {"name": "look", "arguments": "{}"}} for i in range(number)
+        ]
         results = [{"role": "tool", "tool_call_id": str(i), "content": "so"} for i in range(number)]
         parts = [{"type": "text", "text": "Let me look."}] * texts
         answer = {"role": "assistant", "content": parts, "tool_calls": calls}
         raw: list[dict[str, Any]] = [{"role": "user", "content": "why " * 2_000}, answer, *results]
         trace = bk.Trace("toy", tuple(map(bk.Message, raw)))
-        outcome = bk.replay(trace, window(50_000), policies.OldestFirst(), by="request", cache=CACHES["anthropic"])
+        outcome = bk.replay(
+            trace, window(50_000), policies.OldestFirst(), by="request", cache=CACHES["anthropic"]
+        )
         reached.append(bool(outcome.cached[1] > 1_500))
     assert reached == [True, False]
 
 
 def test_a_cache_forgets_after_its_lifetime() -> None:
-    assert split(CACHES["anthropic"], [0, 2_000, 2_500], pauses=np.array([np.nan, 299, 301]))[0] == [0, 2_000, 0]
+    assert split(CACHES["anthropic"], [0, 2_000, 2_500], pauses=np.array([np.nan, 299, 301]))[
+        0
+    ] == [0, 2_000, 0]
 
 
 def test_the_end_of_any_earlier_request_that_is_still_alive_is_read() -> None:
@@ -308,20 +365,32 @@ def test_the_end_of_any_earlier_request_that_is_still_alive_is_read() -> None:
     assert split(CACHES["anthropic"], [0, 2_000, 2_100], pauses=long_ago)[0] == [0, 2_000, 0]
     twice = PromptCache(1024, 1, 1.25, 0.1, 300, ("head", "end"))
     used_again = np.array([np.nan, 200, 200])
-    assert split(twice, [0, 2_000, 2_100], pauses=used_again)[0] == [0, 2_000, 2_000], "reading keeps it alive"
+    assert split(twice, [0, 2_000, 2_100], pauses=used_again)[0] == [0, 2_000, 2_000], (
+        "reading keeps it alive"
+    )
     not_read = np.array([np.nan, 200, 200])
-    assert split(twice, [0, 1_900, 1_900], pauses=not_read)[0] == [0, 1_200, 1_200], "1,900 end no request"
+    assert split(twice, [0, 1_900, 1_900], pauses=not_read)[0] == [0, 1_200, 1_200], (
+        "1,900 end no request"
+    )
 
 
 def test_from_gpt_5_6_on_writing_costs_and_only_marks_are_read_without_a_look_back() -> None:
     cache, blocks = CACHES["openai-5.6"], np.array([1, 50, 50])
-    assert split(cache, [0, 2_000, 2_100], new_blocks=blocks) == [[0, 2_000, 2_000], [2_000, 500, 600]]
+    assert split(cache, [0, 2_000, 2_100], new_blocks=blocks) == [
+        [0, 2_000, 2_000],
+        [2_000, 500, 600],
+    ]
     assert (cache.write, cache.lifetime, cache.considered) == (1.25, 1_800, 80)
     assert CACHES["openai"].write == 1.0
 
 
 def test_claude_models_have_their_own_least_lengths() -> None:
-    names = {"claude-opus-5": 512, "claude-opus-4-7": 2_048, "claude-haiku-4-5": 4_096, "claude-sonnet-5": 1_024}
+    names = {
+        "claude-opus-5": 512,
+        "claude-opus-4-7": 2_048,
+        "claude-haiku-4-5": 4_096,
+        "claude-sonnet-5": 1_024,
+    }
     found = {name: CACHES[provider_rules(Model(name, 200_000, provider="Anthropic"))].minimum
              for name in names}  # fmt: skip
     assert found == names
@@ -355,9 +424,14 @@ def test_a_prefix_below_the_minimum_is_neither_read_nor_written() -> None:
 
 def test_times_of_messages_are_the_pauses_between_requests() -> None:
     times = ["2026-11-21T10:00:00Z", None, "2026-11-21T10:04:00Z", None, "2026-11-21T10:10:00Z"]
-    raw = [{"role": "assistant" if at is None else "user", "content": "x" * 2_000, "timestamp": at} for at in times]
+    raw = [
+        {"role": "assistant" if at is None else "user", "content": "x" * 2_000, "timestamp": at}
+        for at in times
+    ]
     trace = bk.Trace("slow", tuple(map(bk.Message, raw)))
-    frame = replayed(trace, window(100_000), policies.OldestFirst(), cache=CACHES["anthropic"]).frame()
+    frame = replayed(
+        trace, window(100_000), policies.OldestFirst(), cache=CACHES["anthropic"]
+    ).frame()
     assert frame["cached"].tolist() == [0, 2_000, 0]
 
 
@@ -369,14 +443,20 @@ def test_a_pause_is_measured_from_the_last_known_time() -> None:
         for i, at in enumerate(times)
     ]
     trace = bk.Trace("slow", tuple(map(bk.Message, raw)))
-    frame = replayed(trace, window(100_000), policies.OldestFirst(), cache=CACHES["anthropic"]).frame()
+    frame = replayed(
+        trace, window(100_000), policies.OldestFirst(), cache=CACHES["anthropic"]
+    ).frame()
     assert frame["cached"].tolist() == [0, 2_000, 0]
 
 
 def test_an_unknown_breakpoint_and_a_negative_minimum_are_refused() -> None:
-    with pytest.raises(ValueError, match="breakpoint is 'middle'; known are head, end; choose one of them"):
+    with pytest.raises(
+        ValueError, match="breakpoint is 'middle'; known are head, end; choose one of them"
+    ):
         PromptCache(breakpoints=("middle",))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="a prompt cache with a minimum of -1 and steps of 1 tokens; a minimum is"):
+    with pytest.raises(
+        ValueError, match="a prompt cache with a minimum of -1 and steps of 1 tokens; a minimum is"
+    ):
         PromptCache(-1)
 
 
@@ -400,7 +480,14 @@ def test_an_unknown_price_stays_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gpt-oss:20b", "ollama/gpt-oss:20b", "ollama_chat/mistral:7b", "deepseek-r1:latest", "ollama/gpt-4o"]
+    "name",
+    [
+        "gpt-oss:20b",
+        "ollama/gpt-oss:20b",
+        "ollama_chat/mistral:7b",
+        "deepseek-r1:latest",
+        "ollama/gpt-4o",
+    ],
 )
 def test_what_ollama_runs_has_no_price_of_a_host(name: str) -> None:
     """By its spelling, gpt-oss:20b is a model that hosts sell; on one's own machine nobody does."""
@@ -415,7 +502,10 @@ def test_a_price_may_be_given_and_says_so() -> None:
     assert given.input == Price(7.0)
     assert given.source.endswith("openai/gpt-4o; input given")
     assert given.date == "2026-11-21"
-    with pytest.raises(TypeError, match="no price 'inputs'; there are input, output, cache_read, cache_write; use one"):
+    with pytest.raises(
+        TypeError,
+        match="no price 'inputs'; there are input, output, cache_read, cache_write; use one",
+    ):
         bk.cost.prices("gpt-4o", inputs=7)
 
 
@@ -423,12 +513,17 @@ def test_a_long_context_costs_more_for_every_token() -> None:
     """Claude Sonnet 4.5 above 200,000 tokens of input: twice the price of input, by genai-prices."""
     sonnet = bk.cost.prices("claude-sonnet-4-5", date(2026, 11, 21))
     sizes, none = np.array([200_000, 200_001]), np.zeros(2, dtype=np.int64)
-    assert sonnet.cost(sizes, none, none, none).tolist() == [pytest.approx(0.6), pytest.approx(1.200006)]
+    assert sonnet.cost(sizes, none, none, none).tolist() == [
+        pytest.approx(0.6),
+        pytest.approx(1.200006),
+    ]
 
 
 def test_an_hour_in_the_cache_has_a_price_of_its_own() -> None:
     dated = date(2026, 11, 21)
-    writes = [bk.cost.prices("claude-opus-4-5", dated, hour=hour).cache_write for hour in (False, True)]
+    writes = [
+        bk.cost.prices("claude-opus-4-5", dated, hour=hour).cache_write for hour in (False, True)
+    ]
     assert writes == [Price(6.25), Price(10.0)]
 
 
@@ -443,7 +538,11 @@ def test_the_cost_of_a_replay_is_that_of_its_requests_answers_and_summaries() ->
     outcome = replayed(TOY, window(100), policies.Summarise(2, 5), prices=CLAUDE)
     totals = outcome.totals()
     frame = outcome.frame()
-    read = 0.3 * totals["cached"] + 3.75 * totals["written"] + 3.0 * (totals["fresh"] + totals["summary_input"])
+    read = (
+        0.3 * totals["cached"]
+        + 3.75 * totals["written"]
+        + 3.0 * (totals["fresh"] + totals["summary_input"])
+    )
     answered = 15.0 * (totals["output"] + frame["summary_output"].sum())
     assert totals["summary_calls"] > 0
     assert totals["cost"] == pytest.approx((read + answered) / 1e6)
@@ -452,7 +551,9 @@ def test_the_cost_of_a_replay_is_that_of_its_requests_answers_and_summaries() ->
 def test_policies_are_ranked_by_what_they_cost() -> None:
     trace = chat(200, 600, system=1_500)
     by_name = {"oldest": policies.OldestFirst(), "low mark": policies.TriggerTarget()}
-    table = bk.rank_policies({n: replayed(trace, window(20_000), p, prices=CLAUDE) for n, p in by_name.items()})
+    table = bk.rank_policies(
+        {n: replayed(trace, window(20_000), p, prices=CLAUDE) for n, p in by_name.items()}
+    )
     assert table["policy"].tolist() == ["low mark", "oldest"]
     assert table["cost"].is_monotonic_increasing
 
@@ -463,7 +564,9 @@ def test_policies_are_ranked_by_what_they_cost() -> None:
 @st.composite
 def traces(draw: st.DrawFn) -> bk.Trace:
     """Any conversation of users, answers, tool calls with their results, late results and passages."""
-    said: list[bk.Message] = [message("system", draw(st.integers(0, 9)))] if draw(st.booleans()) else []
+    said: list[bk.Message] = (
+        [message("system", draw(st.integers(0, 9)))] if draw(st.booleans()) else []
+    )
     open_calls: list[str] = []
     for place in range(draw(st.integers(1, 22))):
         kind = draw(st.sampled_from(["user", "answer", "call", "result"]))
@@ -471,15 +574,26 @@ def traces(draw: st.DrawFn) -> bk.Trace:
         if kind == "call":
             names = [f"{place}.{n}" for n in range(draw(st.integers(1, 2)))]
             open_calls += names
-            calls = [{"id": name, "type": "function", "function": {"name": "", "arguments": ""}} for name in names]
+            calls = [
+                {"id": name, "type": "function", "function": {"name": "", "arguments": ""}}
+                for name in names
+            ]
             said.append(message("assistant", size, tool_calls=calls))
         elif kind == "result" and open_calls:
-            said.append(message("tool", size, tool_call_id=open_calls.pop(draw(st.integers(0, len(open_calls) - 1)))))
+            said.append(
+                message(
+                    "tool",
+                    size,
+                    tool_call_id=open_calls.pop(draw(st.integers(0, len(open_calls) - 1))),
+                )
+            )
         else:
             said.append(message("user" if kind == "user" else "assistant", size))
     passages = bk.Message({"role": "user", "contexts": ["p" * draw(st.integers(1, 9))]}).contexts
     users = [i for i, m in enumerate(said) if m.role == "user"]
-    return bk.Trace("any", tuple(said), contexts={i: passages for i in users if draw(st.booleans())})
+    return bk.Trace(
+        "any", tuple(said), contexts={i: passages for i in users if draw(st.booleans())}
+    )
 
 
 SHARES = st.integers(1, 100).map(lambda percent: bk.Share(percent / 100))
@@ -501,16 +615,27 @@ SIMPLE: st.SearchStrategy[Policy] = st.one_of(
     st.builds(policies.Summarise, SHARES, st.one_of(SHARES, st.integers(0, 20)), **COMMON),
     st.builds(policies.Importance, st.just(lambda m: len(m.text) % 3), **COMMON),
 )
-ANY_POLICY = st.one_of(SIMPLE, st.builds(policies.Chain, st.lists(SIMPLE, min_size=1, max_size=3), **COMMON))
+ANY_POLICY = st.one_of(
+    SIMPLE, st.builds(policies.Chain, st.lists(SIMPLE, min_size=1, max_size=3), **COMMON)
+)
 BY: st.SearchStrategy[Literal["turn", "request"]] = st.sampled_from(["turn", "request"])
 TABLES = st.sampled_from(
-    [ROLES, RUNNING, ROLES | {"current": "current"}, RUNNING | {"tool": "system", "step": "history"}]
+    [
+        ROLES,
+        RUNNING,
+        ROLES | {"current": "current"},
+        RUNNING | {"tool": "system", "step": "history"},
+    ]
 )
 
 
 @given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
 def test_the_fast_replay_is_the_slow_one(
-    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
+    trace: bk.Trace,
+    policy: Policy,
+    by: Literal["turn", "request"],
+    roles: dict[str, str],
+    size: int,
 ) -> None:
     budget = window(size, roles)
     twin = slow_replay(trace, budget, policy, "history", by)
@@ -526,7 +651,11 @@ def test_the_fast_replay_is_the_slow_one(
 
 @given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
 def test_pairs_are_never_parted_and_the_history_is_emptied_only_where_nothing_of_it_fits(
-    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
+    trace: bk.Trace,
+    policy: Policy,
+    by: Literal["turn", "request"],
+    roles: dict[str, str],
+    size: int,
 ) -> None:
     outcome = replayed(trace, window(size, roles), policy, by=by)
     callers = {call.id: i for i, m in enumerate(trace.messages) for call in m.tool_calls}
@@ -554,7 +683,9 @@ def test_the_budget_is_exceeded_by_what_the_floor_says_and_no_more(
 
 
 @given(traces(), ANY_POLICY, BY, st.sampled_from(sorted(CACHES)), st.integers(0, 160))
-def test_sums_add_up(trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], cache: str, size: int) -> None:
+def test_sums_add_up(
+    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], cache: str, size: int
+) -> None:
     outcome = replayed(trace, window(size), policy, by=by, cache=CACHES[cache])
     frame = outcome.frame()
     assert (frame["cached"] + frame["written"] + frame["fresh"] == frame["sent"]).all()
@@ -566,7 +697,9 @@ def test_sums_add_up(trace: bk.Trace, policy: Policy, by: Literal["turn", "reque
 
 
 def test_the_same_replay_has_the_same_bytes() -> None:
-    first, second = (replayed(AGENT, window(90), policies.OldestFirst()).frame().to_csv() for _ in range(2))
+    first, second = (
+        replayed(AGENT, window(90), policies.OldestFirst()).frame().to_csv() for _ in range(2)
+    )
     assert first == second
 
 
@@ -586,7 +719,9 @@ def test_a_conversation_that_only_grows_is_read_again_whole_whatever_begins_the_
     """The priming stands at the end of every request and is no part of the next one: a mark is found before it."""
     trace = bk.load_trace("coding-agent")
     budget = bk.presets.working_memory(128_000)
-    found = bk.replay(trace, budget, policies.OldestFirst(), cache=PromptCache(breakpoints=("end",))).frame()
+    found = bk.replay(
+        trace, budget, policies.OldestFirst(), cache=PromptCache(breakpoints=("end",))
+    ).frame()
     priming = bk.FRAMINGS["openai"].priming
     assert priming > 0
     assert found["cached"].tolist()[1:] == (found["sent"] - priming).tolist()[:-1]
@@ -596,22 +731,40 @@ def test_a_conversation_that_only_grows_is_read_again_whole_whatever_begins_the_
 def test_a_conversation_that_starts_with_a_stray_result_is_replayed() -> None:
     """No request holds the result; what begins the answer counts with the first message that is there."""
     stray = {"role": "tool", "tool_call_id": "x", "content": "the rest of an earlier session"}
-    trace = bk.Trace("cut", (bk.Message(stray), bk.Message({"role": "assistant", "content": "a" * 10}), *TOY.messages))
+    trace = bk.Trace(
+        "cut",
+        (bk.Message(stray), bk.Message({"role": "assistant", "content": "a" * 10}), *TOY.messages),
+    )
     framing = bk.Framing(priming=3)
     for messages in (trace.messages, trace.messages[:2], trace.messages[:1]):
         cut = bk.Trace("cut", messages)
-        found = bk.replay(cut, bk.presets.working_memory(8_000), policies.OldestFirst(), counter=len, framing=framing)
+        found = bk.replay(
+            cut,
+            bk.presets.working_memory(8_000),
+            policies.OldestFirst(),
+            counter=len,
+            framing=framing,
+        )
         assert found.messages()["fate"].iloc[0] == "not sent"
         assert found.frame()["sent"].iloc[0] == (10 + 5 + 10 + 3 if len(messages) > 2 else 0)
 
 
 @pytest.mark.parametrize("by", ["turn", "request"])
-@given(st.lists(st.sampled_from(["system", "user", "assistant", "tool", "function", "call"]), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.sampled_from(["system", "user", "assistant", "tool", "function", "call"]),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_any_order_of_roles_is_replayed(by: Literal["turn", "request"], order: list[str]) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
     caller, result = {"role": "assistant", "tool_calls": [call]}, {"tool_call_id": "c"}
     more: dict[str, dict[str, Any]] = {"call": caller, "tool": result}
-    trace = bk.Trace("any", tuple(bk.Message({"role": role, "content": "word"} | more.get(role, {})) for role in order))
+    trace = bk.Trace(
+        "any",
+        tuple(bk.Message({"role": role, "content": "word"} | more.get(role, {})) for role in order),
+    )
     for policy in (policies.OldestFirst(), policies.SlidingWindow(2), policies.Step(3)):
         found = bk.replay(trace, bk.presets.working_memory(8_000), policy, counter=len, by=by)
         assert len(found.messages()) == len(order)

@@ -28,7 +28,9 @@ def every_figure() -> list[tuple[Question[...], Spec]]:
     ]
 
 
-@pytest.mark.parametrize(("question", "spec"), every_figure(), ids=lambda part: getattr(part, "title", ""))
+@pytest.mark.parametrize(
+    ("question", "spec"), every_figure(), ids=lambda part: getattr(part, "title", "")
+)
 def test_a_figure_is_plain_data_and_asks_a_question(question: Question[...], spec: Spec) -> None:
     assert json.loads(json.dumps(spec)) == spec
     assert question.title.endswith("?")
@@ -67,9 +69,16 @@ def test_more_policies_than_colours_are_told_apart() -> None:
 
 
 def test_small_sums_of_money_have_ticks_that_are_not_all_zero() -> None:
-    table = figures.spending.table(BY_NAME).assign(spent=lambda frame: frame["spent"] / 1e6, unit="US dollars")
+    table = figures.spending.table(BY_NAME).assign(
+        spent=lambda frame: frame["spent"] / 1e6, unit="US dollars"
+    )
     assert figures.spending.draw(table)["layout"]["yaxis"]["tickformat"] == ".3~r"
-    assert figures.spending.draw(table.assign(spent=table["spent"] * 1e6))["layout"]["yaxis"]["tickformat"] == ",.2~f"
+    assert (
+        figures.spending.draw(table.assign(spent=table["spent"] * 1e6))["layout"]["yaxis"][
+            "tickformat"
+        ]
+        == ",.2~f"
+    )
 
 
 def test_bars_are_sorted_by_what_they_show() -> None:
@@ -80,7 +89,10 @@ def test_bars_are_sorted_by_what_they_show() -> None:
 def test_spending_is_in_dollars_only_where_every_price_is_known() -> None:
     weighed = figures.spending.table(BY_NAME)
     assert weighed["unit"].unique().tolist() == ["input tokens, weighed"]
-    priced = {name: replayed(TOY, window(100), outcome.policy, prices=CLAUDE) for name, outcome in BY_NAME.items()}
+    priced = {
+        name: replayed(TOY, window(100), outcome.policy, prices=CLAUDE)
+        for name, outcome in BY_NAME.items()
+    }
     dollars = figures.spending.table(priced)
     assert dollars["unit"].unique().tolist() == ["US dollars"]
     last = dollars.groupby("policy")["spent"].max()
@@ -109,8 +121,15 @@ def test_the_fan_has_two_bands_a_middle_and_its_limits() -> None:
 
 
 def test_plotly_takes_them_all() -> None:
-    assert bk.figures.timeline(OUTCOME).layout.title.text == "What fills the window, request by request?"
-    for figure in (bk.figures.caching(OUTCOME), bk.figures.dropping(SHRUNK), bk.figures.ranking(BY_NAME)):
+    assert (
+        bk.figures.timeline(OUTCOME).layout.title.text
+        == "What fills the window, request by request?"
+    )
+    for figure in (
+        bk.figures.caching(OUTCOME),
+        bk.figures.dropping(SHRUNK),
+        bk.figures.ranking(BY_NAME),
+    ):
         assert len(figure.data) > 0
     assert len(bk.figures.fan(paths([10, 20], 5)).data) == 3
     assert len(bk.figures.spending(BY_NAME).data) == 2

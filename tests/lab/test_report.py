@@ -20,7 +20,16 @@ from budgetkit.lab.explorers.conversation.choices import CHOICES
 from budgetkit.lab.explorers.conversation.film import film
 from tests.hostile import BIDI, MARKUP, ODD
 
-HOSTILE = (*ODD, *MARKUP, *BIDI, "</script><script>alert(1)</script>", "<!--<script>", "$\\frac{1}{2}$", "]]>", "\"'>")
+HOSTILE = (
+    *ODD,
+    *MARKUP,
+    *BIDI,
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "$\\frac{1}{2}$",
+    "]]>",
+    "\"'>",
+)
 
 
 class Page(HTMLParser):
@@ -36,7 +45,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        self.inside = dict(attrs).get("id") or tag if tag in ("script", "style", "title", "h1") else ""
+        self.inside = (
+            dict(attrs).get("id") or tag if tag in ("script", "style", "title", "h1") else ""
+        )
 
     def handle_endtag(self, tag: str) -> None:
         self.inside = ""
@@ -62,10 +73,18 @@ def sums(played: dict[str, Any], track: dict[str, Any]) -> list[int]:
     for request in range(1, len(played["turns"]) + 1):
         total = sum(sizes[request - 1] for _, sizes in (*track["before"], *track["after"]))
         for slot, first in enumerate(played["first"]):
-            ends = [column[slot] for column in (track["gone"], track["shrunk"]) if column and column[slot]]
+            ends = [
+                column[slot]
+                for column in (track["gone"], track["shrunk"])
+                if column and column[slot]
+            ]
             if first and first <= request and not any(end <= request for end in ends):
                 total += played["tokens"][slot]
-        total += sum(size for _, begins, end, size in track["summaries"] if begins <= request < (end or 10**9))
+        total += sum(
+            size
+            for _, begins, end, size in track["summaries"]
+            if begins <= request < (end or 10**9)
+        )
         total += sum(played["tokens"][slot] for slot in track["back"].get(str(request), ()))
         found.append(total)
     return found
@@ -77,7 +96,9 @@ def test_what_is_played_sums_to_what_is_sent_under_every_policy(name: str, windo
     policies = {each: choice.policy({}, bk.policies.Floor()) for each, choice in CHOICES.items()}
     policies["bring back"] = bk.policies.BringBack(bk.policies.OldestFirst())
     trace = bk.load_trace(name)
-    replays = {each: bk.replay(trace, budget, policy, by="request") for each, policy in policies.items()}
+    replays = {
+        each: bk.replay(trace, budget, policy, by="request") for each, policy in policies.items()
+    }
     played = film(replays)
     for track in played["tracks"]:
         assert sums(played, track) == replays[track["name"]].sent.tolist(), track["name"]
@@ -93,14 +114,23 @@ def test_the_cache_goes_cold_by_a_pause_and_by_a_changed_beginning() -> None:
     texts = ["word " * 1_500, "answer", "more " * 1_200, "yes", "late", "end"]
     times = [0, 1, 60, 61, 5_000, 5_001]
     said = [
-        {"role": "user" if at % 2 == 0 else "assistant", "content": text, "timestamp": 1_700_000_000 + time}
+        {
+            "role": "user" if at % 2 == 0 else "assistant",
+            "content": text,
+            "timestamp": 1_700_000_000 + time,
+        }
         for at, (text, time) in enumerate(zip(texts, times, strict=True))
     ]
     trace, cache = bk.Trace("pause", tuple(map(bk.Message, said))), bk.prompt_cache.CACHES["openai"]
-    wide = bk.replay(trace, bk.presets.working_memory(16_000, output=500), "oldest first", cache=cache)
+    wide = bk.replay(
+        trace, bk.presets.working_memory(16_000, output=500), "oldest first", cache=cache
+    )
     assert film({"a": wide})["tracks"][0]["cold"] == [0, 0, 1]
     narrow = bk.replay(
-        trace, bk.Budget(2_500, [], [bk.Allocation("history")], undeclared="pool"), "oldest first", cache=cache
+        trace,
+        bk.Budget(2_500, [], [bk.Allocation("history")], undeclared="pool"),
+        "oldest first",
+        cache=cache,
     )
     assert narrow.kept.gone[0] > 0
     assert film({"a": narrow})["tracks"][0]["cold"] == [0, 2, 1]
@@ -128,27 +158,47 @@ def test_a_report_is_one_file_that_forbids_itself_any_request(
     assert len(text.encode()) < 2_000_000
     assert "plotly" not in text.lower()
     assert not re.search(r"https?://(?!www\.w3\.org/)", text.replace(page.found["bk-data"], ""))
-    loads = [tag for tag, given in page.elements if {"src", "srcset", "data", "action"} & given.keys() or tag == "link"]
+    loads = [
+        tag
+        for tag, given in page.elements
+        if {"src", "srcset", "data", "action"} & given.keys() or tag == "link"
+    ]
     assert loads == []
     policy = next(given["content"] for tag, given in page.elements if given.get("http-equiv"))
-    assert policy is not None and policy.startswith("default-src 'none';") and "'unsafe-eval'" not in policy
+    assert (
+        policy is not None
+        and policy.startswith("default-src 'none';")
+        and "'unsafe-eval'" not in policy
+    )
     assert list(tmp_path.iterdir()) == [tmp_path / "report.html"]
-    assert [*page.data["tables"]] == ["timeline", "caching", "dropping", "fan", "spending", "ranking"]
+    assert [*page.data["tables"]] == [
+        "timeline",
+        "caching",
+        "dropping",
+        "fan",
+        "spending",
+        "ranking",
+    ]
     assert page.found["h1"].startswith("coding-agent in 16,000 tokens of gpt-4o: oldest first")
 
 
 def test_the_same_explorer_gives_the_same_bytes_and_another_one_like_it_too(tmp_path: Path) -> None:
-    made = {saved(bk.BudgetExplorer("chat", "support-chat", window=8_192), tmp_path) for _ in range(2)}
+    made = {
+        saved(bk.BudgetExplorer("chat", "support-chat", window=8_192), tmp_path) for _ in range(2)
+    }
     made |= {saved(bk.BudgetExplorer("chat", "support-chat", window=8_192), tmp_path, "other.htm")}
     assert len(made) == 1
 
 
 def test_every_text_of_a_conversation_is_text(tmp_path: Path) -> None:
     said = [
-        {"role": "user" if i % 2 == 0 else "assistant", "content": text, "name": text} for i, text in enumerate(HOSTILE)
+        {"role": "user" if i % 2 == 0 else "assistant", "content": text, "name": text}
+        for i, text in enumerate(HOSTILE)
     ]
     trace = bk.Trace(HOSTILE[-6], tuple(map(bk.Message, said)))
-    budget = bk.Budget(8_000, [bk.Reserve("<b>out</b>", 500)], [bk.Allocation("</script>", 900)], undeclared="pool")
+    budget = bk.Budget(
+        8_000, [bk.Reserve("<b>out</b>", 500)], [bk.Allocation("</script>", 900)], undeclared="pool"
+    )
     plain = bk.BudgetExplorer("chat", "support-chat")
     known = {tag for tag, _ in Page(saved(plain, tmp_path)).elements}
     for explorer in (
@@ -167,8 +217,13 @@ def test_every_text_of_a_conversation_is_text(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_page_that_grows_too_large_keeps_less_of_tables_and_messages(tmp_path: Path) -> None:
-    said = [{"role": ("user", "assistant")[i % 2], "content": f"{i} " + "long words " * 100} for i in range(6_000)]
-    explorer = bk.BudgetExplorer("chat", bk.Trace("long", tuple(map(bk.Message, said))), counter="chars/4")
+    said = [
+        {"role": ("user", "assistant")[i % 2], "content": f"{i} " + "long words " * 100}
+        for i in range(6_000)
+    ]
+    explorer = bk.BudgetExplorer(
+        "chat", bk.Trace("long", tuple(map(bk.Message, said))), counter="chars/4"
+    )
     text = saved(explorer, tmp_path)
     assert len(text.encode()) <= report.LARGEST
     page = Page(text)
@@ -194,7 +249,9 @@ def test_a_report_is_html_and_what_stands_there_stays_when_it_cannot_be_written(
 
 def test_the_other_explorers_save_what_they_show(tmp_path: Path) -> None:
     card = Page(saved(bk.DesignCard("chat", "mixed-language", window=8_192), tmp_path))
-    assert [row[0] for row in card.data["tables"]["strip"]["rows"]] == ["Code, data"] * 2 + ["CJK"] * 2 + ["Prose"] * 2
+    assert [row[0] for row in card.data["tables"]["strip"]["rows"]] == ["Code, data"] * 2 + [
+        "CJK"
+    ] * 2 + ["Prose"] * 2
     accuracy = Page(saved(bk.AccuracyExplorer(), tmp_path))
     assert len(accuracy.data["tables"]) == 7
     assert accuracy.data["film"] == {}
@@ -203,14 +260,32 @@ def test_the_other_explorers_save_what_they_show(tmp_path: Path) -> None:
 def test_the_command_writes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     goal = tmp_path / "made.html"
     assert (
-        run(["report", "support-chat", "-o", str(goal), "-b", "working_memory", "-p", "octopus", "-p", "oldest-first"])
+        run(
+            [
+                "report",
+                "support-chat",
+                "-o",
+                str(goal),
+                "-b",
+                "working_memory",
+                "-p",
+                "octopus",
+                "-p",
+                "oldest-first",
+            ]
+        )
         == 0
     )
     assert capsys.readouterr().out.startswith(f"{goal}: ")
     page = Page(goal.read_text("utf-8"))
     assert [track["name"] for track in page.data["film"]["tracks"]] == ["octopus", "oldest first"]
-    assert run(["report", "support-chat", "--plan", "-m", "gpt-4.1", "-o", str(goal), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"report": str(goal), "bytes": goal.stat().st_size}
+    assert (
+        run(["report", "support-chat", "--plan", "-m", "gpt-4.1", "-o", str(goal), "--json"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out) == {
+        "report": str(goal),
+        "bytes": goal.stat().st_size,
+    }
     assert run(["report", "support-chat", "-o", str(tmp_path / "made.pdf")]) == 2
     assert "it is HTML; end the name with .html" in capsys.readouterr().err
 
@@ -236,14 +311,19 @@ def test_a_report_of_more_turns_than_are_played_is_a_still_and_holds_no_message_
 
 
 def test_a_conversation_in_which_nothing_is_asked_has_empty_figures() -> None:
-    explorer = bk.ConversationExplorer([bk.Message({"role": "assistant", "content": "Anybody there?"})], window=2_000)
+    explorer = bk.ConversationExplorer(
+        [bk.Message({"role": "assistant", "content": "Anybody there?"})], window=2_000
+    )
     figure = bk.figures.dropping.spec(explorer.replay)
     assert figure["data"] == []
 
 
 @pytest.mark.parametrize("make", [bk.BudgetExplorer, bk.ConversationExplorer])
 def test_a_conversation_with_a_title_goes_by_it(make: Callable[..., Any], tmp_path: Path) -> None:
-    said = (bk.Message({"role": "user", "content": "Hi"}), bk.Message({"role": "assistant", "content": "Hello"}))
+    said = (
+        bk.Message({"role": "user", "content": "Hi"}),
+        bk.Message({"role": "assistant", "content": "Hello"}),
+    )
     explorer = make(trace=bk.Trace("c3", said, fields={"title": "A billing service"}), window=8_192)
     assert "A billing service" in Page(saved(explorer, tmp_path)).found["h1"]
     assert explorer.view.state["source"].startswith("A billing service: ")

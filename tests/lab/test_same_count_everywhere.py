@@ -86,7 +86,9 @@ def test_a_conversation_has_the_size_of_its_request_in_every_place(model: str) -
     assert bk.accuracy.ways([TEXT], model)["tokens"].tolist() == [count(TEXT)]
 
 
-def test_a_vocabulary_that_is_laid_down_later_counts_everywhere_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vocabulary_that_is_laid_down_later_counts_everywhere_from_then_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A notebook that names its folder after the first count once kept the framing of the estimate."""
     request = {"model": "gemini-2.5-pro", "messages": MESSAGES}
     folders = os.environ[vocabularies.FOLDERS]
@@ -112,7 +114,9 @@ def test_every_place_says_what_the_count_rests_on_in_one_word(model: str) -> Non
 
     # The gate is closed by an estimate without a buffer, and by nothing else; no finding takes the count for one.
     checked = check(budget, traces=[TRACE], model=model)
-    codes = {failure.code for failure in checked.failures} | {finding.code for finding in checked.findings}
+    codes = {failure.code for failure in checked.failures} | {
+        finding.code for finding in checked.findings
+    }
     assert ("estimate" in codes) == (basis == "estimate")
     assert "stand-in-without-buffer" not in codes
     explorer = bk.BudgetExplorer("chat", TRACE, model=model)
@@ -122,7 +126,9 @@ def test_every_place_says_what_the_count_rests_on_in_one_word(model: str) -> Non
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_sentence_on_a_screen_says_what_the_count_rests_on_and_how_to_get_nearer(model: str) -> None:
+def test_every_sentence_on_a_screen_says_what_the_count_rests_on_and_how_to_get_nearer(
+    model: str,
+) -> None:
     count = bk.counter(model)
     basis = basis_of(count)
     nearer = nearer_of(count)
@@ -135,7 +141,9 @@ def test_every_sentence_on_a_screen_says_what_the_count_rests_on_and_how_to_get_
         "card": card["strip"]["note"],
         "explorer": explorer["source"],
         "conversation explorer": conversation["source"],
-        "accuracy explorer": " ".join([notices.source(results, accuracy._library), *notices.status(results)["more"]]),
+        "accuracy explorer": " ".join(
+            [notices.source(results, accuracy._library), *notices.status(results)["more"]]
+        ),
     }
     for place, sentence in sentences.items():
         assert words(sentence.replace(nearer, "") if nearer else sentence) == {basis}, place
@@ -147,7 +155,9 @@ def test_every_sentence_on_a_screen_says_what_the_count_rests_on_and_how_to_get_
 
 
 @pytest.mark.skipif(not is_usable(), reason="ctok is not installed")
-def test_an_error_held_against_claudes_tokenizer_is_not_called_about(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_held_against_claudes_tokenizer_is_not_called_about(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """What was rebuilt is not an estimate of unknown width: "itself an estimate, 0 % to 0 % off" stood here once."""
     accuracy = bk.AccuracyExplorer("chars/4", ["Hello world", TEXT], model="claude-sonnet-4-5")
     more = " ".join(notices.status(accuracy._results)["more"])
@@ -157,15 +167,21 @@ def test_an_error_held_against_claudes_tokenizer_is_not_called_about(capsys: pyt
     assert not [row["verdict"] for row in rows if row["verdict"].startswith("about")]
 
 
-def test_the_shell_says_what_a_count_rests_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_says_what_a_count_rests_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "request.json"
-    path.write_text(json.dumps({"model": "claude-sonnet-4-5", "messages": MESSAGES}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"model": "claude-sonnet-4-5", "messages": MESSAGES}), encoding="utf-8"
+    )
     counter = bk.counter("claude-sonnet-4-5")
     run(["count", str(path), "--as", "request"])
     line = capsys.readouterr().out.splitlines()
     request = bk.count_request(path.read_text(encoding="utf-8"))
     low, high = request.interval
-    assert f"{request.basis.capitalize()}, {low:,} to {high:,}: by the {request.counted_by}." in line
+    assert (
+        f"{request.basis.capitalize()}, {low:,} to {high:,}: by the {request.counted_by}." in line
+    )
     assert not nearer_of(counter) or f"It could be {nearer_of(counter)}." in line
     run(["fit", str(path), "-m", "claude-sonnet-4-5"])
     assert f"Counted with {counter.name}." in capsys.readouterr().err

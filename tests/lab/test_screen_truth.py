@@ -23,17 +23,31 @@ from budgetkit.presets import PRESETS
 from budgetkit.requests import framing_for
 
 #: One model of each maker, an open one, and one that nobody knows.
-MODELS = ("gpt-4o", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "Llama-3.3-70B-Instruct", "no-such-model-1")
+MODELS = (
+    "gpt-4o",
+    "gpt-5",
+    "claude-sonnet-4-5",
+    "gemini-2.5-pro",
+    "Llama-3.3-70B-Instruct",
+    "no-such-model-1",
+)
 #: Too small for any preset's parts, small, usual, as long as the longest models', over all models'.
 WINDOWS = (700, 4_096, 16_384, 128_000, 1_048_576, 20_000_000)
 #: Windows in which parts that must be there take what others were promised.
 TINY_WINDOWS = (300, 500, 800, 1_300)
-CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": 4711}'}}
+CALL = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "find", "arguments": '{"order": 4711}'},
+}
 CONVERSATIONS: dict[str, Any] = {
     "none": None,
     "one message": [{"role": "user", "content": "Where is my parcel?"}],
     "huge": [{"role": "user", "content": "hello world " * 60_000}],
-    "CJK": [{"role": "user", "content": "我的包裹在哪里？" * 40}, {"role": "assistant", "content": "在路上。" * 40}],
+    "CJK": [
+        {"role": "user", "content": "我的包裹在哪里？" * 40},
+        {"role": "assistant", "content": "在路上。" * 40},
+    ],
     "tools": [
         {"role": "system", "content": "You help."},
         {"role": "user", "content": "Find order 4711."},
@@ -51,7 +65,9 @@ def card(conversation: str) -> bk.DesignCard:
     return bk.DesignCard("chat", CONVERSATIONS[conversation], model="gpt-4o")
 
 
-def shown(conversation: str, preset: str, model: str, window: int) -> tuple[bk.DesignCard, dict[str, Any]] | None:
+def shown(
+    conversation: str, preset: str, model: str, window: int
+) -> tuple[bk.DesignCard, dict[str, Any]] | None:
     """Show one state; None where the preset has no budget of that window at all."""
     held = card(conversation)
     settings = BudgetSettings(preset=preset, model=model, window=window, trace=held.settings.trace)
@@ -84,7 +100,9 @@ def planned(conversation: str, preset: str, model: str, window: int) -> Plan:
 
 def numbers(text: str) -> set[int]:
     """Read the numbers of a sentence, those in names such as gpt-4o left out."""
-    return {int(found.replace(",", "")) for found in re.findall(r"(?<![\w.-])\d[\d,]*(?![\w-])", text)}
+    return {
+        int(found.replace(",", "")) for found in re.findall(r"(?<![\w.-])\d[\d,]*(?![\w-])", text)
+    }
 
 
 def figure(state: dict[str, Any], key: str) -> str | None:
@@ -108,14 +126,23 @@ def check_figures(state: dict[str, Any], plan: Plan) -> None:
 
 def check_headline(state: dict[str, Any], plan: Plan) -> None:
     text, budget = state["headline"]["text"], plan.budget
-    answer = sum(budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output")
+    answer = sum(
+        budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output"
+    )
     if plan.free < 0:
         assert text.startswith(f"The window is overrun by {-plan.free:,} tokens: ")
         section, tokens = re.search(r": (.+) alone takes ([\d,]+) of", text).groups()  # type: ignore[union-attr]
-        assert plan[section].granted == int(tokens.replace(",", "")) == max(grant.granted for grant in plan.grants)
+        assert (
+            plan[section].granted
+            == int(tokens.replace(",", ""))
+            == max(grant.granted for grant in plan.grants)
+        )
         return
     if budget.unclaimed < 0 and not takes_the_rest(budget):
-        assert text == f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
+        assert (
+            text
+            == f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
+        )
         return
     assert (f"{answer:,} wait for the answer" in text) == bool(answer)
     too_many, left = claimed_too_many(plan), unclaimed(plan)
@@ -129,8 +156,12 @@ def check_headline(state: dict[str, Any], plan: Plan) -> None:
     if takes_the_rest(budget):
         return
     assert ("too many" in text) == bool(too_many)
-    shared = numbers(text.partition("wait for")[0].partition(";" if budget.remainder else "share")[2]) - {answer}
-    assert shared == ({too_many} if too_many and budget.remainder else {budget.shared_pool, too_many or left})
+    shared = numbers(
+        text.partition("wait for")[0].partition(";" if budget.remainder else "share")[2]
+    ) - {answer}
+    assert shared == (
+        {too_many} if too_many and budget.remainder else {budget.shared_pool, too_many or left}
+    )
 
 
 def unclaimed(plan: Plan) -> int:
@@ -138,7 +169,8 @@ def unclaimed(plan: Plan) -> int:
     budget = plan.budget
     is_rest = takes_the_rest(budget)
     sections = {
-        grant.section: max(grant.granted, 0 if is_rest else budget.caps[grant.section] or 0) for grant in plan.grants
+        grant.section: max(grant.granted, 0 if is_rest else budget.caps[grant.section] or 0)
+        for grant in plan.grants
     }
     reserves = 0
     for reserve in budget.reserves:
@@ -158,7 +190,9 @@ def claimed_too_many(plan: Plan) -> int:
 def check_bar(state: dict[str, Any], plan: Plan) -> None:
     """The bar says the same number as the sentence over it, and its segments are as long as they say."""
     bar, text = state["bar"], state["headline"]["text"]
-    segments = {segment["name"]: segment for segment in bar["segments"] if segment["kind"] == "pool"}
+    segments = {
+        segment["name"]: segment for segment in bar["segments"] if segment["kind"] == "pool"
+    }
     drawn = sum(segment["tokens"] for segment in bar["segments"])
     over = claimed_too_many(plan)
     if drawn > bar["window"]:
@@ -180,10 +214,16 @@ def check_losses(state: dict[str, Any], plan: Plan) -> None:
     assert len({*sentences}) == len(sentences), "one thing once"
     text = " ".join(sentences)
     for grant in plan.grants:
-        is_told = re.search(rf"\b{re.escape(grant.section)} (?:is required and )?loses ([\d,]+)", text)
+        is_told = re.search(
+            rf"\b{re.escape(grant.section)} (?:is required and )?loses ([\d,]+)", text
+        )
         assert bool(is_told) == (grant.cut > 0), (grant, text)
-    assert not re.search(r"\d{4,}", re.sub(r"'[^']*'|[\w.]*-[\w.-]*", "", text)), f"no separator: {text}"
-    assert not re.search(r"\b1 (tokens|items|turns|texts|messages)\b(?! (?:of|too|more))", text), text
+    assert not re.search(r"\d{4,}", re.sub(r"'[^']*'|[\w.]*-[\w.-]*", "", text)), (
+        f"no separator: {text}"
+    )
+    assert not re.search(r"\b1 (tokens|items|turns|texts|messages)\b(?! (?:of|too|more))", text), (
+        text
+    )
 
 
 def check_warnings(state: dict[str, Any], plan: Plan, model: str) -> None:
@@ -248,7 +288,9 @@ STATES = [*product(CONVERSATIONS, PRESETS)]
 
 
 @pytest.mark.parametrize(("conversation", "preset"), STATES)
-def test_every_sentence_figure_and_colour_is_a_function_of_the_plan(conversation: str, preset: str) -> None:
+def test_every_sentence_figure_and_colour_is_a_function_of_the_plan(
+    conversation: str, preset: str
+) -> None:
     seen = 0
     # Every model meets every window over the presets and conversations; each pair of these has a quarter of them.
     place = STATES.index((conversation, preset))
@@ -273,7 +315,9 @@ def test_every_sentence_figure_and_colour_is_a_function_of_the_plan(conversation
 
 
 @pytest.mark.parametrize(("conversation", "preset"), STATES)
-def test_headline_bar_and_plan_say_one_number_in_a_tiny_window(conversation: str, preset: str) -> None:
+def test_headline_bar_and_plan_say_one_number_in_a_tiny_window(
+    conversation: str, preset: str
+) -> None:
     """On 0.2.0 "100 more are shared" stood over a bar that said "210 too many"."""
     for model, window in product(MODELS, TINY_WINDOWS):
         state_shown = shown(conversation, preset, model, window)

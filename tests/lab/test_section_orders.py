@@ -28,7 +28,9 @@ SAID = (
     said("user", 10, contexts=["third " * 50]),
 )
 MESSAGES = tuple(map(bk.Message, SAID))
-TRACE = bk.Trace("toy", MESSAGES, contexts={i: each.contexts for i, each in enumerate(MESSAGES) if each.contexts})
+TRACE = bk.Trace(
+    "toy", MESSAGES, contexts={i: each.contexts for i, each in enumerate(MESSAGES) if each.contexts}
+)
 BUDGET = bk.presets.working_memory(4_000, output=500)
 
 
@@ -49,7 +51,9 @@ def test_passages_go_behind_the_history_and_the_question_stays_last() -> None:
 @pytest.mark.parametrize("cache", ["openai", "longest prefix", "gemini-2048", "anthropic", "none"])
 @pytest.mark.parametrize("preset", ["working_memory", "rag", "chat"])
 @pytest.mark.parametrize("window", [8_000, 32_000])
-def test_the_order_that_a_replay_sends_is_priced_as_by_the_replay(preset: str, window: int, cache: str) -> None:
+def test_the_order_that_a_replay_sends_is_priced_as_by_the_replay(
+    preset: str, window: int, cache: str
+) -> None:
     budget = bk.presets.PRESETS[preset](window)
     outcome = bk.replay(bk.load_trace("support-chat"), budget, "oldest first", cache=CACHES[cache])
     stable = bk.section_orders(outcome).iloc[1]
@@ -70,7 +74,12 @@ def test_an_order_of_ones_own_is_priced_and_a_wrong_one_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("model", "least"),
-    [("gpt-4o", 1_024), ("claude-haiku-4-5", 4_096), ("claude-opus-4-7", 2_048), ("gemini-2.5-pro", 2_048)],
+    [
+        ("gpt-4o", 1_024),
+        ("claude-haiku-4-5", 4_096),
+        ("claude-opus-4-7", 2_048),
+        ("gemini-2.5-pro", 2_048),
+    ],
 )
 def test_the_least_prompt_that_is_kept_goes_by_the_model(model: str, least: int) -> None:
     assert CACHES[provider_rules(bk.model(model))].minimum == least

@@ -21,7 +21,12 @@ from budgetkit.lab.explorers.reach import Reach
 
 TALK = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
 PATIENCE = 120  # seconds
-PAGES = ("/", "/voila/static/voila.js", "/voila/templates/lab/static/index.css", "/voila/files/budgetkit.ipynb")
+PAGES = (
+    "/",
+    "/voila/static/voila.js",
+    "/voila/templates/lab/static/index.css",
+    "/voila/files/budgetkit.ipynb",
+)
 KERNEL = "/api/kernels/00000000-0000-0000-0000-000000000000"
 
 
@@ -44,10 +49,16 @@ class Served:
     def status(self, path: str, method: str = "GET", host: str = "", **headers: str) -> int:
         return self.answer(path, method, host, **headers)[0]
 
-    def answer(self, path: str, method: str = "GET", host: str = "", **headers: str) -> tuple[int, Message]:
+    def answer(
+        self, path: str, method: str = "GET", host: str = "", **headers: str
+    ) -> tuple[int, Message]:
         """Return the status of an answer, and its headers."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
-            connection.request(method, path, headers={"Host": host or f"127.0.0.1:{self.port}", **headers})
+        with closing(
+            http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        ) as connection:
+            connection.request(
+                method, path, headers={"Host": host or f"127.0.0.1:{self.port}", **headers}
+            )
             answer = connection.getresponse()
             answer.read()
             return answer.status, answer.headers
@@ -66,7 +77,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "budgetkit.lab.app", "mine.jsonl", "--no-browser", f"--port={port}"]
+    command = [
+        sys.executable,
+        "-m",
+        "budgetkit.lab.app",
+        "mine.jsonl",
+        "--no-browser",
+        f"--port={port}",
+    ]
     environment = os.environ | {
         "PYTHONPATH": str(Path(__file__).parents[2]),
         "JUPYTER_DATA_DIR": str(home / "share"),
@@ -93,7 +111,12 @@ def test_without_the_token_nothing_is_served(served: Served) -> None:
 
 def test_a_page_that_rebinds_its_name_is_refused_even_with_the_token(served: Served) -> None:
     cookie = served.cookie()
-    for host in ("attacker.example", f"attacker.example:{served.port}", "127.0.0.1.attacker.example", "10.0.0.1"):
+    for host in (
+        "attacker.example",
+        f"attacker.example:{served.port}",
+        "127.0.0.1.attacker.example",
+        "10.0.0.1",
+    ):
         assert served.status(f"/?token={served.token}", host=host) == 403
         assert served.status("/voila/static/voila.js", host=host, Cookie=cookie) == 403
     for host in (f"localhost:{served.port}", f"[::1]:{served.port}", "127.0.0.1"):
@@ -103,8 +126,15 @@ def test_a_page_that_rebinds_its_name_is_refused_even_with_the_token(served: Ser
 def test_a_page_on_another_port_of_this_machine_is_refused(served: Served) -> None:
     """Its browser sends the cookie along, since cookies know no ports."""
     cookie = served.cookie()
-    assert served.status("/voila/static/voila.js", Cookie=cookie, Origin="http://127.0.0.1:9") == 403
-    assert served.status("/voila/static/voila.js", Cookie=cookie, Origin=f"http://127.0.0.1:{served.port}") == 200
+    assert (
+        served.status("/voila/static/voila.js", Cookie=cookie, Origin="http://127.0.0.1:9") == 403
+    )
+    assert (
+        served.status(
+            "/voila/static/voila.js", Cookie=cookie, Origin=f"http://127.0.0.1:{served.port}"
+        )
+        == 200
+    )
 
 
 def test_the_token_is_exchanged_for_a_cookie_that_scripts_do_not_see(served: Served) -> None:
@@ -130,8 +160,18 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_path_opens_what_lies_in_the_folder_and_nothing_outside(folder: Path) -> None:
     reach = Reach(folder)
-    assert reach.file("mine.jsonl") == reach.file(str(folder / "mine.jsonl")) == str((folder / "mine.jsonl").resolve())
-    for path in ("../secret.jsonl", str(folder.parent / "secret.jsonl"), "link.jsonl", "/etc/passwd", str(folder)):
+    assert (
+        reach.file("mine.jsonl")
+        == reach.file(str(folder / "mine.jsonl"))
+        == str((folder / "mine.jsonl").resolve())
+    )
+    for path in (
+        "../secret.jsonl",
+        str(folder.parent / "secret.jsonl"),
+        "link.jsonl",
+        "/etc/passwd",
+        str(folder),
+    ):
         with pytest.raises(PermissionError, match="only"):
             reach.file(path)
     with pytest.raises(PermissionError, match="only"):
@@ -146,9 +186,13 @@ def test_the_tabs_of_a_served_app_open_no_other_file(folder: Path) -> None:
         explorer = app.tabs[number]
         assert explorer is not None
         assert "bk-hidden" in explorer.controls.path._dom_classes
-        explorer._heard(explorer.view, {"kind": "path", "path": str(folder.parent / "secret.jsonl")}, [])
+        explorer._heard(
+            explorer.view, {"kind": "path", "path": str(folder.parent / "secret.jsonl")}, []
+        )
         assert "only" in explorer.status
-        explorer._heard(explorer.view, {"kind": "counter", "name": str(folder.parent / "tokenizer.json")}, [])
+        explorer._heard(
+            explorer.view, {"kind": "counter", "name": str(folder.parent / "tokenizer.json")}, []
+        )
         assert "no tokenizer is opened by its path" in explorer.status
 
 

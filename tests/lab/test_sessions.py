@@ -33,7 +33,9 @@ def made_up() -> bk.Session:
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000), shape=st.sampled_from(sorted(SHAPES)), number=st.integers(1, 20))
+@given(
+    seed=st.integers(0, 10_000), shape=st.sampled_from(sorted(SHAPES)), number=st.integers(1, 20)
+)
 def test_each_requests_rows_sum_to_the_providers_number(seed: int, shape: str, number: int) -> None:
     trace = bk.load_trace(BytesIO(SHAPES[shape](requests(seed, number))))
     session = bk.Session(trace)
@@ -59,7 +61,10 @@ def test_every_miss_has_a_cause_and_a_price(made_up: bk.Session) -> None:
     assert missed["detail"].iloc[0] == "a pause of 11 minutes, and what was written lives 5 minutes"
     assert (missed["cost"] > 0).all()
     totals = made_up.totals()
-    assert made_up.sentence == f"These 3 misses cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
+    assert (
+        made_up.sentence
+        == f"These 3 misses cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
+    )
     assert totals["cost"] == pytest.approx(np.sum(made_up.requests()["cost"]))
 
 
@@ -74,15 +79,37 @@ def answer(
     number: int, at: int, read: int, written: int, model: str = "claude-opus-4-5", hour: int = 0
 ) -> dict[str, Any]:
     life = {"ephemeral_1h_input_tokens": hour, "ephemeral_5m_input_tokens": written - hour}
-    usage = {"input_tokens": 5, "cache_read_input_tokens": read, "cache_creation_input_tokens": written}
+    usage = {
+        "input_tokens": 5,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+    }
     usage |= {"output_tokens": 9, "cache_creation": life}  # type: ignore[dict-item]
-    message = {"role": "assistant", "id": f"m{number}", "content": "yes", "model": model, "usage": usage}
-    return {"type": "assistant", "uuid": f"a{number}", "sessionId": "s", "timestamp": stamp(at + 5), "message": message}
+    message = {
+        "role": "assistant",
+        "id": f"m{number}",
+        "content": "yes",
+        "model": model,
+        "usage": usage,
+    }
+    return {
+        "type": "assistant",
+        "uuid": f"a{number}",
+        "sessionId": "s",
+        "timestamp": stamp(at + 5),
+        "message": message,
+    }
 
 
 def said(number: int, at: int) -> dict[str, Any]:
     message = {"role": "user", "content": "go on"}
-    return {"type": "user", "uuid": f"u{number}", "sessionId": "s", "timestamp": stamp(at), "message": message}
+    return {
+        "type": "user",
+        "uuid": f"u{number}",
+        "sessionId": "s",
+        "timestamp": stamp(at),
+        "message": message,
+    }
 
 
 def stamp(at: int) -> str:
@@ -132,7 +159,9 @@ def test_a_price_that_nobody_knows_is_said_and_not_zero() -> None:
     assert sentence(table, "codex", float("nan")).startswith("No price is known here")
 
 
-def test_a_step_of_the_price_goes_by_the_whole_prompt_also_where_a_part_was_written_for_an_hour() -> None:
+def test_a_step_of_the_price_goes_by_the_whole_prompt_also_where_a_part_was_written_for_an_hour() -> (
+    None
+):
     """Sonnet 4.5 costs double above 200,000 tokens; 100,000 read and 110,000 written are above it together."""
     records = [said(0, 0), answer(0, 0, 100_000, 110_000, model="claude-sonnet-4-5", hour=110_000)]
     session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
@@ -143,7 +172,12 @@ def test_a_step_of_the_price_goes_by_the_whole_prompt_also_where_a_part_was_writ
     assert totals["cost"] > at_least
     assert (totals["steps"], totals["steps_cost"] > 0) == (1, True)
     below = [said(0, 0), answer(0, 0, 50_000, 110_000, model="claude-sonnet-4-5", hour=110_000)]
-    assert bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, below)).encode()))).totals()["steps"] == 0
+    assert (
+        bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, below)).encode()))).totals()[
+            "steps"
+        ]
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +192,9 @@ def test_a_name_that_a_router_writes_has_the_price_of_its_model(router: str, own
     dated = bk.cost.prices(router)
     assert dated.input == bk.cost.prices(own).input is not None
     assert "is a spelling" in dated.source
-    assert bk.cost.prices("ft:gpt-4o-2024-08-06:org::id").input is None, "a fine-tuned model has a price of its own"
+    assert bk.cost.prices("ft:gpt-4o-2024-08-06:org::id").input is None, (
+        "a fine-tuned model has a price of its own"
+    )
 
 
 def test_compactions_are_told_as_they_happened(made_up: bk.Session) -> None:
@@ -170,12 +206,23 @@ def test_compactions_are_told_as_they_happened(made_up: bk.Session) -> None:
 
 
 @pytest.mark.parametrize(("compacted", "window"), [(True, 200_000), (False, 1_000_000)])
-def test_a_session_that_was_compacted_early_was_held_in_the_usual_window(compacted: bool, window: int) -> None:
+def test_a_session_that_was_compacted_early_was_held_in_the_usual_window(
+    compacted: bool, window: int
+) -> None:
     """The model takes 1,000,000 tokens; who compacts at 160,000 has set it to 200,000, and rules act by that."""
-    summary = {"type": "user", "uuid": "s", "sessionId": "s", "timestamp": stamp(30), "isCompactSummary": True}
+    summary = {
+        "type": "user",
+        "uuid": "s",
+        "sessionId": "s",
+        "timestamp": stamp(30),
+        "isCompactSummary": True,
+    }
     summary |= {"message": {"role": "user", "content": "what was done"}}
     records = [said(0, 0), answer(0, 0, 0, 160_000, model="claude-opus-4-6")]
-    records += [summary] * compacted + [said(1, 40), answer(1, 40, 0, 30_000, model="claude-opus-4-6")]
+    records += [summary] * compacted + [
+        said(1, 40),
+        answer(1, 40, 0, 30_000, model="claude-opus-4-6"),
+    ]
     session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
     assert setup_of(session, None, None, None, None).budget.window == window
 
@@ -191,11 +238,15 @@ def test_rules_stand_side_by_side_the_cheapest_first(made_up: bk.Session) -> Non
     assert len(acting) > 2
     assert (acting[acting["system"] != RECORDED]["assumed"] != "").all()
     told = sentence(table, "gemini-cli", made_up.totals()["cost"])
-    assert told.startswith("The same messages under a rule modelled on Gemini CLI (0.61.0, 2026-09-25): $")
+    assert told.startswith(
+        "The same messages under a rule modelled on Gemini CLI (0.61.0, 2026-09-25): $"
+    )
     assert told.endswith("not a forecast: the agent would have acted otherwise.")
 
 
-def test_a_summary_that_shares_the_prefix_costs_less_than_one_of_its_own(made_up: bk.Session) -> None:
+def test_a_summary_that_shares_the_prefix_costs_less_than_one_of_its_own(
+    made_up: bk.Session,
+) -> None:
     from dataclasses import replace
 
     rule = bk.policies.system("cline")
@@ -211,7 +262,9 @@ def test_a_summary_that_shares_the_prefix_costs_less_than_one_of_its_own(made_up
     assert costs[1] < costs[0]
 
 
-def test_a_conversation_without_usage_is_compared_and_a_session_without_it_says_what_to_do() -> None:
+def test_a_conversation_without_usage_is_compared_and_a_session_without_it_says_what_to_do() -> (
+    None
+):
     trace = bk.load_trace("coding-agent")
     table = bk.compare(trace, window=8_192, prices="gpt-4o")
     assert table["least"].notna().all()
@@ -233,22 +286,33 @@ def test_a_rule_that_waits_for_a_pause_acts_after_the_two_pauses(made_up: bk.Ses
 def test_a_summarys_call_that_itself_exceeds_the_window_is_counted(made_up: bk.Session) -> None:
     """It sends the whole prompt and its instruction: at the mark of 99.9 % of the window there is no room for both."""
     late = bk.policies.Compact(
-        (bk.policies.Trigger("share", 0.999),), size=1_500, call=bk.policies.SummaryCall("shared", instruction=5_000)
+        (bk.policies.Trigger("share", 0.999),),
+        size=1_500,
+        call=bk.policies.SummaryCall("shared", instruction=5_000),
     )
     early = bk.policies.Compact((bk.policies.Trigger("share", 0.5),), size=1_500, call=late.call)
     table = bk.compare(made_up, {"late": late, "early": early}, window=120_000)
     assert number_of(table, "late", "call_overflows") == number_of(table, "late", "compactions") > 0
-    assert number_of(table, "early", "call_overflows") == 0 < number_of(table, "early", "compactions")
-    assert [notice for notice in notices(table) if "call" in notice][0].startswith("late writes a summary with a call")
+    assert (
+        number_of(table, "early", "call_overflows") == 0 < number_of(table, "early", "compactions")
+    )
+    assert [notice for notice in notices(table) if "call" in notice][0].startswith(
+        "late writes a summary with a call"
+    )
 
 
-def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(made_up: bk.Session) -> None:
+def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(
+    made_up: bk.Session,
+) -> None:
     from budgetkit.lab.sessions.turning import by_price_of_reading
 
     rule = bk.policies.ClearResults(keep_uses=10)
     table = by_price_of_reading(made_up, {"mask": rule}, reads=[1.0, 0.5, 0.1, 0.02])
     change = table.set_index("read")["change"]
-    assert change.is_monotonic_decreasing is False and change.loc[1.0] < change.loc[0.1] < change.loc[0.02]
+    assert (
+        change.is_monotonic_decreasing is False
+        and change.loc[1.0] < change.loc[0.1] < change.loc[0.02]
+    )
     assert change.loc[1.0] < 0 < change.loc[0.02], "where the order turns"
 
 
@@ -262,19 +326,28 @@ def folder(tmp_path: Path) -> Path:
     lines = data_path("traces/made-up-session.jsonl").read_bytes()
     (place / "one.jsonl").write_bytes(lines)
     head = json.dumps(
-        {"type": "user", "cwd": "/home/ann/shop", "sessionId": "s", "message": {"role": "user", "content": "x"}}
+        {
+            "type": "user",
+            "cwd": "/home/ann/shop",
+            "sessionId": "s",
+            "message": {"role": "user", "content": "x"},
+        }
     )
     (place / "two.jsonl").write_bytes(head.encode() + b"\n" + SHAPES["claude-code"](requests(1)))
     os.utime(place / "one.jsonl", (1, 1))
     return tmp_path / "home"
 
 
-def test_sessions_are_found_where_their_programs_keep_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_are_found_where_their_programs_keep_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Path, "home", lambda: folder)
     table = bk.sessions()
     assert table["program"].tolist() == ["Claude Code", "Claude Code"]
     assert table["project"].tolist() == ["shop", ""]
-    assert [Path(path).name for path in table["path"]] == ["two.jsonl", "one.jsonl"], "the newest first"
+    assert [Path(path).name for path in table["path"]] == ["two.jsonl", "one.jsonl"], (
+        "the newest first"
+    )
     assert table.attrs["folders"] == [str(folder / ".claude" / "projects")]
     billed = bk.sessions(folder, billed=True)
     assert billed["misses"].tolist()[1] == 3
@@ -298,7 +371,9 @@ def test_200_sessions_are_listed_from_their_heads(folder: Path) -> None:
         (place / f"n{number:03}.jsonl").write_bytes(written)
     code = "import budgetkit as bk, time; t = time.process_time(); "
     code += f"n = len(bk.sessions({str(folder)!r})); print(n, time.process_time() - t)"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert (int(shown[0]), float(shown[1]) < 2) == (200, True)
 
 
@@ -320,7 +395,9 @@ def test_10_000_messages_under_eight_systems_take_under_3_seconds(made_up: bk.Se
     started = time.process_time()
     table = bk.compare(trace, window=200_000, prices="claude-sonnet-4-5")
     assert isinstance(table, pd.DataFrame)
-    assert time.process_time() - started < 12, "3 s on a quiet machine; the bound leaves room for a busy one"
+    assert time.process_time() - started < 12, (
+        "3 s on a quiet machine; the bound leaves room for a busy one"
+    )
     assert listing.PLACES
 
 
@@ -329,15 +406,25 @@ def test_three_questions_are_answered_in_a_line_each(made_up: bk.Session) -> Non
     why, lost, other = in_short(made_up, bk.compare(made_up))
     kinds = made_up.cost_by_kind()
     assert sum(kinds.values()) == pytest.approx(made_up.totals()["cost"])
-    assert f"${kinds['read']:,.2f} for reading it" in why and "These 3 misses cost $0.98 of $6.24." in why
+    assert (
+        f"${kinds['read']:,.2f} for reading it" in why
+        and "These 3 misses cost $0.98 of $6.24." in why
+    )
     assert lost.startswith("What was lost? Its compaction took out ")
-    assert other.startswith("What would another rule have cost? $") and "a rule modelled on" in other
+    assert (
+        other.startswith("What would another rule have cost? $") and "a rule modelled on" in other
+    )
 
 
-def with_usage(messages: list[dict[str, Any]], prompts: dict[int, int], **fields: Any) -> bk.Session:
+def with_usage(
+    messages: list[dict[str, Any]], prompts: dict[int, int], **fields: Any
+) -> bk.Session:
     """A session whose requests, before the messages at these places, held so many tokens."""
     none = {"cache_read_tokens": 0, "cache_write_tokens": 0, "output_tokens": 0, "model": "toy"}
-    rows = [{**none, "message_index": place, "context_tokens": prompt} for place, prompt in prompts.items()]
+    rows = [
+        {**none, "message_index": place, "context_tokens": prompt}
+        for place, prompt in prompts.items()
+    ]
     return bk.Session(Trace("toy", tuple(map(Message, messages)), fields={"usage": rows, **fields}))
 
 
@@ -360,7 +447,9 @@ def test_what_a_sessions_own_compaction_lost_and_a_call_needed_is_counted() -> N
 
 def test_where_log_and_provider_part_is_said(made_up: bk.Session) -> None:
     assert made_up.gap_sentence == ""
-    messages = [{"role": role, "content": "x" * 40} for _ in range(5) for role in ("user", "assistant")]
+    messages = [
+        {"role": role, "content": "x" * 40} for _ in range(5) for role in ("user", "assistant")
+    ]
     session = with_usage(messages, {1: 100, 3: 120, 5: 140, 7: 5_000, 9: 5_020})
     assert session.gap_sentence == (
         "At 2 of 5 requests the log and the provider's number part by more than a tenth of the prompt, "
@@ -373,7 +462,9 @@ def test_long_answers_are_foretold_to_be_read_again_where_the_last_ones_were() -
     answers = 3_000
     prompts = [10_000 + 4_000 * number for number in range(4)]
     reads = [0] + [prompt + answers for prompt in prompts[:-1]]
-    messages = [{"role": role, "content": "x" * 40} for _ in prompts for role in ("user", "assistant")]
+    messages = [
+        {"role": role, "content": "x" * 40} for _ in prompts for role in ("user", "assistant")
+    ]
     messages[2:] = [{"role": "assistant", "content": "x" * 40} for _ in messages[2:]]
     rows = [
         {
@@ -387,4 +478,9 @@ def test_long_answers_are_foretold_to_be_read_again_where_the_last_ones_were() -
         for place, (prompt, read) in enumerate(zip(prompts, reads, strict=True))
     ]
     session = bk.Session(Trace("toy", tuple(map(Message, messages)), fields={"usage": rows}))
-    assert session.requests()["foretold"].tolist() == [0, prompts[0], prompts[1], prompts[2] + answers]
+    assert session.requests()["foretold"].tolist() == [
+        0,
+        prompts[0],
+        prompts[1],
+        prompts[2] + answers,
+    ]

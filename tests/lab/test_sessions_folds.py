@@ -23,15 +23,21 @@ def explorer() -> ConversationExplorer:
     return ConversationExplorer("made-up-session", model="claude-sonnet-4-5")
 
 
-def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(explorer: ConversationExplorer) -> None:
+def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(
+    explorer: ConversationExplorer,
+) -> None:
     (figure,) = parts(opened(explorer, "systems"), "systems", "figure")
     drawn = figure["figure"]
     notes = [note["text"] for note in drawn["spec"]["layout"]["annotations"]]
     assert len(notes) == len(USUAL) + 1
     for name in ("Claude Code", "Codex", "Gemini CLI", "opencode", "pi", "Cline", AS_IT_WAS):
         assert any(note.startswith(f"<b>{name}</b> $") for note in notes)
-    assert all(note.count("$") == 1 for note in notes), "what stands between two of them is a formula to plotly"
-    assert any("5 compactions" in note for note in notes) and any("does not act" in note for note in notes)
+    assert all(note.count("$") == 1 for note in notes), (
+        "what stands between two of them is a formula to plotly"
+    )
+    assert any("5 compactions" in note for note in notes) and any(
+        "does not act" in note for note in notes
+    )
     assert drawn["note"].startswith("In a window of 200,000 tokens. Recorded: $")
     said = parts(explorer, "systems", "text")[0]["text"]
     assert said.endswith("not a forecast: the agent would have acted otherwise.")
@@ -46,7 +52,9 @@ def test_a_message_is_followed_through_all_systems(explorer: ConversationExplore
     assert fates[AS_IT_WAS] == "there to the end"
     assert "needed by the call of request" in fates["gemini-cli"]
     (figure,) = parts(explorer, "systems", "figure")
-    legend = [trace["name"] for trace in figure["figure"]["spec"]["data"] if trace.get("showlegend", True)]
+    legend = [
+        trace["name"] for trace in figure["figure"]["spec"]["data"] if trace.get("showlegend", True)
+    ]
     assert {"the message is there", "a call needs it"} <= set(legend)
     tell(explorer, "systems", follow="nonsense")
     assert rows(explorer, "systems") == []
@@ -67,7 +75,9 @@ def test_the_cache_is_shown_as_foretold_and_as_recorded(explorer: ConversationEx
 
 
 def test_a_conversation_without_usage_is_compared_in_the_explorers_window() -> None:
-    explorer = opened(ConversationExplorer("coding-agent", window=16_384, model="gpt-4o"), "systems")
+    explorer = opened(
+        ConversationExplorer("coding-agent", window=16_384, model="gpt-4o"), "systems"
+    )
     (figure,) = parts(explorer, "systems", "figure")
     assert figure["figure"]["note"].startswith("In a window of 16,384 tokens.")
 
@@ -78,19 +88,27 @@ def test_names_of_parameters_are_no_names_that_a_call_copies() -> None:
     messages: list[dict[str, Any]] = [
         {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "see src/b_2.py"},
-        {"role": "assistant", "tool_calls": [call | {"function": {"arguments": '{"file_path": ["src/b_2.py"]}'}}]},
+        {
+            "role": "assistant",
+            "tool_calls": [call | {"function": {"arguments": '{"file_path": ["src/b_2.py"]}'}}],
+        },
     ]
     pairs = used_later(Trace("toy", tuple(map(Message, messages))))
     assert pairs.values.tolist() == [[2, 1, "src/b_2.py"]]
 
 
 def test_a_number_that_a_call_copies_shows_which_message_held_it() -> None:
-    call = {"id": "c", "function": {"name": "open_issue", "arguments": '{"id": 12345, "page": 2, "all": true}'}}
+    call = {
+        "id": "c",
+        "function": {"name": "open_issue", "arguments": '{"id": 12345, "page": 2, "all": true}'},
+    }
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Look at issue 12345, page 2."},
         {"role": "assistant", "tool_calls": [call]},
     ]
-    assert used_later(Trace("toy", tuple(map(Message, messages)))).values.tolist() == [[1, 0, "12345"]]
+    assert used_later(Trace("toy", tuple(map(Message, messages)))).values.tolist() == [
+        [1, 0, "12345"]
+    ]
 
 
 def test_where_the_order_turns_is_marked() -> None:
@@ -111,7 +129,9 @@ def long_conversation(messages: int) -> Trace:
         arguments = json.dumps({"path": f"src/file_{number - number % 7}.py"})
         call = {"id": f"c{number}", "function": {"name": "read", "arguments": arguments}}
         role = (
-            {"role": "user", "content": "Go on."} if number % 20 == 0 else {"role": "assistant", "tool_calls": [call]}
+            {"role": "user", "content": "Go on."}
+            if number % 20 == 0
+            else {"role": "assistant", "tool_calls": [call]}
         )
         written.append(role)
         if role["role"] == "assistant":
@@ -121,12 +141,16 @@ def long_conversation(messages: int) -> Trace:
 
 
 def test_10_000_messages_under_eight_systems_are_shown_in_under_3_seconds() -> None:
-    explorer = ConversationExplorer([long_conversation(10_250)], model="claude-sonnet-4-5", window=200_000)
+    explorer = ConversationExplorer(
+        [long_conversation(10_250)], model="claude-sonnet-4-5", window=200_000
+    )
     started = time.process_time()
     opened(explorer, "systems")
     taken = time.process_time() - started
     (figure,) = parts(explorer, "systems", "figure")
-    assert len(json.dumps(fold(explorer, "systems"))) < 1_000_000, "the page is sent what it can draw, not all requests"
+    assert len(json.dumps(fold(explorer, "systems"))) < 1_000_000, (
+        "the page is sent what it can draw, not all requests"
+    )
     assert len(figure["figure"]["spec"]["layout"]["annotations"]) == len(USUAL) + 1
     assert taken < 8, "3 s on a quiet machine; the bound leaves room for a busy one"
 
@@ -149,7 +173,9 @@ def test_the_fold_shows_where_the_order_of_systems_turns(explorer: ConversationE
     turns = [words for words in sentences if ";" in words]
     edges = figure["figure"]["spec"]["layout"]["shapes"]
     upright = [edge for edge in edges if edge["x0"] == edge["x1"]]
-    assert len(upright) == sum(words.count(";") for words in turns) > 0, "each turn that is said is marked"
+    assert len(upright) == sum(words.count(";") for words in turns) > 0, (
+        "each turn that is said is marked"
+    )
     assert "a cached token costs 0.1 of another" in figure["figure"]["note"]
 
 

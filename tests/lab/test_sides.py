@@ -38,7 +38,9 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
         assert f"{100 * error:.0f} %".replace("-", "\u2212") in rows["cheap count on CJK"][place]
         price = bk.cost.prices(name).input
         cost = (
-            "no price known" if price is None else f"${other.plan.used * float(price.of(np.array([1]))[0]) / 1e6:.4f}"
+            "no price known"
+            if price is None
+            else f"${other.plan.used * float(price.of(np.array([1]))[0]) / 1e6:.4f}"
         )
         assert rows["cost of the prompt, uncached"][place] == cost
 
@@ -101,7 +103,10 @@ def test_a_receipt_holds_the_answers_of_the_kit() -> None:
 
 def test_a_receipt_is_one_small_file_of_numbers_and_a_picture(tmp_path: Path) -> None:
     secret = "the parcel of Mrs Example"
-    messages = [{"role": "user", "content": secret}, {"role": "assistant", "content": "It has left."}] * 20
+    messages = [
+        {"role": "user", "content": secret},
+        {"role": "assistant", "content": "It has left."},
+    ] * 20
     card = bk.DesignCard("chat", messages, window=8_192)
     card.share(tmp_path / "mine.html")
     page = (tmp_path / "mine.html").read_text()
@@ -121,7 +126,9 @@ def test_a_receipt_is_one_small_file_of_numbers_and_a_picture(tmp_path: Path) ->
 def test_a_share_in_the_page_sends_two_files(monkeypatch: pytest.MonkeyPatch) -> None:
     card = bk.DesignCard("chat", window=8_192)
     sent: list[Any] = []
-    monkeypatch.setattr(card.view, "send", lambda content, buffers=None: sent.append((content, buffers)))
+    monkeypatch.setattr(
+        card.view, "send", lambda content, buffers=None: sent.append((content, buffers))
+    )
     card._heard(card.view, {"kind": "share"}, [])
     content, buffers = next(each for each in sent if each[0]["kind"] == "shared")
     assert content["names"] == ["budget.html", "budget.svg"]

@@ -51,9 +51,13 @@ def test_a_window_is_looked_for_as_far_as_its_shares_ask() -> None:
 @pytest.mark.parametrize(
     "budget",
     [
-        bk.Budget(1_000, [], [bk.Allocation("a", cap=bk.Share(0.1, at_most=400)), bk.Allocation("b")]),
+        bk.Budget(
+            1_000, [], [bk.Allocation("a", cap=bk.Share(0.1, at_most=400)), bk.Allocation("b")]
+        ),
         bk.Budget(1_000, [], [bk.Allocation("a", cap=400), bk.Allocation("b")]),
-        bk.Budget(1_000, [bk.Reserve("output", bk.Share(1.0))], [bk.Allocation("a")], deficit="signed"),
+        bk.Budget(
+            1_000, [bk.Reserve("output", bk.Share(1.0))], [bk.Allocation("a")], deficit="signed"
+        ),
     ],
 )
 def test_that_no_window_will_do_is_said_where_it_is_so(budget: bk.Budget) -> None:
@@ -65,7 +69,9 @@ def test_that_no_window_will_do_is_said_where_it_is_so(budget: bk.Budget) -> Non
 
 def test_of_a_condition_that_nobody_knows_it_is_not_said_that_nothing_will_do() -> None:
     never = Condition("the moon is full", lambda plans: False)
-    assert str(bk.solve({"history": 10}, BUDGET, "window", never)).startswith("No window was found so that the moon")
+    assert str(bk.solve({"history": 10}, BUDGET, "window", never)).startswith(
+        "No window was found so that the moon"
+    )
 
 
 @pytest.mark.parametrize("preset", ["chat", "rag", "agent", "memory_engine"])
@@ -74,7 +80,10 @@ def test_beyond_the_settled_window_none_grants_more(preset: str) -> None:
     needs = dict.fromkeys(budget.sections, 3_000)
     settled = settled_window(budget, needs)
     granted = [
-        {grant.section: grant.granted for grant in bk.allocate(budget.assign(window=window), needs).grants}
+        {
+            grant.section: grant.granted
+            for grant in bk.allocate(budget.assign(window=window), needs).grants
+        }
         for window in (settled, 2 * settled, 7 * settled)
     ]
     assert granted[0] == granted[1] == granted[2]
@@ -94,7 +103,9 @@ def test_a_bill_is_kept_below_a_sum_by_the_largest_window() -> None:
     assert solution.value is not None and solution.find == "largest"
 
     def bill(window: int) -> float:
-        sent = bk.allocate_many(BUDGET.assign(window=window), demands).groupby("turn")["granted"].sum()
+        sent = (
+            bk.allocate_many(BUDGET.assign(window=window), demands).groupby("turn")["granted"].sum()
+        )
         return float((2 * sent + 8 * 100).sum() / 1e6)
 
     assert bill(solution.value) <= 0.15 < bill(solution.value + 1)
@@ -114,7 +125,9 @@ def test_several_models_are_solved_in_one_call() -> None:
     assert table["is_within"].all() and table["exact"].tolist() == [True, False]
     tiny = bk.Budget(600, [], [bk.Allocation("history", 1)], undeclared="pool")
     capped = solve_models(made, ["gpt-4o"], lambda model: tiny, "window")
-    assert pd.isna(capped["value"].iloc[0]) and capped["sentence"].iloc[0].startswith("No window will do")
+    assert pd.isna(capped["value"].iloc[0]) and capped["sentence"].iloc[0].startswith(
+        "No window will do"
+    )
 
 
 @pytest.mark.parametrize("preset", ["rag", "chat", "working_memory"])
@@ -135,7 +148,11 @@ def test_every_lost_message_has_a_mend_or_a_word_why(preset: str) -> None:
 
 
 def test_a_cap_and_the_window_are_raised_together_where_neither_is_enough() -> None:
-    budget = bk.Budget(1_000, [bk.Reserve("output", 300)], [bk.Allocation("history", 500), bk.Allocation("notes", 200)])
+    budget = bk.Budget(
+        1_000,
+        [bk.Reserve("output", 300)],
+        [bk.Allocation("history", 500), bk.Allocation("notes", 200)],
+    )
     plan = bk.allocate(budget, {"history": 2_000, "notes": 200})
     (mend,) = plan.why("history").mends
     assert mend.sentence == (

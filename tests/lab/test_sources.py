@@ -16,7 +16,9 @@ def of_sources(random: np.random.Generator, sources: int, texts: int = 30) -> pd
     """Texts whose error is mostly that of their source."""
     middle = np.repeat(random.normal(0.2, 0.05, sources), texts)
     error = middle + random.normal(0, 0.02, sources * texts)
-    return pd.DataFrame({"counter": "mine", "source": np.repeat(np.arange(sources), texts), "error": error})
+    return pd.DataFrame(
+        {"counter": "mine", "source": np.repeat(np.arange(sources), texts), "error": error}
+    )
 
 
 @pytest.mark.parametrize("sources", [6, 12, 30])
@@ -37,7 +39,10 @@ def test_of_fewer_than_six_sources_there_is_no_interval() -> None:
 
 def test_the_claims_are_measured_on_sources_drawn_again() -> None:
     """A corpus of one source says nothing of the next: its claims have no interval."""
-    documents = [bk.corpora.Document(f"Some words, {n} of them. " * 9, "prose", "en", "one", f"{n}") for n in range(30)]
+    documents = [
+        bk.corpora.Document(f"Some words, {n} of them. " * 9, "prose", "en", "one", f"{n}")
+        for n in range(30)
+    ]
     table = claims(bk.corpora.Corpus(tuple(documents))).set_index("claim")
     assert table.loc["95 % of texts are within", ["low", "high"]].isna().all()
     assert table.loc["windows of 128,000 that overflow", ["low", "high"]].isna().all()
@@ -45,10 +50,14 @@ def test_the_claims_are_measured_on_sources_drawn_again() -> None:
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "gemini-2.5-pro", "mistral-large-latest"])
 def test_a_request_whose_rules_rest_on_a_few_projects_says_so_and_no_percentage(model: str) -> None:
-    counted = bk.count_request({"model": model, "messages": [{"role": "user", "content": "Hello world"}]})
+    counted = bk.count_request(
+        {"model": model, "messages": [{"role": "user", "content": "Hello world"}]}
+    )
     assert counted.interval_words.startswith("range seen in ") and "%" not in counted.interval_words
     assert counted.interval_words in counted._repr_html_()
-    exact = bk.count_request({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]})
+    exact = bk.count_request(
+        {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]}
+    )
     assert exact.interval_words == ""
 
 
@@ -68,7 +77,9 @@ def test_a_calibration_promises_nine_in_ten_texts_from_nineteen_on() -> None:
     for run in range(60):
         random = np.random.default_rng(100 + run)
         slopes = random.normal(1.4, 0.05, 41)
-        counts = [round(base(text) * float(slope)) for text, slope in zip(texts, slopes, strict=False)]
+        counts = [
+            round(base(text) * float(slope)) for text, slope in zip(texts, slopes, strict=False)
+        ]
         counter = bk.calibrate(base, texts[:40], counts[:40])
         low, high = counter.interval(texts[40])
         held.append(low <= counts[40] <= high)

@@ -65,7 +65,9 @@ def test_a_change_of_the_budget_is_the_same_in_every_explorer() -> None:
         plans = [explorer._results.budget_results.plan.budget for explorer in explorers]
         assert all(budget == plans[0] for budget in plans), command
         refusals = {
-            explorer.status for explorer in explorers if explorer.view.state["status"]["level"] in ("error", "refused")
+            explorer.status
+            for explorer in explorers
+            if explorer.view.state["status"]["level"] in ("error", "refused")
         }
         assert len(refusals) <= 1, command
 
@@ -94,7 +96,9 @@ def test_choosing_the_conversation_that_is_shown_leaves_its_place(name: str, pla
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_is_opened_goes_to_the_shelf_of_its_kind(name: str) -> None:
     explorer = MAKERS[name]()
-    explorer._do("file", name="talk.json", content=b'[{"role": "user", "content": "Where is my parcel?"}]')
+    explorer._do(
+        "file", name="talk.json", content=b'[{"role": "user", "content": "Where is my parcel?"}]'
+    )
     shelf = explorer.library.texts if name == "accuracy" else explorer.library.conversations
     assert "talk.json" in shelf.names
     explorer.undo()
@@ -157,7 +161,9 @@ def tab_of(number: int) -> Callable[[Path, Facts], Any]:
 
 PLACES: dict[str, Callable[[Path, Facts], Any]] = {
     "card": lambda file, named: bk.DesignCard(trace=file, **named),
-    "conversation explorer": lambda file, named: bk.ConversationExplorer(file, **{"budget": "chat", **named}),
+    "conversation explorer": lambda file, named: bk.ConversationExplorer(
+        file, **{"budget": "chat", **named}
+    ),
     "app": tab_of(0),
     "app, turn by turn": tab_of(1),
     "app, accuracy": tab_of(2),
@@ -186,7 +192,10 @@ def test_the_shell_counts_plans_and_replays_what_the_explorers_show(
     """Of a named counter the shell took the framing too: 13 tokens of a system prompt where the explorer had 9."""
     saved = tmp_path / "mine.json"
     saved.write_text(bk.state.to_json(OWN_BUDGET), encoding="utf-8")
-    texts = {**named, "budget": str(saved) if named.get("budget") is OWN_BUDGET else named.get("budget", "chat")}
+    texts = {
+        **named,
+        "budget": str(saved) if named.get("budget") is OWN_BUDGET else named.get("budget", "chat"),
+    }
     options = [text for name, value in texts.items() for text in (f"--{name}", str(value))]
 
     planned = bk.BudgetExplorer(trace=file, **named)
@@ -197,7 +206,9 @@ def test_the_shell_counts_plans_and_replays_what_the_explorers_show(
     ]
 
     policy = "last turns"
-    replayed = bk.ConversationExplorer(file, **{"budget": "chat", **named}, policies=[policy], by="turn")
+    replayed = bk.ConversationExplorer(
+        file, **{"budget": "chat", **named}, policies=[policy], by="turn"
+    )
     assert run(["replay", str(file), "--json", "--by", "turn", "--policy", policy, *options]) == 0
     sent = [row["sent"] for row in json.loads(capsys.readouterr().out)["requests"]]
     assert sent == replayed.replay.frame()["sent"].tolist()

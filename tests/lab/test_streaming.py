@@ -33,7 +33,12 @@ ORDER = ["counter", "document"]
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Files of several sizes, an empty one and one without a single seam among them."""
     folder = tmp_path_factory.mktemp("corpus")
-    texts = ["", "Hello world", "预算" * 5_000, *(written(long_text(60_000, seed)) for seed in range(4))]
+    texts = [
+        "",
+        "Hello world",
+        "预算" * 5_000,
+        *(written(long_text(60_000, seed)) for seed in range(4)),
+    ]
     paths = [folder / f"{number}.txt" for number in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_bytes(text.encode())
@@ -97,7 +102,9 @@ def test_what_has_no_seam_for_long_is_counted(tmp_path: Path) -> None:
     path.write_text("的" * 23_000_000, "utf-8")
     found = count_files([path], "cl100k_base")["tokens"].tolist()
     sizes = [len(ExactCounter("cl100k_base").tokens("的" * length)) for length in (23_000, 46_000)]
-    assert found == [sizes[0] + 999 * (sizes[1] - sizes[0])]  # grows evenly, as tiktoken counts what it can
+    assert found == [
+        sizes[0] + 999 * (sizes[1] - sizes[0])
+    ]  # grows evenly, as tiktoken counts what it can
 
 
 @settings(max_examples=examples(200))
@@ -105,7 +112,9 @@ def test_what_has_no_seam_for_long_is_counted(tmp_path: Path) -> None:
 def test_blocks_end_at_seams(text: str, start: int, ahead: int) -> None:
     data = text.encode()
     start = len(text[: min(start, len(text))].encode())
-    place = streaming._seam(lambda at, size: data[at : at + size], start, min(start + ahead, len(data)))
+    place = streaming._seam(
+        lambda at, size: data[at : at + size], start, min(start + ahead, len(data))
+    )
     assert place == len(data) or (place > start and is_seam(text, len(data[:place].decode())))
 
 
@@ -117,7 +126,9 @@ def test_nothing_is_remembered_of_what_does_not_come_again(corpus: list[Path]) -
 
 @settings(max_examples=examples(100))
 @given(text=hostile_text.map(written), block=st.integers(1, 40))
-def test_blocks_of_hostile_text_add_up(tmp_path_factory: pytest.TempPathFactory, text: str, block: int) -> None:
+def test_blocks_of_hostile_text_add_up(
+    tmp_path_factory: pytest.TempPathFactory, text: str, block: int
+) -> None:
     path = tmp_path_factory.getbasetemp() / "hostile.txt"
     path.write_bytes(text.encode())
     assert count_files([path], EXACT, block=block)["tokens"].tolist() == [whole(path)]
@@ -126,17 +137,22 @@ def test_blocks_of_hostile_text_add_up(tmp_path_factory: pytest.TempPathFactory,
 def test_what_cannot_be_counted_in_blocks_is_an_error_in_three_parts(tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes("one two drei fünf".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"latin.txt, byte 14: not UTF-8; text files are counted as UTF-8; save it"):
+    with pytest.raises(
+        ValueError, match=r"latin.txt, byte 14: not UTF-8; text files are counted as UTF-8; save it"
+    ):
         count_files([path])
     path.write_text("words " * 2_000 + "end")
     with path.open("ab") as stream:
         stream.write(b"\xff more")
     with pytest.raises(ValueError, match=r"latin.txt, byte 12,003: not UTF-8"):
         count_files([path], block=5_000)
-    with pytest.raises(ValueError, match=r"blocks of 0 bytes; a block has at least 1, and 4,194,304 do well; leave"):
+    with pytest.raises(
+        ValueError, match=r"blocks of 0 bytes; a block has at least 1, and 4,194,304 do well; leave"
+    ):
         count_files([path], block=0)
     with pytest.raises(
-        ValueError, match="files were to be counted with chars/4; only exact counts .*; use an encoding"
+        ValueError,
+        match="files were to be counted with chars/4; only exact counts .*; use an encoding",
     ):
         count_files([path], "chars/4")
 
@@ -164,7 +180,9 @@ def documents() -> Iterator[Document]:
 
 def test_documents_compared_in_batches_give_the_rows_of_one_go() -> None:
     counters = ["chars/4", "bytes/4"]
-    streamed = pd.concat(compare_stream(counters, documents(), EXACT, characters=9_000), ignore_index=True)
+    streamed = pd.concat(
+        compare_stream(counters, documents(), EXACT, characters=9_000), ignore_index=True
+    )
     once = compare(counters, Corpus(tuple(documents())), EXACT)
     pd.testing.assert_frame_equal(
         streamed.sort_values(ORDER, ignore_index=True), once.sort_values(ORDER, ignore_index=True)
@@ -189,7 +207,9 @@ def test_a_block_says_which_it_is(corpus: list[Path]) -> None:
     assert count_block(block, "cl100k_base") == (block, 2)
 
 
-def test_progress_counts_bytes_and_documents(corpus: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_counts_bytes_and_documents(
+    corpus: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     count_files(corpus, EXACT, progress=True)
     [*compare_stream(["chars/4"], documents(), EXACT, progress=True, characters=9_000)]
     shown = capsys.readouterr().err
@@ -203,9 +223,13 @@ def test_progress_counts_bytes_and_documents(corpus: list[Path], capsys: pytest.
 @pytest.fixture
 def client() -> Iterator[Any]:
     """Start two workers anew: one that was killed may be counted as alive for a while."""
-    distributed = pytest.importorskip("distributed", reason="dask.distributed (extra: cluster) is absent")
+    distributed = pytest.importorskip(
+        "distributed", reason="dask.distributed (extra: cluster) is absent"
+    )
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -230,11 +254,15 @@ class Deadly:
 
 
 #: Dask says how slow the disk of a loaded machine is as it starts.
-slow = pytest.mark.filterwarnings("ignore:Creating scratch directories is taking a surprisingly long time:UserWarning")
+slow = pytest.mark.filterwarnings(
+    "ignore:Creating scratch directories is taking a surprisingly long time:UserWarning"
+)
 
 
 @slow
-def test_a_worker_that_is_killed_while_files_are_counted_changes_no_number(client: Any, corpus: list[Path]) -> None:
+def test_a_worker_that_is_killed_while_files_are_counted_changes_no_number(
+    client: Any, corpus: list[Path]
+) -> None:
     deadly = Deadly(client, tasks=20)
     found = count_files(corpus, EXACT, deadly, block=5_000)
     pd.testing.assert_frame_equal(found, count_files(corpus, EXACT))
@@ -245,7 +273,9 @@ def test_a_worker_that_is_killed_while_files_are_counted_changes_no_number(clien
 @slow
 def test_a_worker_that_is_killed_while_documents_are_compared_changes_no_row(client: Any) -> None:
     deadly = Deadly(client, tasks=8)
-    streamed = pd.concat(compare_stream(["chars/4"], documents(), "cl100k_base", deadly, characters=3_000))
+    streamed = pd.concat(
+        compare_stream(["chars/4"], documents(), "cl100k_base", deadly, characters=3_000)
+    )
     once = compare(["chars/4"], Corpus(tuple(documents())), EXACT)
     pd.testing.assert_frame_equal(
         streamed.sort_values(ORDER, ignore_index=True), once.sort_values(ORDER, ignore_index=True)

@@ -33,14 +33,25 @@ def texts(picture: ET.Element) -> list[str]:
 
 
 def places(picture: ET.Element, tag: str, *names: str) -> list[tuple[float, ...]]:
-    return [tuple(float(node.get(name, "nan")) for name in names) for node in picture.iter(f"{SVG}{tag}")]
+    return [
+        tuple(float(node.get(name, "nan")) for name in names)
+        for node in picture.iter(f"{SVG}{tag}")
+    ]
 
 
 def test_a_bar_is_as_long_as_its_share_of_the_axis() -> None:
-    bar = {"type": "bar", "orientation": "h", "y": [0, 1], "x": [50, 100], "marker": {"color": ["#111111", "#222222"]}}
+    bar = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [0, 1],
+        "x": [50, 100],
+        "marker": {"color": ["#111111", "#222222"]},
+    }
     spec = {"data": [bar], "layout": layout(200, {"range": [0, 200]}, {"visible": False})}
     picture = drawn(spec)
-    bars = [node for node in picture.iter(f"{SVG}rect") if node.get("fill") in ("#111111", "#222222")]
+    bars = [
+        node for node in picture.iter(f"{SVG}rect") if node.get("fill") in ("#111111", "#222222")
+    ]
     short, long = (float(bar.get("width", "0")) for bar in bars)
     assert long == pytest.approx(2 * short, abs=0.2)
     inside = 640 - 16 - 8  # the width less the margins
@@ -48,22 +59,44 @@ def test_a_bar_is_as_long_as_its_share_of_the_axis() -> None:
 
 
 def test_stacked_steps_stand_on_one_another_and_a_line_with_a_gap_is_two() -> None:
-    common = {"type": "scatter", "mode": "lines", "x": [1, 2, 3], "stackgroup": "one", "fillcolor": "#123456"}
+    common = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [1, 2, 3],
+        "stackgroup": "one",
+        "fillcolor": "#123456",
+    }
     data = [{**common, "y": [10, 10, 10], "name": "a"}, {**common, "y": [10, 10, 10], "name": "b"}]
     gap = {"type": "scatter", "mode": "lines", "x": [1, 2, None, 2, 3], "y": [0, 0, None, 5, 5]}
     spec = {"data": [*data, gap], "layout": layout(200, {}, {"range": [0, 20]}, showlegend=True)}
-    areas = [node.get("d", "") for node in drawn(spec).iter(f"{SVG}path") if node.get("fill") == "#123456"]
+    areas = [
+        node.get("d", "")
+        for node in drawn(spec).iter(f"{SVG}path")
+        if node.get("fill") == "#123456"
+    ]
     tops = [{float(step.split()[1]) for step in area.strip("MZ").split("L")} for area in areas]
     assert max(tops[0]) > min(tops[0]) == max(tops[1]) > min(tops[1])
-    lines = [node.get("d", "") for node in drawn(spec).iter(f"{SVG}path") if node.get("fill") == "none"]
+    lines = [
+        node.get("d", "") for node in drawn(spec).iter(f"{SVG}path") if node.get("fill") == "none"
+    ]
     assert lines[-1].count("M") == 2
     assert {"a", "b"} <= set(texts(drawn(spec)))
 
 
 def test_ticks_are_round_and_written_as_the_axis_asks() -> None:
     scale = scale_of({"nticks": 5}, [0, 8_000], 0, 500, from_zero=True)
-    assert [name for _, name in ticks({"tickformat": "~s", "nticks": 5}, scale)] == ["0", "2k", "4k", "6k", "8k"]
-    assert [written(each, {"tickformat": ",.2~f"}) for each in (0.5, 12.0, 1234.56)] == ["0.5", "12", "1,234.56"]
+    assert [name for _, name in ticks({"tickformat": "~s", "nticks": 5}, scale)] == [
+        "0",
+        "2k",
+        "4k",
+        "6k",
+        "8k",
+    ]
+    assert [written(each, {"tickformat": ",.2~f"}) for each in (0.5, 12.0, 1234.56)] == [
+        "0.5",
+        "12",
+        "1,234.56",
+    ]
     decades = scale_of({"type": "log"}, [10, 1_000], 0, 100)
     assert [name for _, name in ticks({"type": "log"}, decades)] == ["10", "100", "1,000"]
     assert Scale(0, 1, 0, 10, names=("a", "b")).at("b") == 10
@@ -72,11 +105,17 @@ def test_ticks_are_round_and_written_as_the_axis_asks() -> None:
 
 def test_the_first_cut_runs_between_what_is_cut_and_what_is_not() -> None:
     budget = bk.Budget(1_000, [bk.Reserve("output", 100)], [bk.Allocation("history")])
-    swept = bk.sweep(budget, {"history": 500}, window=[400, 500, 600, 700, 800], output=[100, 200, 300])
+    swept = bk.sweep(
+        budget, {"history": 500}, window=[400, 500, 600, 700, 800], output=[100, 200, 300]
+    )
     picture = ET.fromstring(figures.sweep_map.svg(swept))
-    line = next(node.get("d", "") for node in picture.iter(f"{SVG}path") if node.get("fill") == "none")
+    line = next(
+        node.get("d", "") for node in picture.iter(f"{SVG}path") if node.get("fill") == "none"
+    )
     assert line.count("M") >= 2
-    cells = [node for node in picture.iter(f"{SVG}rect") if (node.get("fill") or "").startswith("rgb")]
+    cells = [
+        node for node in picture.iter(f"{SVG}rect") if (node.get("fill") or "").startswith("rgb")
+    ]
     assert len(cells) == 15
     assert between([[0, "#000000"], [1, "#ffffff"]], 1.0) == "rgb(255,255,255)"
 
@@ -87,9 +126,13 @@ def test_boxes_show_the_middle_half_of_the_errors() -> None:
     assert len([*picture.iter(f"{SVG}circle")]) == len(errors)
 
 
-@pytest.mark.parametrize("name", [*ODD, *MARKUP, *BIDI, *CLUSTERS, "</svg><script>", "a & b", "$x^2$"])
+@pytest.mark.parametrize(
+    "name", [*ODD, *MARKUP, *BIDI, *CLUSTERS, "</svg><script>", "a & b", "$x^2$"]
+)
 def test_any_name_is_text_and_the_picture_is_xml(name: str) -> None:
-    whole = "x" if any("\ud800" <= sign <= "\udfff" for sign in name) else name  # no budget takes halves of characters
+    whole = (
+        "x" if any("\ud800" <= sign <= "\udfff" for sign in name) else name
+    )  # no budget takes halves of characters
     budget = bk.Budget(1_000, [bk.Reserve("output", 100)], [bk.Allocation(whole, 300)])
     for figure in (figures.waterfall, figures.window):
         picture = drawn(figure.spec(budget), name)
@@ -141,13 +184,23 @@ def test_every_question_can_be_drawn_without_plotly() -> None:
 
 def test_a_very_long_line_is_thinned_to_what_can_be_seen() -> None:
     many = 100_000
-    line = {"type": "scatter", "mode": "lines", "x": [*range(many)], "y": [at % 97 for at in range(many)]}
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [*range(many)],
+        "y": [at % 97 for at in range(many)],
+    }
     made = svg({"data": [line], "layout": layout(200, {}, {})}, "long")
     assert len(made) < 60_000
 
 
 def test_a_table_without_rows_is_a_picture_too() -> None:
-    table = pd.DataFrame({name: [] for name in ("section", "demand", "limit", "granted", "cut", "items", "items_cut")})
+    table = pd.DataFrame(
+        {
+            name: []
+            for name in ("section", "demand", "limit", "granted", "cut", "items", "items_cut")
+        }
+    )
     assert drawn(figures.sections.draw(table)).get("role") == "img"
 
 
@@ -157,15 +210,29 @@ SCALE = [[0, "#000000"], [1, "#ffffff"]]
 UNKNOWN: dict[str, list[dict[str, Any]]] = {
     "bars": [{"type": "bar", "x": [5, NAN, 3, INF], "y": [0, 1, 2, 3], "base": [0, 0, NAN, 0]}],
     "a line": [
-        {"type": "scatter", "mode": "lines+markers+text", "x": [1, 2, NAN], "y": [NAN, 5, 6], "text": ["a"] * 3}
+        {
+            "type": "scatter",
+            "mode": "lines+markers+text",
+            "x": [1, 2, NAN],
+            "y": [NAN, 5, 6],
+            "text": ["a"] * 3,
+        }
     ],
     "an interval": [
-        {"type": "scatter", "x": [1, 2], "y": [3, 4], "error_y": {"array": [NAN, 1], "arrayminus": [1, INF]}}
+        {
+            "type": "scatter",
+            "x": [1, 2],
+            "y": [3, 4],
+            "error_y": {"array": [NAN, 1], "arrayminus": [1, INF]},
+        }
     ],
-    "a pile": [{**LINE, "mode": "lines", "x": [1, 2, 3], "y": [1, NAN, 3], "stackgroup": "one"}] * 2,
+    "a pile": [{**LINE, "mode": "lines", "x": [1, 2, 3], "y": [1, NAN, 3], "stackgroup": "one"}]
+    * 2,
     "boxes": [{"type": "box", "x": ["a", "a", "b"], "y": [1, NAN, 2]}],
     "no box": [{"type": "box", "x": ["a"], "y": [NAN]}],
-    "cells": [{"type": "heatmap", "x": [1, 2], "y": [1, 2], "z": [[1, NAN], [3, 4]], "colorscale": SCALE}],
+    "cells": [
+        {"type": "heatmap", "x": [1, 2], "y": [1, 2], "z": [[1, NAN], [3, 4]], "colorscale": SCALE}
+    ],
     "a bound": [
         {
             **{"type": "contour", "x": [1, 2], "y": [1, 2], "z": [[1, NAN], [3, 4]]},
@@ -176,10 +243,20 @@ UNKNOWN: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("data", UNKNOWN.values(), ids=UNKNOWN)
-def test_what_is_no_finite_number_is_left_out_and_the_picture_says_so(data: list[dict[str, Any]]) -> None:
+def test_what_is_no_finite_number_is_left_out_and_the_picture_says_so(
+    data: list[dict[str, Any]],
+) -> None:
     """A raw error before, or numbers in the picture that are none."""
     lines = [{"type": "line", "x0": NAN, "x1": 1, "y0": 0, "y1": 1}]
     notes = [{"text": "here", "x": NAN, "y": 1}]
-    made = svg({"data": data, "layout": layout(200, {"range": [0, NAN]}, {}, shapes=lines, annotations=notes)}, "Why?")
+    made = svg(
+        {
+            "data": data,
+            "layout": layout(200, {"range": [0, NAN]}, {}, shapes=lines, annotations=notes),
+        },
+        "Why?",
+    )
     assert "nan" not in made and "inf" not in made
-    assert any(text.endswith("values are not known and not drawn") for text in texts(ET.fromstring(made)))
+    assert any(
+        text.endswith("values are not known and not drawn") for text in texts(ET.fromstring(made))
+    )

@@ -15,7 +15,9 @@ from tests.lab.test_deciding import TIGHT, conversations
 FEWER = OBJECTIVES["cut"][1]
 
 
-def noise(random: np.random.Generator, held_out: int, settings: int = 20) -> tuple[Floats, Floats, Floats]:
+def noise(
+    random: np.random.Generator, held_out: int, settings: int = 20
+) -> tuple[Floats, Floats, Floats]:
     """Return the objective at present and of the setting that was best on another part, where none is better.
 
     And the sizes of the conversations, which both share.
@@ -90,7 +92,9 @@ def test_of_settings_that_come_to_the_same_the_present_one_stays_else_the_larger
     stays = bk.tune(conversations(12), roomy, {"output": [800, 900, 1_200]}, "cut")
     assert stays.stays and stays.row is None
     assert (stays.best, stays.budget) == ({"output": 1_000}, roomy)
-    assert str(stays).startswith("No setting that was tried cuts fewer tokens than at present: stay.")
+    assert str(stays).startswith(
+        "No setting that was tried cuts fewer tokens than at present: stay."
+    )
 
     def half(outcome: bk.Replay) -> float:
         return float(outcome.budget.sizes["output"] >= 1_000)
@@ -110,7 +114,9 @@ def test_the_reserve_of_the_answer_is_never_below_what_answers_need() -> None:
     assert (tuned.table["left out"] != "").tolist() == [True, True, False, False]
     assert "2 of 4 settings were left out" in str(tuned) and "no promise" in str(tuned)
     assert bk.tune(made, TIGHT, {"output": sizes}, "cut", risk=None).best == {"output": 10}
-    with pytest.raises(ValueError, match=r"may be chosen: each reserves less than the .* answers need.*risk=None"):
+    with pytest.raises(
+        ValueError, match=r"may be chosen: each reserves less than the .* answers need.*risk=None"
+    ):
         bk.tune(made, TIGHT, {"output": [10, 20]}, "cut")
 
 
@@ -149,17 +155,24 @@ def test_a_setting_that_cannot_be_planned_is_never_returned() -> None:
             return 1.0
         return float("nan") if outcome.trace.id in names else 0.0
 
-    with pytest.raises(ValueError, match="none of 1 settings can be planned for every conversation"):
+    with pytest.raises(
+        ValueError, match="none of 1 settings can be planned for every conversation"
+    ):
         bk.tune(made, TIGHT, {"window": [700]}, refuses, risk=None)
 
 
 def test_a_corner_does_not_win_without_the_sentence_that_says_why() -> None:
-    policies = {"oldest first": bk.policies.OldestFirst(), "last 2 turns": bk.policies.SlidingWindow(2)}
+    policies = {
+        "oldest first": bk.policies.OldestFirst(),
+        "last 2 turns": bk.policies.SlidingWindow(2),
+    }
     vary = {"output": [100, 200], "history": {"no cap": None, "100": 100}, "policy": policies}
     tuned = bk.tune(conversations(12), TIGHT, vary, "cut")
     assert tuned.best == {"output": 100, "history": "no cap", "policy": "oldest first"}
     (notice,) = tuned.notices
-    assert notice.startswith("It is a corner: output 100 is the smallest that was tried, history no cap is the largest")
+    assert notice.startswith(
+        "It is a corner: output 100 is the smallest that was tried, history no cap is the largest"
+    )
     assert "the objective counts only what is cut" in notice
 
 
@@ -174,6 +187,10 @@ def test_an_objective_may_be_bounded_by_another() -> None:
 
 
 @pytest.mark.parametrize("conversations_seen", [5, 12, 18])
-def test_of_few_conversations_no_interval_of_a_share_of_the_answers_is_given(conversations_seen: int) -> None:
-    quantile, low, high = bk.deciding.answer_lengths(conversations(conversations_seen), bk.counter("o200k_base"))
+def test_of_few_conversations_no_interval_of_a_share_of_the_answers_is_given(
+    conversations_seen: int,
+) -> None:
+    quantile, low, high = bk.deciding.answer_lengths(
+        conversations(conversations_seen), bk.counter("o200k_base")
+    )
     assert quantile > 0 and low is None and high is None

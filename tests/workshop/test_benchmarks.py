@@ -75,7 +75,9 @@ def test_the_figure_compares_where_there_are_peers_and_the_longest_cut() -> None
 
 
 def test_names_of_lines_that_end_together_stand_apart() -> None:
-    heights = figure.apart({"a": [(1, 0.5), (10, 1.0)], "b": [(10, 1.0)], "alone": [(1, 1.0)], "far": [(10, 100.0)]})
+    heights = figure.apart(
+        {"a": [(1, 0.5), (10, 1.0)], "b": [(10, 1.0)], "alone": [(1, 1.0)], "far": [(10, 100.0)]}
+    )
     assert heights["a"] == 1.0 == heights["alone"]
     assert heights["b"] > 1.3
     assert heights["far"] == 100.0
@@ -84,17 +86,31 @@ def test_names_of_lines_that_end_together_stand_apart() -> None:
 def test_the_stored_results_can_be_drawn_and_the_same_way_twice(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib (extra: peers) is absent")
     drawn = [tmp_path / name for name in ("first.svg", "second.svg", "stored.svg")]
-    for page, path in zip((PAGE, PAGE, figure.RESULTS.read_text(encoding="utf-8")), drawn, strict=True):
+    for page, path in zip(
+        (PAGE, PAGE, figure.RESULTS.read_text(encoding="utf-8")), drawn, strict=True
+    ):
         figure.draw(page, path)
     assert drawn[0].read_bytes() == drawn[1].read_bytes()
     assert b"assemble a window" in drawn[2].read_bytes()
 
 
 def claude_call(project: str, text: str, tools: int, billed: int) -> dict[str, Any]:
-    body: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": text}], "system": "Be brief."}
+    body: dict[str, Any] = {
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": text}],
+        "system": "Be brief.",
+    }
     if tools:
-        body["tools"] = [{"name": f"ping{i}", "description": "Look", "input_schema": {}} for i in range(tools)]
-    return {"model": "claude-sonnet-4-5", "request": body, "input_tokens": billed, "repo": project, "source": "x@1:y"}
+        body["tools"] = [
+            {"name": f"ping{i}", "description": "Look", "input_schema": {}} for i in range(tools)
+        ]
+    return {
+        "model": "claude-sonnet-4-5",
+        "request": body,
+        "input_tokens": billed,
+        "repo": project,
+        "source": "x@1:y",
+    }
 
 
 def claude_calls() -> list[dict[str, Any]]:
@@ -106,7 +122,9 @@ def claude_calls() -> list[dict[str, Any]]:
             call = claude_call(project, f"{project} one two " * size, tools, 0)
             seen = calibrations.row_of(call)
             assert seen is not None
-            calls.append({**call, "input_tokens": round(10 + 1.2 * seen.words + (500 if tools else 0))})
+            calls.append(
+                {**call, "input_tokens": round(10 + 1.2 * seen.words + (500 if tools else 0))}
+            )
     return [*calls, claude_call("a", "one", 0, 9_000)]
 
 
@@ -121,7 +139,10 @@ def test_a_project_is_estimated_without_its_own_calls() -> None:
     found = calibrations.rows(claude_calls())
     without = calibrations.left_out(found)
     assert without.keys() == {"a", "b", "c"}
-    off = [abs(calibrations.estimated(row, without[row.project][row.family]) - row.billed) for row in found]
+    off = [
+        abs(calibrations.estimated(row, without[row.project][row.family]) - row.billed)
+        for row in found
+    ]
     assert sorted(off)[-2] < 3 < sorted(off)[-1]
 
 
@@ -130,20 +151,44 @@ def test_shares_weigh_projects_alike_and_small_groups_are_shown_only() -> None:
     calls = [Call("api", "text", "a", counted, 9.0, 12.0, 10, None) for counted in (10, 12, 20)]
     calls.append(Call("api", "text", "b", 10, 11.0, 12.0, 10, 10))
     (summed,) = provider_usage.table(calls).to_dict("records")
-    assert (summed["calls"], summed["exact"], summed["within 3"], summed["exact, by project"]) == (4, 2, 3, "67%")
-    assert (summed["median error"], summed["in interval"], summed["litellm exact"]) == ("+10.0%", "75% (few)", 1)
+    assert (summed["calls"], summed["exact"], summed["within 3"], summed["exact, by project"]) == (
+        4,
+        2,
+        3,
+        "67%",
+    )
+    assert (summed["median error"], summed["in interval"], summed["litellm exact"]) == (
+        "+10.0%",
+        "75% (few)",
+        1,
+    )
 
 
 def test_a_target_says_what_is_wanted_and_reached_with_the_constant_of_other_projects() -> None:
     """Both projects' tools cost 5 more than was counted: each is counted exactly by the other's constant."""
     calls = [
-        Call("claude, anthropic", "tools", project, 100, 90, 120, 105, None, rules="claude-4.5", choice="auto")
+        Call(
+            "claude, anthropic",
+            "tools",
+            project,
+            100,
+            90,
+            120,
+            105,
+            None,
+            rules="claude-4.5",
+            choice="auto",
+        )
         for project in ("a", "b")
     ]
     calls.append(replace(calls[0], rules="claude-4", project="alone"))
     rows = {row["what"]: row for row in provider_usage.targets(calls).to_dict("records")}
     tools = rows["Claude, tools without results, the constant from other projects"]
-    assert (tools["calls"], tools["wanted"], tools[""]) == ("2", "exact 80%, within 3 95%", "met, met")
+    assert (tools["calls"], tools["wanted"], tools[""]) == (
+        "2",
+        "exact 80%, within 3 95%",
+        "met, met",
+    )
 
 
 def test_a_run_is_added_to_the_history_and_a_missed_target_ends_it_with_1(
@@ -178,7 +223,10 @@ def test_the_slope_of_growth_is_the_exponent_without_the_smallest_size() -> None
     """A fixed cost of a call does not hide how the rest grows."""
     sizes = (10, 100, 1_000, 10_000)
     square = growth.Growth(
-        "x", "items", {10: 5.0} | {size: size**2 * 1e-6 for size in sizes[1:]}, dict.fromkeys(sizes, 0)
+        "x",
+        "items",
+        {10: 5.0} | {size: size**2 * 1e-6 for size in sizes[1:]},
+        dict.fromkeys(sizes, 0),
     )
     assert square.slope == pytest.approx(2)
     assert "| x | 10,000 items | 100 s | 0.00 | 2.00 | missed |" in growth.page([square])
@@ -189,12 +237,15 @@ def test_what_a_larger_corpus_takes_is_the_largest_and_the_cost_of_what_it_is_la
     sizes = (10**7, 10**8, 10**9)
     seconds = {size: 5 + size * 2e-8 for size in sizes}
     streamed = growth.Growth("stream, this process", "bytes", seconds, dict.fromkeys(sizes, 0))
-    assert streamed.cost * 1e9 == pytest.approx(20) and streamed.extrapolated(10**10) == pytest.approx(205)
+    assert streamed.cost * 1e9 == pytest.approx(20) and streamed.extrapolated(
+        10**10
+    ) == pytest.approx(205)
     assert "| stream, this process | 20.0 s | 205 s |" in growth.page([streamed])
 
 
 @pytest.mark.parametrize(
-    "sized", [growth.counting, growth.estimating, growth.planning, growth.replaying, growth.comparing]
+    "sized",
+    [growth.counting, growth.estimating, growth.planning, growth.replaying, growth.comparing],
 )
 def test_what_grows_is_measured_for_real(sized: growth.Sized) -> None:
     found = growth.measured("x", "items", (10, 20), sized)
@@ -207,7 +258,15 @@ def test_what_grows_is_measured_for_real(sized: growth.Sized) -> None:
 
 def test_what_was_seen_too_few_times_is_not_judged_and_no_miss() -> None:
     few, enough = (
-        Promised("tune", "at most 3.3 %", observed=0.2, width="40 points", n=n, is_kept=False, judged_from=1_000)
+        Promised(
+            "tune",
+            "at most 3.3 %",
+            observed=0.2,
+            width="40 points",
+            n=n,
+            is_kept=False,
+            judged_from=1_000,
+        )
         for n in (5, 2_000)
     )
     assert (few.verdict, few.is_missed) == ("not judged (n = 5)", False)
@@ -219,7 +278,12 @@ def test_promises_are_measured_over_any_folder_and_five_runs_of_noise_miss_nothi
 ) -> None:
     """It ended with 1 before, as five runs say nothing of a chance of 2.5 %."""
     lines = [
-        {"id": str(n), "messages": [{"role": r, "content": f"word {n} " * n} for r in ("user", "assistant") * 8]}
+        {
+            "id": str(n),
+            "messages": [
+                {"role": r, "content": f"word {n} " * n} for r in ("user", "assistant") * 8
+            ],
+        }
         for n in range(1, 9)
     ]
     (tmp_path / "chats.jsonl").write_text("\n".join(json.dumps(line) for line in lines))

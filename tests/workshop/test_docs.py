@@ -15,7 +15,10 @@ CHECKOUT = Path(__file__).parents[2]
 DIFFERENCES = CHECKOUT / "docs" / "differences.md"
 ADR_0039 = CHECKOUT / "docs" / "adr" / "0039-token-budget-allocation-strategy.md"
 ADRS = sorted((CHECKOUT / "docs" / "adr").glob("[0-9]*.md"))
-WRITTEN_BY_THE_BUILD = {CHECKOUT / "docs" / "images" / "house.svg", CHECKOUT / "docs" / "reference.rst"}
+WRITTEN_BY_THE_BUILD = {
+    CHECKOUT / "docs" / "images" / "house.svg",
+    CHECKOUT / "docs" / "reference.rst",
+}
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 
 
@@ -56,7 +59,9 @@ def test_the_framings_are_as_the_differences_say() -> None:
 
 def row_of_adr_0039() -> Callable[[str], tuple[int, int, int, int]]:
     """Run the code that stands in ADR-0039."""
-    (code,) = re.findall(r"^```python\n(.*?)^```", ADR_0039.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (code,) = re.findall(
+        r"^```python\n(.*?)^```", ADR_0039.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     names: dict[str, Callable[[str], tuple[int, int, int, int]]] = {}
     exec(code, names)
     return names["row"]
@@ -79,8 +84,12 @@ def test_adr_0039_says_by_how_much_the_document_departs_from_its_formula() -> No
 
 
 def test_adr_0039_quotes_the_errors_that_notebook_01_measures() -> None:
-    cells = json.loads((CHECKOUT / "notebooks" / "01-count-tokens.ipynb").read_text(encoding="utf-8"))["cells"]
-    outputs = [output for cell in cells if cell["cell_type"] == "code" for output in cell["outputs"]]
+    cells = json.loads(
+        (CHECKOUT / "notebooks" / "01-count-tokens.ipynb").read_text(encoding="utf-8")
+    )["cells"]
+    outputs = [
+        output for cell in cells if cell["cell_type"] == "code" for output in cell["outputs"]
+    ]
     printed = "\n".join("".join(output.get("data", {}).get("text/plain", "")) for output in outputs)
     text = ADR_0039.read_text(encoding="utf-8")
     for row, quoted in {
@@ -106,7 +115,9 @@ def test_a_record_gives_context_decision_and_consequence(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "SECURITY.md", *PAGES], ids=lambda path: path.stem
+    "page",
+    [CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "SECURITY.md", *PAGES],
+    ids=lambda path: path.stem,
 )
 def test_a_file_of_ours_that_a_page_names_is_there(page: Path) -> None:
     """Records that are replaced name the rooms of their time; every other page leads a reader to a file that exists."""
@@ -135,19 +146,27 @@ def test_examples_and_notebooks_use_models_that_had_not_ended_when_the_table_was
     ended = {known.name for known in models() if known.ends and known.ends <= known.date}
     assert "gpt-4" in ended
     code = {
-        path: re.findall(r"^(?:>>>|\.\.\.) .*$|^ {4}\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        path: re.findall(
+            r"^(?:>>>|\.\.\.) .*$|^ {4}\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
         for path in PAGES
         if path.parent.name in ("how-to", CHECKOUT.name)
     }
     for path in sorted((CHECKOUT / "notebooks").glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        code[path] = [line for cell in cells if cell["cell_type"] == "code" for line in cell["source"]]
-    used = {path.name: set(re.findall(r'"([\w.-]+)"', "\n".join(lines))) & ended for path, lines in code.items()}
+        code[path] = [
+            line for cell in cells if cell["cell_type"] == "code" for line in cell["source"]
+        ]
+    used = {
+        path.name: set(re.findall(r'"([\w.-]+)"', "\n".join(lines))) & ended
+        for path, lines in code.items()
+    }
     assert {name: found for name, found in used.items() if found} == {}
 
 
 @pytest.mark.parametrize(
-    ("page", "extra"), [("watch", "endpoints,lab"), ("share", "lab"), ("notebook-to-production", "lab")]
+    ("page", "extra"),
+    [("watch", "endpoints,lab"), ("share", "lab"), ("notebook-to-production", "lab")],
 )
 def test_a_page_that_needs_an_extra_says_how_to_install_it(page: str, extra: str) -> None:
     """In 0.2.0 these three named none."""

@@ -11,15 +11,31 @@ from scripts import count_frame_rows
 
 def call(text: str, project: str, billed: int, **more: Any) -> dict[str, Any]:
     request = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
-    return {"request": request, "model": "gpt-4o", "input_tokens": billed, "repo": project, "usage": {}, **more}
+    return {
+        "request": request,
+        "model": "gpt-4o",
+        "input_tokens": billed,
+        "repo": project,
+        "usage": {},
+        **more,
+    }
 
 
 def test_equal_calls_of_a_project_stand_once_and_each_stands_in_coarser_groups_too() -> None:
-    calls = [call("Hello world", "a", 9), call("Hello world", "a", 9), call("Hello", "a", 8), call("Hello", "b", 9)]
+    calls = [
+        call("Hello world", "a", 9),
+        call("Hello world", "a", 9),
+        call("Hello", "a", 8),
+        call("Hello", "b", 9),
+    ]
     judged = [row for row in map(judge, calls) if row is not None]
     rows = {row.combination: row for row in table(judged)}
     fine, coarse = rows["gpt-4o chat: text"], rows["gpt: anything"]
-    assert (fine.calls, fine.projects, fine.exact) == (coarse.calls, coarse.projects, coarse.exact) == (3, 2, 2)
+    assert (
+        (fine.calls, fine.projects, fine.exact)
+        == (coarse.calls, coarse.projects, coarse.exact)
+        == (3, 2, 2)
+    )
     assert fine.high == 0.125
     assert "gpt-4o chat: text,3,2,2,0,0.125" in written([fine])
 

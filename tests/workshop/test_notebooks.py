@@ -34,12 +34,18 @@ each_that_stores = pytest.mark.parametrize(
 
 
 def code_cells(path: Path) -> list[Cell]:
-    return [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    return [
+        cell
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
 
 
 def source(cell: Cell) -> str:
     """Give a cell's Python, without the lines that speak to IPython."""
-    return "\n".join(line for line in "".join(cell["source"]).splitlines() if not line.startswith(("%", "!")))
+    return "\n".join(
+        line for line in "".join(cell["source"]).splitlines() if not line.startswith(("%", "!"))
+    )
 
 
 def tree(cell: Cell) -> ast.Module:
@@ -92,7 +98,9 @@ def test_no_cell_has_become_a_program(path: Path) -> None:
     for cell in code_cells(path):
         assert len(source(cell).splitlines()) <= LONGEST_CELL, source(cell)
         for node in ast.walk(tree(cell)):
-            assert not isinstance(node, ast.ClassDef | ast.Global | ast.Nonlocal | ast.AsyncFunctionDef), source(cell)
+            assert not isinstance(
+                node, ast.ClassDef | ast.Global | ast.Nonlocal | ast.AsyncFunctionDef
+            ), source(cell)
             if isinstance(node, ast.FunctionDef):
                 assert (node.end_lineno or 0) - node.lineno < 3, source(cell)
 
@@ -124,7 +132,9 @@ def makes_a_figure(node: ast.expr) -> bool:
 
 def shows_a_figure(cell: ast.Module, figures: set[str]) -> bool:
     last = cell.body[-1] if cell.body else None
-    return isinstance(last, ast.Expr) and (makes_a_figure(last.value) or ast.unparse(last.value) in figures)
+    return isinstance(last, ast.Expr) and (
+        makes_a_figure(last.value) or ast.unparse(last.value) in figures
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +174,8 @@ def test_the_first_notebook_teaches_five_ideas_each_with_its_picture() -> None:
 def test_the_number_that_the_first_notebook_names_is_what_its_picture_shows() -> None:
     budget = bk.presets.chat(8_192)
     exact, rough = (
-        bk.load_trace("mixed-language").demand(bk.counter(name), roles=budget.roles) for name in ("gpt-4o", "chars/4")
+        bk.load_trace("mixed-language").demand(bk.counter(name), roles=budget.roles)
+        for name in ("gpt-4o", "chars/4")
     )
     row = bk.figures.counter_error.table(budget, exact, rough).iloc[-1]
     first = bk.figures.turns.table(budget, exact).query("cut > 0")["turn"].min()
@@ -173,7 +184,9 @@ def test_the_number_that_the_first_notebook_names_is_what_its_picture_shows() ->
 
 @pytest.mark.parametrize("name", ["00-start", "04-explore"])
 def test_the_explorer_says_first_how_to_run_it(name: str) -> None:
-    first = json.loads((CHECKOUT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"][0]
+    first = json.loads((CHECKOUT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))[
+        "cells"
+    ][0]
     assert first["cell_type"] == "markdown"
     assert "Run > Run All Cells" in "".join(first["source"])
 
@@ -192,7 +205,15 @@ def run_notebooks(folder: Path, **notebooks: Cell) -> dict[str, str]:
     for name, cell in notebooks.items():
         document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
         (folder / f"{name}.ipynb").write_text(json.dumps(document))
-    command = [sys.executable, "-m", "pytest", "-c", str(CHECKOUT / "pyproject.toml"), "-rA", "--no-header"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        str(CHECKOUT / "pyproject.toml"),
+        "-rA",
+        "--no-header",
+    ]
     run = subprocess.run([*command, str(folder)], capture_output=True, text=True, cwd=CHECKOUT)
     found = re.findall(r"^(PASSED|FAILED|ERROR) \S*?(\w+)\.ipynb::", run.stdout, re.MULTILINE)
     assert {name for _, name in found} == notebooks.keys(), run.stdout + run.stderr

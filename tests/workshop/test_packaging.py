@@ -69,13 +69,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel into an environment of its own, beside this one's packages; give its Python."""
     python, packages = fresh(tmp_path_factory.mktemp("elsewhere"))
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", wheel)
+    run(
+        sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", wheel
+    )
     # A path file is not followed through another one, so this environment's editable budgetkit stays unseen.
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return python
 
 
-def test_the_wheel_counts_and_plans_outside_the_checkout_without_a_network(elsewhere: Path, tmp_path: Path) -> None:
+def test_the_wheel_counts_and_plans_outside_the_checkout_without_a_network(
+    elsewhere: Path, tmp_path: Path
+) -> None:
     said = json.loads(run(elsewhere, "-I", "-c", USE_IT, cwd=tmp_path))
     assert CHECKOUT not in Path(said.pop("home")).parents
     assert said == {
@@ -158,12 +162,16 @@ def fresh(home: Path) -> tuple[Path, Path]:
     return python, Path(sysconfig.get_path("purelib", "venv", places))
 
 
-def test_the_core_alone_plans_and_prunes_a_conversation_without_a_network(core: Path, tmp_path: Path) -> None:
+def test_the_core_alone_plans_and_prunes_a_conversation_without_a_network(
+    core: Path, tmp_path: Path
+) -> None:
     said = json.loads(run(core, "-I", "-c", USE_THE_CORE, cwd=tmp_path))
     assert CHECKOUT not in Path(said.pop("home")).parents
     trace, budget = bk.load_trace("support-chat"), bk.presets.working_memory(8_000, output=1_024)
     dropped = sum(
-        bk.replay(trace, budget, bk.policies.OldestFirst(), counter=bk.counter("gpt-4o")).kept.dropped_messages
+        bk.replay(
+            trace, budget, bk.policies.OldestFirst(), counter=bk.counter("gpt-4o")
+        ).kept.dropped_messages
     )
     assert dropped > 50
     assert said == {
@@ -183,11 +191,19 @@ def test_the_script_of_the_core_names_the_extra_that_it_needs(core: Path) -> Non
 
 
 def test_the_core_brings_no_notebook_no_figures_and_no_test_library(core: Path) -> None:
-    lab = {canonicalize_name(Requirement(each).name) for each in project()["optional-dependencies"]["lab"]}
-    brought = {canonicalize_name(library.name) for library in installed_for(project()["dependencies"])}
+    lab = {
+        canonicalize_name(Requirement(each).name)
+        for each in project()["optional-dependencies"]["lab"]
+    }
+    brought = {
+        canonicalize_name(library.name) for library in installed_for(project()["dependencies"])
+    }
     assert len(lab) == 8
     assert brought & {*lab, "pytest", "nbval", "traitlets", "ipython"} == set()
-    assert run(sys.executable, "-m", "pip", "--python", core, "check").strip() == "No broken requirements found."
+    assert (
+        run(sys.executable, "-m", "pip", "--python", core, "check").strip()
+        == "No broken requirements found."
+    )
 
 
 def test_the_wheel_carries_the_data_the_types_and_the_licence(wheel: Path) -> None:
@@ -217,7 +233,9 @@ def built(source: Path, folder: Path) -> dict[str, str]:
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
 
-def test_wheel_and_sdist_are_the_same_to_the_bit_wherever_and_whenever_they_are_built(tmp_path: Path) -> None:
+def test_wheel_and_sdist_are_the_same_to_the_bit_wherever_and_whenever_they_are_built(
+    tmp_path: Path,
+) -> None:
     """The second build is of the unpacked sdist: in another folder, with other times, read by its owner alone."""
     first = built(CHECKOUT, tmp_path / "first")
     sdist, wheel = sorted(first, key=len)
@@ -234,14 +252,22 @@ def test_wheel_and_sdist_are_the_same_to_the_bit_wherever_and_whenever_they_are_
 def test_no_library_that_budgetkit_brings_lacks_or_contradicts_another() -> None:
     """As `pip check` says; what else an environment holds is not ours to judge."""
     every = [*project()["dependencies"], *chain(*project()["optional-dependencies"].values())]
-    ours = {canonicalize_name(library.name) for library in installed_for(every, absent_too=True)} | {"budgetkit"}
-    done = subprocess.run([sys.executable, "-m", "pip", "check"], cwd=CHECKOUT, capture_output=True, text=True)
+    ours = {
+        canonicalize_name(library.name) for library in installed_for(every, absent_too=True)
+    } | {"budgetkit"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "check"], cwd=CHECKOUT, capture_output=True, text=True
+    )
     assert len(ours) > 50, done.stderr
-    assert [line for line in done.stdout.splitlines() if canonicalize_name(line.split()[0]) in ours] == []
+    assert [
+        line for line in done.stdout.splitlines() if canonicalize_name(line.split()[0]) in ours
+    ] == []
 
 
 def project() -> dict[str, Any]:
-    content: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    content: dict[str, Any] = tomllib.loads(
+        (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     return content
 
 
@@ -268,7 +294,15 @@ def test_conda_users_get_the_core_the_laboratory_and_what_runs_the_tests() -> No
     tests = [entry for entry in extras["dev"] if Requirement(entry).name in ("pytest", "nbval")]
     wanted = bounds([*project()["dependencies"], *extras["lab"], *tests])
     assert bounds(shared + [entry for entry in pip if entry != "-e ."]) == wanted
-    assert wanted.keys() >= {"jupyterlab", "ipywidgets", "pandas", "plotly", "tiktoken", "pytest", "nbval"}
+    assert wanted.keys() >= {
+        "jupyterlab",
+        "ipywidgets",
+        "pandas",
+        "plotly",
+        "tiktoken",
+        "pytest",
+        "nbval",
+    }
 
 
 def test_conda_understands_every_line_of_the_environment() -> None:
@@ -283,7 +317,9 @@ def test_every_dependency_has_a_lower_bound_or_is_pinned() -> None:
     extras = project()["optional-dependencies"].values()
     for requirement in map(Requirement, [*project()["dependencies"], *chain(*extras)]):
         bounded = {bound.operator for bound in requirement.specifier} & {">=", "=="}
-        assert bounded or requirement.name == "budgetkit" or requirement.name.startswith("types-"), requirement
+        assert (
+            bounded or requirement.name == "budgetkit" or requirement.name.startswith("types-")
+        ), requirement
 
 
 def test_every_library_stands_with_what_it_is_here_for() -> None:
@@ -294,8 +330,14 @@ def test_every_library_stands_with_what_it_is_here_for() -> None:
         name = Requirement(requirement).name
         if name == "budgetkit" or name.startswith("types-") or name.endswith("-stubs"):
             continue
-        places = [at for at, line in enumerate(lines) if f'"{requirement.partition(";")[0].strip()}' in line]
-        assert any("#" in lines[at].rpartition('"')[2] or lines[at - 1].startswith("#") for at in places), requirement
+        places = [
+            at
+            for at, line in enumerate(lines)
+            if f'"{requirement.partition(";")[0].strip()}' in line
+        ]
+        assert any(
+            "#" in lines[at].rpartition('"')[2] or lines[at - 1].startswith("#") for at in places
+        ), requirement
 
 
 @pytest.fixture(scope="module")
@@ -338,7 +380,9 @@ def test_no_state_of_a_widget_is_committed(tracked: list[Path]) -> None:
 
 
 def test_no_committed_file_is_large(tracked: list[Path]) -> None:
-    assert {path.name: size for path in tracked if (size := path.stat().st_size) > LARGEST_FILE} == {}
+    assert {
+        path.name: size for path in tracked if (size := path.stat().st_size) > LARGEST_FILE
+    } == {}
 
 
 def test_the_readme_shows_the_two_commands() -> None:
@@ -351,7 +395,9 @@ def test_every_extra_that_the_readme_names_exists() -> None:
     readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     named = re.findall(r"\.\[(\w+)\]|--extra (\w+)|extra `(\w+)`", readme)
     assert (
-        {"lab", "dev"} <= {name for names in named for name in names if name} <= {*project()["optional-dependencies"]}
+        {"lab", "dev"}
+        <= {name for names in named for name in names if name}
+        <= {*project()["optional-dependencies"]}
     )
 
 

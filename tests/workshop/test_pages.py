@@ -15,12 +15,17 @@ import budgetkit
 CHECKOUT = Path(__file__).parents[2]
 DOCS = CHECKOUT / "docs"
 PACKAGE = CHECKOUT / "budgetkit"
-WITH_CODE = [path for path in sorted(DOCS.rglob("*.md")) if ">>> " in path.read_text(encoding="utf-8")]
+WITH_CODE = [
+    path for path in sorted(DOCS.rglob("*.md")) if ">>> " in path.read_text(encoding="utf-8")
+]
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 # What a page loads by itself; a link that a reader may follow is none of these.
-LOADED = re.compile(r"<(?:script|link|img|iframe|source|video)\b[^>]*?\s(?:src|href)=[\"'](?:https?:)?//[^\"']*", re.I)
+LOADED = re.compile(
+    r"<(?:script|link|img|iframe|source|video)\b[^>]*?\s(?:src|href)=[\"'](?:https?:)?//[^\"']*",
+    re.I,
+)
 STYLED = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^\"')]*", re.I)
 # A program that shuts the network and then builds the pages.
 BUILD = """
@@ -46,8 +51,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_no_page_loads_anything_from_a_host(pages: Path) -> None:
-    found = {path.name: LOADED.findall(path.read_text(encoding="utf-8")) for path in pages.rglob("*.html")}
-    styles = {path.name: STYLED.findall(path.read_text(encoding="utf-8")) for path in pages.rglob("*.css")}
+    found = {
+        path.name: LOADED.findall(path.read_text(encoding="utf-8"))
+        for path in pages.rglob("*.html")
+    }
+    styles = {
+        path.name: STYLED.findall(path.read_text(encoding="utf-8")) for path in pages.rglob("*.css")
+    }
     assert len(found) > 100
     assert {name: hosts for name, hosts in {**found, **styles}.items() if hosts} == {}
 
@@ -59,7 +69,9 @@ def test_every_public_name_has_a_page(pages: Path) -> None:
         section = f'id="bk-{name.replace("_", "-")}"' in reference
         assert section or f'id="budgetkit.{name}"' in own.read_text(encoding="utf-8"), name
     for name in budgetkit.figures.__all__:
-        assert f"budgetkit.lab.figures.{name}" in reference or f"bk.figures.{name}" in reference, name
+        assert f"budgetkit.lab.figures.{name}" in reference or f"bk.figures.{name}" in reference, (
+            name
+        )
 
 
 def test_the_gallery_shows_its_figures(pages: Path) -> None:
@@ -83,11 +95,15 @@ def test_code_on_a_page_gives_what_stands_below_it(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(>>> .*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(
+        r"^```python\n(>>> .*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, str(page), 0)
     assert test.examples
     said: list[str] = []
-    results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+    results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(
+        test, out=said.append
+    )
     assert results.failed == 0, "".join(said)
 
 
@@ -101,21 +117,27 @@ def test_what_the_architecture_names_is_where_it_says() -> None:
     assert len(named) > 25
     for name, file in named:
         text = (PACKAGE / file).read_text(encoding="utf-8")
-        assert re.search(rf"^\s*(?:def|class|function) {name}\b|^from .* import .*\b{name}\b", text, re.MULTILINE), name
+        assert re.search(
+            rf"^\s*(?:def|class|function) {name}\b|^from .* import .*\b{name}\b", text, re.MULTILINE
+        ), name
 
 
 def test_the_picture_of_the_house_is_the_plan_of_the_imports(pages: Path) -> None:
     from tests.core.test_api import DOORS, EXTRAS, FLOORS, KIT, LAB
 
     picture = (pages / "_images" / "house.svg").read_text(encoding="utf-8")
-    drawn = re.findall(r'<rect class="(\w+)" x="\d+" y="(\d+)".*\n<text[^>]*>([\w.]+)</text>', picture)
+    drawn = re.findall(
+        r'<rect class="(\w+)" x="\d+" y="(\d+)".*\n<text[^>]*>([\w.]+)</text>', picture
+    )
     kinds = {"kit": KIT, "lab": LAB, "extras": EXTRAS}
     assert {name for _, _, name in drawn} == KIT | LAB | EXTRAS
     assert all(name in kinds[kind] for kind, _, name in drawn)
     heights = {name: int(y) for _, y, name in drawn}
     levels = [{heights[room] for room in floor} for floor in FLOORS]
     assert all(len(level) == 1 for level in levels), "rooms of one floor stand side by side"
-    assert [*levels] == sorted(levels, key=min, reverse=True), "and each floor stands on the one below"
+    assert [*levels] == sorted(levels, key=min, reverse=True), (
+        "and each floor stands on the one below"
+    )
     for world, doors in DOORS.items():
         assert not doors or world.removeprefix("importlib.") in picture, world
 
@@ -123,7 +145,9 @@ def test_the_picture_of_the_house_is_the_plan_of_the_imports(pages: Path) -> Non
 def test_the_map_for_contributors_has_every_room_and_no_other() -> None:
     from tests.core.test_api import EXTRAS, KIT, LAB
 
-    rows = re.findall(r"^\| `([\w./]+?)(?:\.py|/)` \| (kit|lab|extras) \| (.+) \|$", CONTRIBUTING, re.MULTILINE)
+    rows = re.findall(
+        r"^\| `([\w./]+?)(?:\.py|/)` \| (kit|lab|extras) \| (.+) \|$", CONTRIBUTING, re.MULTILINE
+    )
     said = {(room.replace("/", "."), kind) for room, kind, _ in rows}
     kinds = {"kit": KIT, "lab": LAB, "extras": EXTRAS}
     assert said == {(room, kind) for kind, rooms in kinds.items() for room in rooms}
@@ -159,7 +183,12 @@ def is_there(name: str) -> bool:
 
 @pytest.mark.parametrize(
     "page",
-    [*sorted(PACKAGE.rglob("*.py")), *sorted(DOCS.rglob("*.md")), CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md"],
+    [
+        *sorted(PACKAGE.rglob("*.py")),
+        *sorted(DOCS.rglob("*.md")),
+        CHECKOUT / "README.md",
+        CHECKOUT / "CONTRIBUTING.md",
+    ],
     ids=lambda path: path.relative_to(CHECKOUT).as_posix(),
 )
 def test_names_in_full_lead_somewhere(page: Path) -> None:

@@ -37,7 +37,9 @@ def with_package(name: str) -> pytest.MarkDecorator:
 
 with_langchain = with_package("langchain")
 with_agent_framework = with_package("agent_framework")
-with_haystack = with_package("haystack.hooks.compaction") if find_spec("haystack") else with_package("haystack")
+with_haystack = (
+    with_package("haystack.hooks.compaction") if find_spec("haystack") else with_package("haystack")
+)
 with_prompt_poet = with_package("prompt_poet")
 SUMMARY = "short"
 
@@ -60,8 +62,17 @@ def conversation(seed: int, turns: int = 60) -> list[dict[str, Any]]:
         for _ in range(generator.randint(0, 3)):
             names = [f"c{calls + number}" for number in range(generator.randint(1, 3))]
             calls += len(names)
-            asked = [{"id": name, "type": "function", "function": {"name": "f", "arguments": "{}"}} for name in names]
-            messages.append({"role": "assistant", "content": "a" * generator.randint(5, 20), "tool_calls": asked})
+            asked = [
+                {"id": name, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+                for name in names
+            ]
+            messages.append(
+                {
+                    "role": "assistant",
+                    "content": "a" * generator.randint(5, 20),
+                    "tool_calls": asked,
+                }
+            )
             for name in names:
                 answer = "r" * generator.randint(20, 300)
                 messages.append({"role": "tool", "tool_call_id": name, "content": answer})
@@ -74,7 +85,9 @@ def requests(messages: list[dict[str, Any]]) -> list[int]:
     return [place for place, message in enumerate(messages) if message["role"] == "assistant"]
 
 
-def replayed(policy: Policy, messages: list[dict[str, Any]], room: PruningContext | None = None) -> list[Sent]:
+def replayed(
+    policy: Policy, messages: list[dict[str, Any]], room: PruningContext | None = None
+) -> list[Sent]:
     """Send each request through a rule here."""
     room = room or PruningContext(0, limit=10**9, window=10**9, usable=10**9)
     ends = requests(messages)
@@ -118,9 +131,14 @@ def as_langchain(messages: list[dict[str, Any]]) -> list[Any]:
         if message["role"] == "user":
             written.append(HumanMessage(content, id=name))
         elif message["role"] == "tool":
-            written.append(ToolMessage(content, id=name, tool_call_id=message["tool_call_id"], name="f"))
+            written.append(
+                ToolMessage(content, id=name, tool_call_id=message["tool_call_id"], name="f")
+            )
         else:
-            calls = [{"id": call["id"], "name": "f", "args": {}} for call in message.get("tool_calls", ())]
+            calls = [
+                {"id": call["id"], "name": "f", "args": {}}
+                for call in message.get("tool_calls", ())
+            ]
             written.append(AIMessage(content, id=name, tool_calls=calls))
     return written
 
@@ -184,7 +202,9 @@ def test_langchains_edit_clears_the_same_results_as_anthropics_rule(seed: int) -
     row = system("anthropic-context-editing").policies[0]
     assert isinstance(row, ClearResults) and row.keep_uses == edit.keep
     assert row.triggers[0].value == ClearToolUsesEdit().trigger
-    rule = ClearResults((Trigger("tokens", 5_000, above=True),), keep_uses=3, placeholder=len(placeholder))
+    rule = ClearResults(
+        (Trigger("tokens", 5_000, above=True),), keep_uses=3, placeholder=len(placeholder)
+    )
     assert [sent.cleared for sent in replayed(rule, messages)] == theirs
     assert theirs[-1]
 
@@ -218,9 +238,14 @@ def as_agent_framework(messages: list[dict[str, Any]], first: int) -> list[Any]:
     for place, message in enumerate(messages, first):
         contents: list[Any] = [message["content"]]
         if message["role"] == "tool":
-            contents = [Content.from_function_result(message["tool_call_id"], result=message["content"])]
+            contents = [
+                Content.from_function_result(message["tool_call_id"], result=message["content"])
+            ]
         elif message.get("tool_calls"):
-            contents = [Content.from_function_call(call["id"], "f", arguments="{}") for call in message["tool_calls"]]
+            contents = [
+                Content.from_function_call(call["id"], "f", arguments="{}")
+                for call in message["tool_calls"]
+            ]
         written.append(Message(message["role"], contents, message_id=f"m{place}"))
     return written
 
@@ -282,7 +307,9 @@ def test_haystacks_hook_keeps_the_same_turns_and_steps(seed: int, least_results:
     if least_results > 1:
         # Most questions go, so that what was answered to them becomes steps of the turns that are left.
         messages = [
-            message for place, message in enumerate(messages) if message["role"] != "user" or place % least_results == 0
+            message
+            for place, message in enumerate(messages)
+            if message["role"] != "user" or place % least_results == 0
         ]
     length = [len(message["content"]) for message in messages]
     written = []
@@ -295,10 +322,16 @@ def test_haystacks_hook_keeps_the_same_turns_and_steps(seed: int, least_results:
             written.append(ChatMessage.from_tool(message["content"], origin=origin, meta=meta))
         else:
             calls = [ToolCall("f", {}, id=call["id"]) for call in message.get("tool_calls", ())]
-            written.append(ChatMessage.from_assistant(message["content"], tool_calls=calls, meta=meta))
+            written.append(
+                ChatMessage.from_assistant(message["content"], tool_calls=calls, meta=meta)
+            )
 
     window = 5_003
-    hook = CompactionHook(SlidingWindowCompactor(omission_note=None), context_window=window, token_counter=Characters())
+    hook = CompactionHook(
+        SlidingWindowCompactor(omission_note=None),
+        context_window=window,
+        token_counter=Characters(),
+    )
     state = State({})
     state.data["messages"] = []
     theirs: list[list[int]] = []
@@ -311,7 +344,9 @@ def test_haystacks_hook_keeps_the_same_turns_and_steps(seed: int, least_results:
     assert theirs[-1] != list(range(requests(messages)[-1])), "it removed messages"
 
     (rule,) = system("haystack").policies
-    assert rule == TriggerTarget(Share(hook.compact_at), Share(hook.compact_to), of="window", whole_turns=True)
+    assert rule == TriggerTarget(
+        Share(hook.compact_at), Share(hook.compact_to), of="window", whole_turns=True
+    )
     room = PruningContext(0, limit=10**9, window=window, usable=10**9)
     assert [sent.there for sent in replayed(rule, messages, room)] == theirs
 
@@ -324,7 +359,9 @@ def poet(messages: list[dict[str, Any]], places: list[int], limit: int, step: in
         f"- name: m{place}\n  role: user\n  truncation_priority: 1\n  content: {messages[place]['content']}"
         for place in places
     )
-    prompt = Prompt({}, raw_template=template, encode_func=list, token_limit=limit, truncation_step=step)
+    prompt = Prompt(
+        {}, raw_template=template, encode_func=list, token_limit=limit, truncation_step=step
+    )
     prompt.tokenize()
     prompt.truncate()
     return [int(part.name.removeprefix("m")) for part in prompt.parts]
@@ -336,7 +373,9 @@ def test_prompt_poet_drops_the_same_blocks(seed: int) -> None:
     """An application that keeps what is left gives it back; parts have no calls, so these are sent as texts."""
     limit = 4_000
     messages = [
-        message for message in conversation(seed) if message["role"] != "tool" and not message.get("tool_calls")
+        message
+        for message in conversation(seed)
+        if message["role"] != "tool" and not message.get("tool_calls")
     ]
     theirs: list[list[int]] = []
     left: list[int] = []

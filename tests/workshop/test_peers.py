@@ -10,14 +10,19 @@ import budgetkit as bk
 from benchmarks import conformance
 from tests.conftest import EFFORT
 
-installed = pytest.mark.skipif(find_spec("anchor") is None, reason="astro-anchor (extra: peers) is not installed")
+installed = pytest.mark.skipif(
+    find_spec("anchor") is None, reason="astro-anchor (extra: peers) is not installed"
+)
 
 
 def test_the_cases_cover_every_set_of_allocated_sources_both_strategies_and_ties() -> None:
     cases = conformance.cases()
     assert len(cases) == 2_000
     assert len({frozenset(case.caps) for case in cases}) == 2 ** len(conformance.SOURCES)
-    assert {strategy for case in cases for strategy in case.overflow.values()} == {"truncate", "drop"}
+    assert {strategy for case in cases for strategy in case.overflow.values()} == {
+        "truncate",
+        "drop",
+    }
     ranks = [[(item.importance, item.score) for item in case.items] for case in cases]
     assert sum(len(set(each)) < len(each) for each in ranks) > 1_500
 
@@ -37,7 +42,11 @@ def test_anchor_keeps_the_same_items_but_for_three_named_kinds_of_cases() -> Non
     assert tally.unexplained == []
     assert tally.same > 0.7 * number
     for reason in tally.different:
-        assert set(reason.split(" and ")) <= {conformance.POOL, conformance.SYSTEM, conformance.TIES}
+        assert set(reason.split(" and ")) <= {
+            conformance.POOL,
+            conformance.SYSTEM,
+            conformance.TIES,
+        }
 
 
 @installed
@@ -49,7 +58,9 @@ def test_anchors_pipeline_never_reads_the_total_of_its_budget() -> None:
 
 @installed
 @pytest.mark.parametrize(("caps", "theirs"), [({}, {0, 1}), ({"system": 5}, {0, 2})])
-def test_anchors_equals_stand_source_by_source_once_any_is_allocated(caps: dict[str, int], theirs: set[int]) -> None:
+def test_anchors_equals_stand_source_by_source_once_any_is_allocated(
+    caps: dict[str, int], theirs: set[int]
+) -> None:
     items = [bk.Item(section, 40, importance=6) for section in ("retrieval", "memory", "retrieval")]
     case = conformance.Case(100, 0, caps, dict.fromkeys(caps, "drop"), items)
     assert conformance.kept_by_anchor(case)[0] == theirs

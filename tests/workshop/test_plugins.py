@@ -59,7 +59,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "pyproject.toml").write_text(PROJECT)
     (source / "notes_for_budgetkit.py").write_text(PACKAGE)
     target = tmp_path_factory.mktemp("site")
-    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(target)]
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--target",
+        str(target),
+    ]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True)
     return target
 
@@ -69,17 +76,27 @@ def run(installed: Path, *lines: str, folder: Path | None = None) -> str:
     environment = {"PYTHONPATH": f"{CHECKOUT}:{installed}", "PATH": ""}
     program = "\n".join(["import budgetkit as bk", *lines])
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=folder or installed)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, cwd=folder or installed
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def test_a_counter_is_there_by_its_name(installed: Path) -> None:
     counted = run(
-        installed, "counter = bk.counter('vowels')", "print(counter('Hello world'), counter.name, counter.exact)"
+        installed,
+        "counter = bk.counter('vowels')",
+        "print(counter('Hello world'), counter.name, counter.exact)",
     )
     assert counted == "3 vowels False"
-    assert run(installed, "print(bk.load_trace('mixed-language').demand('vowels')['history'].iloc[-1] > 0)") == "True"
+    assert (
+        run(
+            installed,
+            "print(bk.load_trace('mixed-language').demand('vowels')['history'].iloc[-1] > 0)",
+        )
+        == "True"
+    )
 
 
 def test_a_format_is_read_like_any_other(installed: Path, tmp_path: Path) -> None:
@@ -87,14 +104,24 @@ def test_a_format_is_read_like_any_other(installed: Path, tmp_path: Path) -> Non
         '{"exchanges": [["What is a token?", "A piece of a word."], ["And a window?", "All."]]}'
     )
     read = "trace = bk.load_trace('notes.json')"
-    assert run(installed, read, "print(len(trace.messages), trace.format)", folder=tmp_path) == "4 notebook-chat"
+    assert (
+        run(installed, read, "print(len(trace.messages), trace.format)", folder=tmp_path)
+        == "4 notebook-chat"
+    )
     (tmp_path / "other.json").write_text('{"neither": 1}')
-    refused = run(installed, "try: bk.load_trace('other.json')", "except ValueError as e: print(e)", folder=tmp_path)
+    refused = run(
+        installed,
+        "try: bk.load_trace('other.json')",
+        "except ValueError as e: print(e)",
+        folder=tmp_path,
+    )
     assert "no conversation" in refused
 
 
 def test_a_saved_trace_of_that_format_loads_again(installed: Path, tmp_path: Path) -> None:
-    (tmp_path / "notes.json").write_text('{"exchanges": [["What is a token?", "A piece of a word."]]}')
+    (tmp_path / "notes.json").write_text(
+        '{"exchanges": [["What is a token?", "A piece of a word."]]}'
+    )
     lines = [
         "from budgetkit.trace import to_line",
         "open('saved.jsonl', 'w').write(to_line(bk.load_trace('notes.json')))",
@@ -110,7 +137,10 @@ def test_a_preset_is_known_wherever_presets_are(installed: Path) -> None:
 
 def test_a_plugin_that_cannot_be_loaded_is_named_and_nothing_else_is_hurt(installed: Path) -> None:
     refused = run(installed, "try: bk.counter('broken')", "except ValueError as e: print(e)")
-    assert "'broken' of the entry points budgetkit.counters" in refused and "mend or remove it" in refused
+    assert (
+        "'broken' of the entry points budgetkit.counters" in refused
+        and "mend or remove it" in refused
+    )
     assert run(installed, "print(bk.counter('gpt-4o')('Hello world'))") == "2"
 
 

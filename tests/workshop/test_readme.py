@@ -52,7 +52,9 @@ def test_every_explorer_is_named() -> None:
 @pytest.mark.parametrize("command", ["lab", "test"])
 def test_the_commands_are_targets_of_the_makefile(command: str) -> None:
     assert f"\n    make {command} " in README
-    assert re.search(rf"^{command}:", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.search(
+        rf"^{command}:", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
 
 
 def test_make_help_lists_every_target_with_a_line() -> None:

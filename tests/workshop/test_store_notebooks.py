@@ -26,10 +26,14 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A notebook with a cell of each kind, run and stored."""
     path = tmp_path_factory.mktemp("notebooks") / "kinds.ipynb"
     common: dict[str, Any] = {"cell_type": "code", "outputs": [], "execution_count": None}
-    written = [common | {"id": name, "source": source, "metadata": {}} for name, source in CELLS.items()]
+    written = [
+        common | {"id": name, "source": source, "metadata": {}} for name, source in CELLS.items()
+    ]
     written[-1]["metadata"] = {"tags": ["unstored"]}
     metadata: dict[str, Any] = {"widgets": {"state": {}}}
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": written}))
+    path.write_text(
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": written})
+    )
     store(path)
     return path
 

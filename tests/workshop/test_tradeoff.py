@@ -15,7 +15,9 @@ from budgetkit.counters.estimate.units import laid_out
 from budgetkit.counters.estimate.windows import LEVELS
 
 TIMES = ["message", "message of a batch", "megabyte"]
-ERRORS = [f"{name}, {what}" for name in (tradeoff.MINI, tradeoff.MESSAGES) for what in ("error", "bias")]
+ERRORS = [
+    f"{name}, {what}" for name in (tradeoff.MINI, tradeoff.MESSAGES) for what in ("error", "bias")
+]
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +27,21 @@ def found() -> pd.DataFrame:
 
 
 def test_every_way_of_counting_has_a_row_with_times_errors_and_biases(found: pd.DataFrame) -> None:
-    ways = [*tradeoff.RATIOS, "calibrated chars/4", "calibrated cl100k_base", "estimate, as shipped"]
+    ways = [
+        *tradeoff.RATIOS,
+        "calibrated chars/4",
+        "calibrated cl100k_base",
+        "estimate, as shipped",
+    ]
     ways += ["sampled (a large text)", "exact, tiktoken"]
     assert [way for way in found["way"] if way != "exact, extra fast"] == ways
     assert (found[TIMES] > 0).all(axis=None)
     assert found.set_index("way").loc[ways[:-2], ERRORS].notna().all(axis=None)
 
 
-def test_exact_ways_are_exact_and_the_estimate_is_nearer_than_every_ratio(found: pd.DataFrame) -> None:
+def test_exact_ways_are_exact_and_the_estimate_is_nearer_than_every_ratio(
+    found: pd.DataFrame,
+) -> None:
     errors = found.set_index("way")
     assert (errors.loc[errors["group"] == "exact", ERRORS] == 0).all(axis=None)
     nearest = errors.loc[[*tradeoff.RATIOS], ERRORS[::2]].min()
@@ -54,7 +63,9 @@ def test_sources_of_one_family_are_on_the_same_side() -> None:
 @pytest.mark.parametrize("part", [part for part in PARTS.values() if part.without])
 def test_not_to_look_a_level_up_is_the_same_as_to_find_it_empty(part: estimator_parts.Part) -> None:
     with np.load(files.data_path("estimates/o200k_base.npz")) as shipped:
-        stored = {**shipped} | {f"level_{level}": np.zeros(LEVELS[level], np.int16) for level in part.without}
+        stored = {**shipped} | {
+            f"level_{level}": np.zeros(LEVELS[level], np.int16) for level in part.without
+        }
     reduced, whole = part.reads.of(stored), Weights.of(stored)
     texts = corpora.shipped().texts + corpora.odd(documents=2).texts
     for some in (texts, texts[:4], [text for text in texts if text.isascii()]):
@@ -65,12 +76,18 @@ def test_not_to_look_a_level_up_is_the_same_as_to_find_it_empty(part: estimator_
 def test_parts_are_trained_on_the_folder_and_measured_on_the_half_that_was_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for source, text in (("mine", "The quick brown fox. "), ("yours", "Der schnelle braune Fuchs. ")):
+    for source, text in (
+        ("mine", "The quick brown fox. "),
+        ("yours", "Der schnelle braune Fuchs. "),
+    ):
         (tmp_path / source).mkdir()
         (tmp_path / source / "one.txt").write_text(text * 80, encoding="utf-8")
     for level in ("own", "long"):  # a few texts need no more
         monkeypatch.setitem(LEVELS, level, 2**10)
-    train, runs = estimator_parts.training(), (np.zeros((128, 128), np.int16), np.zeros(2**16, np.int16))
+    train, runs = (
+        estimator_parts.training(),
+        (np.zeros((128, 128), np.int16), np.zeros(2**16, np.int16)),
+    )
     monkeypatch.setattr(train, "odd", lambda: ())
     monkeypatch.setattr(train, "runs", lambda encoding: runs)
     seen: list[list[str]] = []
@@ -89,7 +106,9 @@ def test_parts_are_trained_on_the_folder_and_measured_on_the_half_that_was_left_
     assert " of folders, " in about
 
 
-def test_the_page_has_a_line_for_each_way_and_is_drawn_the_same_way_twice(found: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_page_has_a_line_for_each_way_and_is_drawn_the_same_way_twice(
+    found: pd.DataFrame, tmp_path: Path
+) -> None:
     page = tradeoff.page(found, "Texts: few.", "o200k_base")
     assert all(f"| {way} | " in page for way in found["way"])
     pytest.importorskip("matplotlib", reason="matplotlib (extra: peers) is absent")

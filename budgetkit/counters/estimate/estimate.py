@@ -84,7 +84,9 @@ class EstimateCounter:
             batch = np.cumsum(sizes[chosen] + BEFORE + WINDOW) // STRETCH
             for some in np.split(chosen, np.flatnonzero(np.diff(batch)) + 1):
                 estimates[some] = self._sums([texts[number] for number in some.tolist()])
-        tokens: list[int] = np.maximum((estimates + SCALE // 2) // SCALE, np.minimum(sizes, 1)).tolist()
+        tokens: list[int] = np.maximum(
+            (estimates + SCALE // 2) // SCALE, np.minimum(sizes, 1)
+        ).tolist()
         return tokens
 
     def prefixes(self, text: str) -> npt.NDArray[np.float64]:
@@ -116,7 +118,9 @@ class EstimateCounter:
             before = after + np.cumsum(whole, dtype=np.int64) - whole
             sums.append((before[:, np.newaxis] + np.stack([0 * whole, *parts], axis=1)).reshape(-1))
             after += int(whole.sum(dtype=np.int64))
-        tokens: npt.NDArray[np.float64] = np.append(np.concatenate(sums), after)[unit_ends(text)] / SCALE
+        tokens: npt.NDArray[np.float64] = (
+            np.append(np.concatenate(sums), after)[unit_ends(text)] / SCALE
+        )
         return tokens
 
     def fitting(self, text: str, limit: int) -> int:
@@ -178,7 +182,9 @@ class EstimateCounter:
 
     def _checked(self, text: str) -> str:
         if not isinstance(text, str):
-            raise TypeError(f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''")
+            raise TypeError(
+                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''"
+            )
         return text
 
     def _sums(self, texts: list[str]) -> Sums:
@@ -190,7 +196,9 @@ class EstimateCounter:
 
 def _between(values: npt.NDArray[np.integer], starts: Places, ends: Places) -> Sums:
     """Sum the values from each start to its end."""
-    sums = np.add.reduceat(np.append(values, 0), np.stack([starts, ends], axis=1).reshape(-1), dtype=np.int64)[::2]
+    sums = np.add.reduceat(
+        np.append(values, 0), np.stack([starts, ends], axis=1).reshape(-1), dtype=np.int64
+    )[::2]
     return np.where(ends > starts, sums, 0)
 
 

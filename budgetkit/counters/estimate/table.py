@@ -58,11 +58,23 @@ class Weights:
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Weights:
         """Make a table of what training wrote."""
-        level = {name.removeprefix("level_"): stored[name] for name in stored if name.startswith("level_")}
+        level = {
+            name.removeprefix("level_"): stored[name]
+            for name in stored
+            if name.startswith("level_")
+        }
         hashed = np.stack([entries(level["own"], MIDDLE - LEAST), entries(level["long"])])
         pairs = level["pair"] - np.int16(LEAST)
         raw = entries(level["raw"])[np.newaxis]
-        return cls(stored["classes"], pairs, level["shape"], hashed, raw, stored["run_pairs"], stored["run_units"])
+        return cls(
+            stored["classes"],
+            pairs,
+            level["shape"],
+            hashed,
+            raw,
+            stored["run_pairs"],
+            stored["run_units"],
+        )
 
     def values(self, units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> Values:
         """Look up what each window adds."""
@@ -103,7 +115,9 @@ def entries(stored: Values, least: int = LEAST) -> Entries:
     return np.where(stored == 0, _EMPTY, filled)
 
 
-def looked_up(levels: Entries, keys: npt.NDArray[np.uint32]) -> tuple[Entries, npt.NDArray[np.bool_]]:
+def looked_up(
+    levels: Entries, keys: npt.NDArray[np.uint32]
+) -> tuple[Entries, npt.NDArray[np.bool_]]:
     """Look keys up in levels of one size, a row each, and say which are missing: those give `LEAST`.
 
     The uppermost bits of a key say where to look; the six that follow must be those of the entry.
@@ -130,7 +144,9 @@ def table_names() -> tuple[str, ...]:
     ('cl100k_base', 'o200k_base')
     """
     return tuple(
-        name.removeprefix(f"{_FOLDER}/").removesuffix(".npz") for name in data_files(_FOLDER) if name.endswith(".npz")
+        name.removeprefix(f"{_FOLDER}/").removesuffix(".npz")
+        for name in data_files(_FOLDER)
+        if name.endswith(".npz")
     )
 
 

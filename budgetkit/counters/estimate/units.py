@@ -15,7 +15,16 @@ import numpy.typing as npt
 
 from budgetkit.counters.estimate.windows import BEFORE, WINDOW
 
-__all__ = ["STRETCH", "Places", "Row", "has_surrogates", "laid_out", "stretches", "unit_ends", "units_before"]
+__all__ = [
+    "STRETCH",
+    "Places",
+    "Row",
+    "has_surrogates",
+    "laid_out",
+    "stretches",
+    "unit_ends",
+    "units_before",
+]
 
 #: Characters looked up at once: enough for numpy, not too many for the cache.
 STRETCH: Final = 2**18
@@ -68,7 +77,9 @@ def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
         data = [text.encode("utf-16-le", "surrogatepass") for text in texts]
         sizes = np.fromiter(map(len, data), np.intp, len(data)) // 2
         fills = map(_GAPS.__getitem__, (2 * (BEFORE + -sizes % WINDOW)).tolist())
-        row = np.frombuffer(b"".join([_GAPS[2 * BEFORE], *chain(*zip(data, fills, strict=True))]), np.uint16)
+        row = np.frombuffer(
+            b"".join([_GAPS[2 * BEFORE], *chain(*zip(data, fills, strict=True))]), np.uint16
+        )
     number = -(-sizes // WINDOW)
     return row, np.cumsum(number + BEFORE // WINDOW) - number - BEFORE // WINDOW, number
 
@@ -105,9 +116,13 @@ def unit_ends(text: str) -> Places:
 
 def _short(text: str) -> Row:
     if text.isascii():
-        return np.frombuffer(_GAPS[BEFORE] + text.encode("ascii") + _GAPS[-len(text) % WINDOW], np.uint8)
+        return np.frombuffer(
+            _GAPS[BEFORE] + text.encode("ascii") + _GAPS[-len(text) % WINDOW], np.uint8
+        )
     units = _units(text)
-    return np.frombuffer(_GAPS[2 * BEFORE] + units.tobytes() + _GAPS[2 * (-len(units) % WINDOW)], np.uint16)
+    return np.frombuffer(
+        _GAPS[2 * BEFORE] + units.tobytes() + _GAPS[2 * (-len(units) % WINDOW)], np.uint16
+    )
 
 
 def _units(text: str) -> Row:
@@ -115,4 +130,6 @@ def _units(text: str) -> Row:
         return np.frombuffer(text.encode("ascii"), np.uint8)
     # Python keeps a text as wide as its widest character; a piece without it is encoded several times faster.
     pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
-    return np.frombuffer(b"".join([piece.encode("utf-16-le", "surrogatepass") for piece in pieces]), np.uint16)
+    return np.frombuffer(
+        b"".join([piece.encode("utf-16-le", "surrogatepass") for piece in pieces]), np.uint16
+    )

@@ -48,7 +48,9 @@ _FEW = 8  # a text of which less than this part is not ASCII is looked up as ASC
 _MANY = 4_096  # so many flags are looked at eight at once
 # Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), and of xxHash.
 _ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519))
-_KINDS = np.uint32(0xF0F0F0F0)  # of an ASCII character: blank or mark, digit, capital, small; of a class: its script
+_KINDS = np.uint32(
+    0xF0F0F0F0
+)  # of an ASCII character: blank or mark, digit, capital, small; of a class: its script
 _PAIR = np.uint32(16)
 _NIBBLE = np.uint32(4)
 _NOT_ASCII = np.uint32(0xFF80FF80)
@@ -135,7 +137,9 @@ def windows(units: Bytes | Units, classes: Bytes) -> Windows:
         return Windows(row_of_classes.view(np.uint32), None, _ALL)
     few = _places(not_ascii)
     row_of_classes[few] = classes.take(row.take(few))
-    return Windows(row_of_classes.view(np.uint32), row, _places(not_ascii.view(np.uint32)[_FIRST:] > 0))
+    return Windows(
+        row_of_classes.view(np.uint32), row, _places(not_ascii.view(np.uint32)[_FIRST:] > 0)
+    )
 
 
 def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:
@@ -157,4 +161,6 @@ def _places(flags: npt.NDArray[np.bool_]) -> Places:
     whole = len(flags) // 8 * 8
     eights = np.flatnonzero(flags[:whole].view(np.uint64) != 0)
     some = np.flatnonzero(flags[:whole].reshape(-1, 8).take(eights, axis=0).reshape(-1))
-    return np.concatenate([8 * eights.take(some >> 3) + (some & 7), whole + np.flatnonzero(flags[whole:])])
+    return np.concatenate(
+        [8 * eights.take(some >> 3) + (some & 7), whole + np.flatnonzero(flags[whole:])]
+    )

@@ -68,34 +68,49 @@ class Keeper:
     ) -> None:
         policy = None if policy is None else policy_of(policy)
         self.returns = goes_on and isinstance(policy, BringBack)
-        self.budget, self.policy, self.counter, self.tools, self.more = budget, policy, counter, tuple(tools), more
+        self.budget, self.policy, self.counter, self.tools, self.more = (
+            budget,
+            policy,
+            counter,
+            tuple(tools),
+            more,
+        )
         self.conversations = conversations
         self._talks: dict[int | None, tuple[Conversation, set[int], Numbers, Owned]] = {}
         self._numbers = counting()
         self._lock = ForkSafeLock()
 
-    def fit(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
+    def fit(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[Raw]:
         """Return the messages of the next request."""
         if self.policy is None:
             return self._trimmed(messages, tools)
         talk, numbers, owned = self._talk(messages, tools)
         return self._remembered(talk, messages, numbers, owned, talk.request())
 
-    async def afit(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
+    async def afit(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[Raw]:
         """Return the messages of the next request, whose summaries an ``async`` function may write."""
         if self.policy is None:
             return self.fit(messages, tools)
         talk, numbers, owned = self._talk(messages, tools)
         return self._remembered(talk, messages, numbers, owned, await talk.arequest())
 
-    def _trimmed(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[Raw]:
+    def _trimmed(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
+    ) -> list[Raw]:
         """Trim messages that have a number in place of the framework's own object, which no conversation keeps."""
         numbered = [
             Message({**message.raw, NATIVE: place}) if NATIVE in message.raw else message
             for place, message in enumerate(messages)
         ]
         sent = trim(numbered, self.budget, self.counter, tools=tools or self.tools, **self.more)
-        return [{**raw, NATIVE: messages[raw[NATIVE]].raw[NATIVE]} if NATIVE in raw else raw for raw in sent]
+        return [
+            {**raw, NATIVE: messages[raw[NATIVE]].raw[NATIVE]} if NATIVE in raw else raw
+            for raw in sent
+        ]
 
     def _talk(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
@@ -104,7 +119,9 @@ class Keeper:
         keys = _keys(messages)
         with self._lock:
             begun = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
-            talk, others, numbers, owned = self._talks.get(keys[begun] if begun else None, (None, (), (), {}))
+            talk, others, numbers, owned = self._talks.get(
+                keys[begun] if begun else None, (None, (), (), {})
+            )
             for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
                 self._talks.pop(key, None)
         if talk is None:
@@ -115,23 +132,35 @@ class Keeper:
         return talk, [*numbers, *(m.raw[NATIVE] for m in new)], owned
 
     def _remembered(
-        self, talk: Conversation, messages: Sequence[Message], numbers: Numbers, owned: Owned, to: Request
+        self,
+        talk: Conversation,
+        messages: Sequence[Message],
+        numbers: Numbers,
+        owned: Owned,
+        to: Request,
     ) -> list[Raw]:
         """Remember it by what it was given and by what it gave, which some frameworks go on with."""
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
-        now: Owned = owned | dict(zip(numbers, natives, strict=True)) | {None: {}}  # None: summaries
+        now: Owned = (
+            owned | dict(zip(numbers, natives, strict=True)) | {None: {}}
+        )  # None: summaries
         sent = [raw for raw in to.messages if raw.get(NATIVE) in now]
         sent_raws = [
-            {name: field for name, field in raw.items() if name != NATIVE} | now[raw.get(NATIVE)] for raw in sent
+            {name: field for name, field in raw.items() if name != NATIVE} | now[raw.get(NATIVE)]
+            for raw in sent
         ]
         sent_numbers = [raw.get(NATIVE) for raw in sent]
 
         # the framework goes on with what it gave, or with what it was given back
-        numbers_by_key = {_keys(messages)[-1]: numbers, _keys([*map(Message, sent_raws)])[-1]: sent_numbers}
+        numbers_by_key = {
+            _keys(messages)[-1]: numbers,
+            _keys([*map(Message, sent_raws)])[-1]: sent_numbers,
+        }
         with self._lock:
             owned = now if self.returns else {}
             self._talks |= {
-                key: (talk, {*numbers_by_key}, key_numbers, owned) for key, key_numbers in numbers_by_key.items()
+                key: (talk, {*numbers_by_key}, key_numbers, owned)
+                for key, key_numbers in numbers_by_key.items()
             }
             while len(self._talks) > 2 * self.conversations:
                 del self._talks[next(iter(self._talks))]
@@ -140,5 +169,8 @@ class Keeper:
 
 def _keys(messages: Sequence[Message]) -> list[int]:
     """Give each beginning of a conversation a number, by all that its messages hold."""
-    written = (repr(sorted((name, value) for name, value in m.raw.items() if name != NATIVE)) for m in messages)
+    written = (
+        repr(sorted((name, value) for name, value in m.raw.items() if name != NATIVE))
+        for m in messages
+    )
     return [*accumulate(written, lambda before, this: hash((before, this)), initial=0)]

@@ -60,7 +60,11 @@ def pre_model_hook(*budget: Any, **more: Any) -> Any:
         From a state with ``messages`` to ``llm_input_messages``.
     """
     fitting = runnable(*budget, **more)
-    return (lambda state: state["messages"]) | fitting | (lambda fitted: {"llm_input_messages": fitted})
+    return (
+        (lambda state: state["messages"])
+        | fitting
+        | (lambda fitted: {"llm_input_messages": fitted})
+    )
 
 
 def middleware(*budget: Any, **more: Any) -> Any:
@@ -82,10 +86,15 @@ def middleware(*budget: Any, **more: Any) -> Any:
     keeper = Keeper(*budget, **more)
 
     def asked(request: Any) -> tuple[list[Any], Sequence[Any]]:
-        return [*([request.system_message] if request.system_message else []), *request.messages], request.tools
+        return [
+            *([request.system_message] if request.system_message else []),
+            *request.messages,
+        ], request.tools
 
     def answered(request: Any, fitted: list[Any]) -> Any:
-        return request.override(messages=[message for message in fitted if message is not request.system_message])
+        return request.override(
+            messages=[message for message in fitted if message is not request.system_message]
+        )
 
     class BudgetMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]  # not everywhere
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -99,7 +108,11 @@ def middleware(*budget: Any, **more: Any) -> Any:
 
 def _message(native: Any) -> Message:
     role = _ROLES.get(native.type)
-    plain = isinstance(native.content, str) and not native.name and not getattr(native, "tool_calls", ())
+    plain = (
+        isinstance(native.content, str)
+        and not native.name
+        and not getattr(native, "tool_calls", ())
+    )
     if plain and role in ("user", "assistant", "system"):
         return Message({"role": role, "content": native.content, NATIVE: native})
     from langchain_core.messages import convert_to_openai_messages
@@ -121,7 +134,11 @@ def _native(raw: Mapping[str, Any]) -> Any:
 
 def _schemas(tools: Sequence[Any]) -> list[Mapping[str, Any]]:
     """Write tools as schemas; those that run at the provider have none."""
-    functions = [tool for tool in tools if not isinstance(tool, Mapping) or "function" in tool or "parameters" in tool]
+    functions = [
+        tool
+        for tool in tools
+        if not isinstance(tool, Mapping) or "function" in tool or "parameters" in tool
+    ]
     if not functions:
         return []
     from langchain_core.utils.function_calling import convert_to_openai_tool

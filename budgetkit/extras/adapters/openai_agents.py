@@ -59,23 +59,38 @@ def _messages(items: Sequence[Any]) -> list[Message]:
 
 
 def _is_said(item: Mapping[str, Any]) -> bool:
-    return item.get("role", "assistant") == "assistant" and not str(item.get("type")).endswith("_output")
+    return item.get("role", "assistant") == "assistant" and not str(item.get("type")).endswith(
+        "_output"
+    )
 
 
 def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     called = [
-        (item, {"name": item.get("name", item.get("type")), "arguments": item.get("arguments")}) for item in items
+        (item, {"name": item.get("name", item.get("type")), "arguments": item.get("arguments")})
+        for item in items
     ]
-    calls = [{"id": item["call_id"], "function": function} for item, function in called if "call_id" in item]
+    calls = [
+        {"id": item["call_id"], "function": function}
+        for item, function in called
+        if "call_id" in item
+    ]
     texts = [item.get(name) for item in items for name in ("summary", "content")]
     text = "\n".join(_text(part) for part in texts if part)
-    return {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
+    return {
+        "role": "assistant",
+        "content": text or None,
+        **({"tool_calls": calls} if calls else {}),
+    }
 
 
 def _given(item: Mapping[str, Any]) -> dict[str, Any]:
     if "role" in item:
         return {"role": item["role"], "content": _parts(item["content"])}
-    return {"role": "tool", "tool_call_id": item.get("call_id"), "content": _parts(item.get("output"))}
+    return {
+        "role": "tool",
+        "tool_call_id": item.get("call_id"),
+        "content": _parts(item.get("output")),
+    }
 
 
 def _parts(content: Any) -> str | list[Any]:
@@ -89,7 +104,9 @@ def _parts(content: Any) -> str | list[Any]:
 
 def _text(content: Any) -> str:
     parts = [content] if isinstance(content, str) else content or []
-    return "\n".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts)
+    return "\n".join(
+        part if isinstance(part, str) else str(part.get("text") or "") for part in parts
+    )
 
 
 def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
@@ -109,5 +126,9 @@ def _output(content: Any) -> Any:
 
 
 def _schema(tool: Any) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.params_json_schema,
+    }
     return {"type": "function", "function": function}

@@ -32,13 +32,18 @@ def history_processor(*budget: Any, **more: Any) -> Processor:
         parts = [part for message in messages for part in _read(message)]
         request_messages = await keeper.afit([*_instructions(messages), *parts])
         natives = [raw for raw in request_messages if raw.get(NATIVE) != ()]
-        return [_written([*raws]) for _, raws in groupby(natives, lambda raw: id(raw.get(NATIVE, (None,))[0]))]
+        return [
+            _written([*raws])
+            for _, raws in groupby(natives, lambda raw: id(raw.get(NATIVE, (None,))[0]))
+        ]
 
     return processed
 
 
 def _instructions(messages: Sequence[Any]) -> Iterator[Message]:
-    text = next((m.instructions for m in reversed(messages) if getattr(m, "instructions", None)), None)
+    text = next(
+        (m.instructions for m in reversed(messages) if getattr(m, "instructions", None)), None
+    )
     if text:
         yield Message({"role": "system", "content": text, NATIVE: ()})
 
@@ -49,7 +54,10 @@ def _read(native: Any) -> Iterator[Message]:
         yield from (Message({**_part(part), NATIVE: (native, part)}) for part in native.parts)
         return
     calls = [
-        {"id": part.tool_call_id, "function": {"name": part.tool_name, "arguments": part.args_as_json_str()}}
+        {
+            "id": part.tool_call_id,
+            "function": {"name": part.tool_name, "arguments": part.args_as_json_str()},
+        }
         for part in native.parts
         if part.part_kind == "tool-call"
     ]
@@ -64,7 +72,9 @@ def _part(part: Any) -> dict[str, Any]:
         return {"role": "user", "content": content}
     if (result := _result(part)) is not None:
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": result}
-    if part.part_kind.startswith("retry"):  # goes like what was said; the question that it serves stays
+    if part.part_kind.startswith(
+        "retry"
+    ):  # goes like what was said; the question that it serves stays
         return {"role": "assistant", "content": part.model_response()}
     return {"role": "system", "content": str(getattr(part, "content", ""))}
 

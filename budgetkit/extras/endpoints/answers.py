@@ -31,7 +31,9 @@ _MENDING = ForkSafeLock(threading.RLock)
 
 def cache_file() -> Path:
     """Return where answers are kept when nobody says otherwise: in the user's cache folder."""
-    folder = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = (
+        os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    )
     return Path(folder) / "budgetkit" / "provider-counts.sqlite"
 
 
@@ -85,7 +87,9 @@ class KeptCounts:
         try:
             if not isinstance(error, sqlite3.Error) or not _is_broken(error):
                 raise error
-            with _MENDING:  # until the new file stands: who comes next finds it whole, and not just begun
+            with (
+                _MENDING
+            ):  # until the new file stands: who comes next finds it whole, and not just begun
                 self.notes += _moved_aside(self.path, error)
                 self.opened = _opened(self.path, self.salt)
         except (OSError, sqlite3.Error) as lasting:
@@ -93,7 +97,9 @@ class KeptCounts:
                 f"counts cannot be kept in {self.path} ({lasting}); they are right, and will be asked for again; "
                 "make room, make the file writable, or give another cache="
             )
-            self.opened = _with_tables(sqlite3.connect(":memory:", check_same_thread=False), self.salt)
+            self.opened = _with_tables(
+                sqlite3.connect(":memory:", check_same_thread=False), self.salt
+            )
 
 
 @contextmanager
@@ -123,8 +129,12 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
         with opened:
             opened.execute("PRAGMA secure_delete = ON")
             opened.execute("BEGIN IMMEDIATE")
-            opened.execute("CREATE TABLE IF NOT EXISTS salt (one INTEGER PRIMARY KEY, value BLOB NOT NULL)")
-            opened.execute("CREATE TABLE IF NOT EXISTS kept (name BLOB PRIMARY KEY, tokens INTEGER NOT NULL)")
+            opened.execute(
+                "CREATE TABLE IF NOT EXISTS salt (one INTEGER PRIMARY KEY, value BLOB NOT NULL)"
+            )
+            opened.execute(
+                "CREATE TABLE IF NOT EXISTS kept (name BLOB PRIMARY KEY, tokens INTEGER NOT NULL)"
+            )
             opened.execute("INSERT OR IGNORE INTO salt VALUES (1, ?)", (salt or os.urandom(32),))
             opened.execute("DROP TABLE IF EXISTS counts")
             if not isinstance(opened.execute("SELECT value FROM salt").fetchone()[0], bytes):

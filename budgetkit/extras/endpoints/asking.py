@@ -45,7 +45,9 @@ class ProviderCounter:
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout < inf:
-            raise ValueError(f"a timeout of {brief(self.timeout)}; an answer takes seconds; give some, such as 30")
+            raise ValueError(
+                f"a timeout of {brief(self.timeout)}; an answer takes seconds; give some, such as 30"
+            )
 
     @property
     def name(self) -> str:
@@ -82,7 +84,9 @@ class ProviderCounter:
         alone, *sizes = self.requests(bodies)
         tokens = dict(zip(different, (size - alone + 1 for size in sizes), strict=True))
         if min(tokens.values()) < 0:
-            raise self._error(f"it counts fewer tokens for a text than for {brief(_ALONE)} ({alone}); count without it")
+            raise self._error(
+                f"it counts fewer tokens for a text than for {brief(_ALONE)} ({alone}); count without it"
+            )
         return [tokens[text] if text else 0 for text in texts]
 
     def request(self, body: Mapping[str, Any]) -> int:
@@ -121,11 +125,15 @@ class ProviderCounter:
         with kept_counts(self.cache) as store:
             names = [store.name(self.endpoint.url, self.model, body) for body in bodies]
             answers = store.known([*dict.fromkeys(names)])
-            open_requests = {name: body for name, body in zip(names, bodies, strict=True) if name not in answers}
+            open_requests = {
+                name: body for name, body in zip(names, bodies, strict=True) if name not in answers
+            }
             answers |= self._ask(open_requests, store.keep)
         return [answers[name] for name in names]
 
-    def _ask(self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]) -> dict[bytes, int]:
+    def _ask(
+        self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]
+    ) -> dict[bytes, int]:
         """Ask about requests by name, and keep each count as it comes: it stays if a later answer fails."""
         if not requests:
             return {}
@@ -156,7 +164,9 @@ class ProviderCounter:
         raise self._error(message)
 
     def _error(self, what: str) -> EndpointError:
-        return EndpointError(f"{self.endpoint.provider} was asked to count for {self.model:.80}; {what}")
+        return EndpointError(
+            f"{self.endpoint.provider} was asked to count for {self.model:.80}; {what}"
+        )
 
 
 def provider_counter(
@@ -200,5 +210,9 @@ def provider_counter(
     'claude-sonnet-4-5 (counted by Anthropic)'
     """
     if provider not in ENDPOINTS:
-        raise ValueError(f"no count endpoint of {brief(provider)}; known are {', '.join(ENDPOINTS)}; use one of these")
-    return ProviderCounter(model_name(model), ENDPOINTS[provider], Path(cache) if cache else cache_file(), timeout)
+        raise ValueError(
+            f"no count endpoint of {brief(provider)}; known are {', '.join(ENDPOINTS)}; use one of these"
+        )
+    return ProviderCounter(
+        model_name(model), ENDPOINTS[provider], Path(cache) if cache else cache_file(), timeout
+    )

@@ -63,14 +63,18 @@ class Asking:
             with anyio.fail_after(self.timeout):
                 return await self._exchange(client, body)
         except (TimeoutError, httpx.TimeoutException):
-            return f"no answer within {self.timeout:g} seconds; try again, or give a longer timeout="
+            return (
+                f"no answer within {self.timeout:g} seconds; try again, or give a longer timeout="
+            )
         except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
             problem = self.key.hidden_in(str(error) or type(error).__name__)
             return f"it cannot be reached ({problem}); look at the network, or count without it"
 
     async def _exchange(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
         content = _as_json(body)
-        async with client.stream("POST", self.url, content=content, headers=_HEADERS, auth=self.key) as response:
+        async with client.stream(
+            "POST", self.url, content=content, headers=_HEADERS, auth=self.key
+        ) as response:
             read = b""
             async for chunk in response.aiter_raw():
                 read += chunk
@@ -81,7 +85,9 @@ class Asking:
 
 
 def ask_all(
-    asking: Asking, requests: Mapping[Name, Mapping[str, Any]], answered: Callable[[Name, Answer | str], bool]
+    asking: Asking,
+    requests: Mapping[Name, Mapping[str, Any]],
+    answered: Callable[[Name, Answer | str], bool],
 ) -> None:
     """Ask for everything, a few at once, until an answer is not accepted; an interrupt ends all that is under way.
 

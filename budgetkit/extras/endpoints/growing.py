@@ -36,7 +36,11 @@ class Growing:
 
     def trace(self) -> Trace:
         """Return it as a trace."""
-        fields = {"format": "recorded-call", "usage": [*self.usage], "warnings": [*dict.fromkeys(self.warnings)]}
+        fields = {
+            "format": "recorded-call",
+            "usage": [*self.usage],
+            "warnings": [*dict.fromkeys(self.warnings)],
+        }
         return Trace(self.id, tuple(self.messages), self.tools, fields=fields)
 
 
@@ -56,9 +60,15 @@ class Grown(list[Growing]):
                 return (self.answers[after], openings)
             return (len(self), 0)
         keys = list(map(_key, messages))
-        tails = {tuple(keys[at - size : at]): at for size in range(1, _TAIL + 1) for at in range(size, len(keys) + 1)}
+        tails = {
+            tuple(keys[at - size : at]): at
+            for size in range(1, _TAIL + 1)
+            for at in range(size, len(keys) + 1)
+        }
         candidates = (
-            (self[which].repeated(keys), which, tails[end]) for end in tails for which in self.ends.get(end, ())
+            (self[which].repeated(keys), which, tails[end])
+            for end in tails
+            for which in self.ends.get(end, ())
         )
         run, which, at = max(candidates, default=(0, len(self), 0))
         return which, run if which < len(self) and run == len(self[which].keys) else at
@@ -96,7 +106,10 @@ def added(conversations: Grown, request: Mapping[str, Any], answer: Any) -> Grow
     growing = conversations[which]
     shift = len(growing.messages) - new
     conversations.grow(which, [*map(_paired, call.messages[new:])], answer)
-    growing.usage += [{**row, "message_index": row["message_index"] + shift} for row in call.fields.get("usage") or ()]
+    growing.usage += [
+        {**row, "message_index": row["message_index"] + shift}
+        for row in call.fields.get("usage") or ()
+    ]
     growing.tools = call.tools or growing.tools
     growing.warnings += [note for note in call.fields.get("warnings") or () if after is None]
     return growing
@@ -105,7 +118,11 @@ def added(conversations: Grown, request: Mapping[str, Any], answer: Any) -> Grow
 def _paired(message: Message) -> Message:
     """Return a tool result whose call stands in an earlier request as one again."""
     native = message.raw.get("native")
-    if message.role != "function" or not isinstance(native, Mapping) or not isinstance(native.get("call_id"), str):
+    if (
+        message.role != "function"
+        or not isinstance(native, Mapping)
+        or not isinstance(native.get("call_id"), str)
+    ):
         return message
     return Message({**message.raw, "role": "tool", "tool_call_id": native["call_id"]})
 

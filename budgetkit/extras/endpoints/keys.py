@@ -42,7 +42,9 @@ class Key(httpx.Auth):
         >>> Key("ACME_KEY", dict, "sk-1234567890abcdef").hidden_in("Wrong key: sk-****cdef" + chr(10) + "Bye")
         'Wrong key: [hidden] Bye'
         """
-        line = "".join(sign for sign in " ".join(words[: 50 * _SHOWN].split()) if sign.isprintable())
+        line = "".join(
+            sign for sign in " ".join(words[: 50 * _SHOWN].split()) if sign.isprintable()
+        )
         line = " ".join(_HIDDEN if self._shows(word) else word for word in line.split(" "))
         if self._spelled_out(line):
             return _HIDDEN
@@ -57,12 +59,21 @@ class Key(httpx.Auth):
 
     def _runs(self) -> set[str]:
         # Base64 writes three bytes as four characters, so a key that stands in other text has one of three forms.
-        coded = [b64encode(self.value.encode()[skipped:]).decode().rstrip("=")[:-1] for skipped in range(3)]
-        return {form[at : at + _RUN].casefold() for form in (self.value, *coded) for at in range(len(form) - _RUN + 1)}
+        coded = [
+            b64encode(self.value.encode()[skipped:]).decode().rstrip("=")[:-1]
+            for skipped in range(3)
+        ]
+        return {
+            form[at : at + _RUN].casefold()
+            for form in (self.value, *coded)
+            for at in range(len(form) - _RUN + 1)
+        }
 
     def _spelled_out(self, line: str) -> bool:
         """Tell whether the key stands in a line with something between its characters."""
-        letters, line_letters = (re.sub(r"[\W_]", "", text).casefold() for text in (self.value, line))
+        letters, line_letters = (
+            re.sub(r"[\W_]", "", text).casefold() for text in (self.value, line)
+        )
         return letters[: 2 * _RUN] in line_letters or letters[-2 * _RUN :] in line_letters
 
 

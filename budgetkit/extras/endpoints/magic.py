@@ -33,9 +33,13 @@ def load_ipython_extension(shell: Any) -> None:
     def budget(line: str, cell: str) -> Watched:
         names = line.split()
         if unknown := [name for name in names if name not in shell.user_ns]:
-            raise ValueError(f"no {one_line(unknown[0])} in this notebook; name a client made before this cell")
+            raise ValueError(
+                f"no {one_line(unknown[0])} in this notebook; name a client made before this cell"
+            )
         if shell.should_run_async(cell, transformed_cell=shell.transform_cell(cell)):
-            raise ValueError("%%budget was put over a cell that awaits; write `with bk.watch(client):` inside the cell")
+            raise ValueError(
+                "%%budget was put over a cell that awaits; write `with bk.watch(client):` inside the cell"
+            )
         clients = [shell.user_ns[name] for name in names] or clients_in(shell.user_ns)
         with watch(*clients) as watched:
             shell.user_ns["watched"] = watched
@@ -50,10 +54,14 @@ def clients_in(names: Mapping[str, Any]) -> list[Any]:
     values = [value for name, value in names.items() if not name.startswith("_")]
     libraries = {type(value).__module__.partition(".")[0] for value in values}
     client_values = [
-        value for value in values if type(value).__module__.partition(".")[0] in libraries & {"openai", "anthropic"}
+        value
+        for value in values
+        if type(value).__module__.partition(".")[0] in libraries & {"openai", "anthropic"}
     ]
     clients = [value for value in client_values if any(method_at(value, path) for path in METHODS)]
     clients += [sys.modules["litellm"]] if "litellm" in sys.modules else []
     if not clients:
-        raise ValueError("no client of openai, anthropic or litellm in this notebook; make one before this cell")
+        raise ValueError(
+            "no client of openai, anthropic or litellm in this notebook; make one before this cell"
+        )
     return list({id(client): client for client in clients}.values())

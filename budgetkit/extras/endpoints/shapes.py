@@ -70,7 +70,10 @@ def _filled(shape: Any, **values: str) -> Any:
 
 
 def _endpoint(headers: Any, body: Any, **named: str) -> Endpoint:
-    signed, asked = (lambda key: _filled(headers, key=key)), (lambda model, text: _filled(body, model=model, text=text))
+    signed, asked = (
+        (lambda key: _filled(headers, key=key)),
+        (lambda model, text: _filled(body, model=model, text=text)),
+    )
     return Endpoint(headers=signed, body=asked, **named)
 
 

@@ -29,11 +29,22 @@ METHODS: Final = (
     *("messages.create", "beta.messages.create", "completion", "acompletion"),
 )
 #: The fields of a call that are kept.
-FIELDS: Final = ("model", "messages", "input", "system", "instructions", "tools", "functions", "previous_response_id")
+FIELDS: Final = (
+    "model",
+    "messages",
+    "input",
+    "system",
+    "instructions",
+    "tools",
+    "functions",
+    "previous_response_id",
+)
 _KEYS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret")
 _HEADERS: Final = ("extra_headers", "headers", "extra_query", "_custom_headers", "_custom_query")
 #: What names of secrets have in them; a cache key is no secret, and `max_tokens` is none.
-_SECRET: Final = re.compile(r"(?i)(?:auth|authorization|(?<!cache.)key|token|cookie|secret|password)(?![a-z])")
+_SECRET: Final = re.compile(
+    r"(?i)(?:auth|authorization|(?<!cache.)key|token|cookie|secret|password)(?![a-z])"
+)
 _SHORTEST: Final = 6  # characters of a key
 _HIDDEN: Final = "[key]"
 #: Those that are at a call already: of two calls, one in the other, the outer one counts.
@@ -117,7 +128,9 @@ class Watched:
         """The conversation that was added to last; LookupError where no call was answered yet."""
         with self._lock:
             if self._last is None:
-                raise LookupError("no answer has come while this was watched; call the client inside the with block")
+                raise LookupError(
+                    "no answer has come while this was watched; call the client inside the with block"
+                )
             return self._last.trace()
 
     def __enter__(self) -> Watched:
@@ -139,7 +152,9 @@ class Watched:
         with self._lock:
             rows = [row for growing in self._grown for row in growing.usage]
             counted = ((self.calls, "call"), (len(self._grown), "conversation"))
-        sent, answered = (sum(row[name] for row in rows) for name in ("context_tokens", "output_tokens"))
+        sent, answered = (
+            sum(row[name] for row in rows) for name in ("context_tokens", "output_tokens")
+        )
         missed = ((self.refused, "not read"), (self.unshown, "not shown in the explorer"))
         notes = "".join(f", {len(problems):,} {what}" for problems, what in missed if problems)
         many = [f"{number:,} {what}{'' if number == 1 else 's'}" for number, what in counted]
@@ -149,7 +164,9 @@ class Watched:
         places = [place for path in METHODS if (place := method_at(client, path)) is not None]
         if not places:
             kind = type(client).__name__
-            raise TypeError(f"a client of type {kind}; it has none of {', '.join(METHODS)}; give one that has")
+            raise TypeError(
+                f"a client of type {kind}; it has none of {', '.join(METHODS)}; give one that has"
+            )
         for owner, name in places:
             setattr(owner, name, self._watching(getattr(owner, name), vars(owner).get(name)))
             self._wrapped.append((owner, name, vars(owner)[name]))
@@ -162,7 +179,9 @@ class Watched:
                 if vars(owner).get(name) is not original:
                     continue
                 before = original.budgetkit_before
-                while (watched := getattr(before, "budgetkit_watched", None)) is not None and not watched.is_open:
+                while (
+                    watched := getattr(before, "budgetkit_watched", None)
+                ) is not None and not watched.is_open:
                     before = before.budgetkit_before
                 if before is None:
                     delattr(owner, name)
@@ -177,7 +196,9 @@ class Watched:
         def call(*arguments: Any, **named: Any) -> Any:
             if not self.is_open or id(self) in _INSIDE.get():
                 return original(*arguments, **named)
-            request = self._request(arguments, named)  # now: the caller may go on writing into its lists
+            request = self._request(
+                arguments, named
+            )  # now: the caller may go on writing into its lists
             with self._inside():
                 answer = original(*arguments, **named)
             if inspect.isawaitable(answer):
@@ -206,7 +227,9 @@ class Watched:
         self._keep(request, answer)
         return answer
 
-    def _request(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    def _request(
+        self, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> tuple[Any, list[str]]:
         """Return what is kept of a call, copied, and the keys that nothing of it may hold, the longest first."""
         fields = dict(zip(("model", "messages"), arguments, strict=False)) | dict(named)
         request_fields = {name: fields[name] for name in FIELDS if _is_given(fields.get(name))}
@@ -262,9 +285,14 @@ def _keys(request: Mapping[str, Any]) -> frozenset[str]:
     """Return the words that stand under names of secrets, here and in headers."""
     places = [request, *(request.get(name) for name in _HEADERS)]
     pairs = [pair for value in places if isinstance(value, Mapping) for pair in value.items()]
-    secrets = [value for name, value in pairs if isinstance(value, str) and _SECRET.search(str(name))]
+    secrets = [
+        value for name, value in pairs if isinstance(value, str) and _SECRET.search(str(name))
+    ]
     words = [
-        part for value in secrets for word in re.split(r"[\s;]+", value) for part in (word, word.partition("=")[2])
+        part
+        for value in secrets
+        for word in re.split(r"[\s;]+", value)
+        for part in (word, word.partition("=")[2])
     ]
     return frozenset(word for word in words if len(word) >= _SHORTEST)
 

@@ -21,19 +21,37 @@ from budgetkit.inputs.policies import policy_of
 @click.command("check")
 @click.argument("conversations", nargs=-1)
 @with_budget
-@click.option("--prompt", "prompts", multiple=True, metavar="SECTION=FILE", help="A prompt's text, and its section.")
-@click.option("--tools", multiple=True, metavar="FILE", help="Tool schemas, or an MCP server's tools/list.")
+@click.option(
+    "--prompt",
+    "prompts",
+    multiple=True,
+    metavar="SECTION=FILE",
+    help="A prompt's text, and its section.",
+)
+@click.option(
+    "--tools", multiple=True, metavar="FILE", help="Tool schemas, or an MCP server's tools/list."
+)
 @click.option(
     "--most-cut",
     type=float,
     help="The greatest share of conversations that may lose something, as 0.1; any when left out.",
 )
-@click.option("--floor", type=int, help="Least that is left for the history, in tokens; else the budget's floor.")
+@click.option(
+    "--floor",
+    type=int,
+    help="Least that is left for the history, in tokens; else the budget's floor.",
+)
 @click.option("-p", "--policy", help="What prunes the history, for the findings.")
-@click.option("--thinking", type=int, default=0, help="The most that the model may think, in tokens.")
+@click.option(
+    "--thinking", type=int, default=0, help="The most that the model may think, in tokens."
+)
 @click.option("--baseline", metavar="FILE", help="Say what has grown since this was saved.")
-@click.option("--save-baseline", "saved_as", metavar="FILE", help="Save what each section asks for.")
-@click.option("--format", "form", type=click.Choice(["table", "json", "junit", "github"]), default="table")
+@click.option(
+    "--save-baseline", "saved_as", metavar="FILE", help="Save what each section asks for."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "junit", "github"]), default="table"
+)
 @click.option("--strict", is_flag=True, help="Fail on findings too.")
 def command(
     conversations: tuple[str, ...],
@@ -73,7 +91,10 @@ def command(
     )
     if checked.cut and limits["most_cut"] is None:
         cut = f"{checked.cut:,} of {checked.conversations:,} conversations lose something"
-        warnings.warn(f"{cut}, and nothing was asked about that; --most-cut 0.1 would allow one in ten", stacklevel=1)
+        warnings.warn(
+            f"{cut}, and nothing was asked about that; --most-cut 0.1 would allow one in ten",
+            stacklevel=1,
+        )
     changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
     if saved_as:
         save(saved_as, checked)
@@ -87,9 +108,13 @@ def _prompts(options: tuple[str, ...]) -> dict[str, Path]:
     for option in options:
         section, _, file = option.partition("=")
         if not section or not file:
-            raise ValueError(f"a prompt {brief(option)}; a prompt is given as SECTION=FILE, such as system=prompt.txt")
+            raise ValueError(
+                f"a prompt {brief(option)}; a prompt is given as SECTION=FILE, such as system=prompt.txt"
+            )
         if section in files:
-            raise ValueError(f"two prompts of {brief(section)}; a section has one text; put both into one file")
+            raise ValueError(
+                f"two prompts of {brief(section)}; a section has one text; put both into one file"
+            )
         files[section] = Path(file)
     return files
 
@@ -99,7 +124,11 @@ def _show(checked: Checked, changes: dict[str, int], since: str, form: str) -> N
         return show_json(as_data(checked, changes, since))
     if form in ("junit", "github"):
         return click.echo((junit if form == "junit" else github)(checked, changes, since))
-    show_table("Most that each section asks for, in tokens", ["section", "tokens"], checked.sections.items())
+    show_table(
+        "Most that each section asks for, in tokens",
+        ["section", "tokens"],
+        checked.sections.items(),
+    )
     show_lines([f"Finding, {finding}" for finding in checked.findings] + grown(changes, since))
     show_lines(map(str, checked.failures))
     show_lines([f"{checked.cut:,} of {checked.conversations:,} conversations lose something."])

@@ -17,14 +17,32 @@ from budgetkit.lab.replay import Replay, rank_policies, replay
 from budgetkit.requests import Framing
 from budgetkit.trace.conversation import Trace
 
-_SHOWN = ["policy", "cost", "sent", "cached", "cached_share", "dropped", "dropped_messages", "over", "relative_cost"]
+_SHOWN = [
+    "policy",
+    "cost",
+    "sent",
+    "cached",
+    "cached_share",
+    "dropped",
+    "dropped_messages",
+    "over",
+    "relative_cost",
+]
 
 
 @click.command("compare")
 @with_conversation
-@click.option("-p", "--policy", "policies", multiple=True, help="One to compare; all that are known when left out.")
+@click.option(
+    "-p",
+    "--policy",
+    "policies",
+    multiple=True,
+    help="One to compare; all that are known when left out.",
+)
 @click.option("--by", type=click.Choice(["turn", "request"]), default="turn", show_default=True)
-@click.option("--price", help="The model whose prices hold; that of --model, or of the file, when left out.")
+@click.option(
+    "--price", help="The model whose prices hold; that of --model, or of the file, when left out."
+)
 def command(
     trace: Trace,
     budget: Budget,
@@ -49,15 +67,21 @@ def command(
     idle = [name for name, outcome in replays.items() if not acts(outcome)]
     rows = table[~table["policy"].isin(idle)]
     if idle:
-        unpruned = table[table["policy"] == idle[0]].assign(policy=f"as it is: {len(idle)} that do not act")
+        unpruned = table[table["policy"] == idle[0]].assign(
+            policy=f"as it is: {len(idle)} that do not act"
+        )
         rows = pd.concat([rows, unpruned]).sort_values("relative_cost", kind="stable")
-    show_table(f"{trace.id}: policies, in tokens and dollars", _SHOWN, rows[_SHOWN].itertuples(index=False))
+    show_table(
+        f"{trace.id}: policies, in tokens and dollars", _SHOWN, rows[_SHOWN].itertuples(index=False)
+    )
     if named is None or table["cost"].notna().all():
         notes = []
     else:
         notes = [no_price(named)]
     if named is None:
-        notes.append("No model is named, so there is no cost in dollars; --price names the model whose prices hold.")
+        notes.append(
+            "No model is named, so there is no cost in dollars; --price names the model whose prices hold."
+        )
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))
         size = f"the largest request takes {largest:,} of {budget.window:,} tokens; --window gives a smaller one"
@@ -68,7 +92,9 @@ def command(
 def acts(outcome: Replay) -> bool:
     """Say whether a policy has taken anything out."""
     pruned = outcome.kept
-    return bool(np.any(pruned.dropped) or np.any(pruned.shrunk_messages) or np.any(pruned.summaries))
+    return bool(
+        np.any(pruned.dropped) or np.any(pruned.shrunk_messages) or np.any(pruned.summaries)
+    )
 
 
 def no_price(named: str) -> str:

@@ -18,12 +18,32 @@ if TYPE_CHECKING:
 
 @click.command("count")
 @click.argument("files", nargs=-1)
-@click.option("-t", "--text", "texts", multiple=True, help="A text itself; may be given several times.")
-@click.option("-c", "--counter", "names", multiple=True, help="A model, an encoding, chars/4 ...; several compare.")
+@click.option(
+    "-t", "--text", "texts", multiple=True, help="A text itself; may be given several times."
+)
+@click.option(
+    "-c",
+    "--counter",
+    "names",
+    multiple=True,
+    help="A model, an encoding, chars/4 ...; several compare.",
+)
 @click.option("-m", "--model", "models", multiple=True, help="A model, whose own counter counts.")
-@click.option("--ask", "provider", help="Ask openai, anthropic or gemini to count for --model: texts are sent there.")
-@click.option("--ways", is_flag=True, help="Say how far off each count is, what it costs and when to use it.")
-@click.option("--as", "kind", type=click.Choice(["text", "request", "conversation"]), default="text", show_default=True)
+@click.option(
+    "--ask",
+    "provider",
+    help="Ask openai, anthropic or gemini to count for --model: texts are sent there.",
+)
+@click.option(
+    "--ways", is_flag=True, help="Say how far off each count is, what it costs and when to use it."
+)
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(["text", "request", "conversation"]),
+    default="text",
+    show_default=True,
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     files: tuple[str, ...],
@@ -59,7 +79,10 @@ def command(
     if as_json:
         return show_json(
             {
-                "counted": [{"name": row[0], "tokens": dict(zip(columns, row[1:], strict=True))} for row in rows],
+                "counted": [
+                    {"name": row[0], "tokens": dict(zip(columns, row[1:], strict=True))}
+                    for row in rows
+                ],
                 "tokens": dict(zip(columns, totals, strict=True)),
                 "basis": {way.name: basis_of(way) for way in counters},
             }
@@ -80,20 +103,26 @@ def _advice(nearer: str) -> str:
 def _asked(provider: str, models: tuple[str, ...]) -> list[Counter]:
     """Return the counters that ask a provider, one for each model."""
     if not models:
-        raise ValueError(f"{provider} is asked to count, and for no model; name it with --model as its provider does")
+        raise ValueError(
+            f"{provider} is asked to count, and for no model; name it with --model as its provider does"
+        )
     endpoints = import_module("budgetkit.extras.endpoints")
     return [endpoints.provider_counter(provider, model) for model in models]
 
 
 def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
     """Put the ways of counting side by side."""
-    table = import_module("budgetkit.lab.accuracy").ways([text for text in texts if text], *counters)
+    table = import_module("budgetkit.lab.accuracy").ways(
+        [text for text in texts if text], *counters
+    )
     if as_json:
         return show_json(table.to_dict("records"))
     columns = ["name", "kind", "basis", "tokens", "off", "network"]
     show_table("Ways of counting", columns, table[columns].itertuples(index=False))
     kinds = table.drop_duplicates("kind")
-    show_lines([f"{row.kind}: costs {row.costs}; use it for {row.use}" for row in kinds.itertuples()])
+    show_lines(
+        [f"{row.kind}: costs {row.costs}; use it for {row.use}" for row in kinds.itertuples()]
+    )
 
 
 def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -112,17 +141,33 @@ def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 def _counts(value: Any, counters: list[Counter]) -> list[int]:
     """Count a text, or the messages of a conversation."""
-    return [way(value) if isinstance(value, str) else int(value.counts(way).sum()) for way in counters]
+    return [
+        way(value) if isinstance(value, str) else int(value.counts(way).sum()) for way in counters
+    ]
 
 
 def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
     """Count request bodies, each with its ledger."""
     count_request = import_module("budgetkit.requests").count_request
-    counts = [(file, count_request(text_of(file), name)) for file in files for name in names or (None,)]
+    counts = [
+        (file, count_request(text_of(file), name)) for file in files for name in names or (None,)
+    ]
     if as_json:
-        fields = ("model", "tokens", "exact", "basis", "interval", "uncounted", "counted_by", "nearer")
+        fields = (
+            "model",
+            "tokens",
+            "exact",
+            "basis",
+            "interval",
+            "uncounted",
+            "counted_by",
+            "nearer",
+        )
         return show_json(
-            [{"name": file, **{field: getattr(count, field) for field in fields}} for file, count in counts]
+            [
+                {"name": file, **{field: getattr(count, field) for field in fields}}
+                for file, count in counts
+            ]
         )
     for file, count in counts:
         rows = [(row.kind, row.part, row.message, row.tokens) for row in count.ledger]

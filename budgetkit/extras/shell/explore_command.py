@@ -14,6 +14,8 @@ import click
 def command(file: str, options: tuple[str, ...]) -> int:
     """Open the app on a file, in the browser; further options, such as --no-browser, are those of Voilà."""
     if file == "-":
-        raise ValueError("the app reads a file, not standard input; save the conversation, and give the file")
+        raise ValueError(
+            "the app reads a file, not standard input; save the conversation, and give the file"
+        )
     done = subprocess.run([sys.executable, "-m", "budgetkit.lab.app", file, *options])
     return done.returncode

@@ -28,7 +28,14 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
 from budgetkit.counters import FunctionCounter, basis_for, basis_of, count_of, nearer_of
 from budgetkit.extras.shell.texts import text_of
-from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
+from budgetkit.inputs.budgets import (
+    DEFAULT_COUNTER,
+    AnyBudget,
+    AnyCounter,
+    AnyModel,
+    budget_of,
+    read_budget,
+)
 from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import own_model
 from budgetkit.inputs.policies import policy_of
@@ -208,7 +215,9 @@ def check(
     budget = budget_of(budget, resolved, window)
     counter = counter or resolved or DEFAULT_COUNTER
     framing = framing_of(counter if resolved is None else resolved)
-    own_framing = None if resolved is None else framing  # a conversation goes by the model that it names itself
+    own_framing = (
+        None if resolved is None else framing
+    )  # a conversation goes by the model that it names itself
     count = count_of(counter)
     model = None if resolved is None else resolved.facts
     policy = None if policy is None else policy_of(policy)
@@ -216,7 +225,9 @@ def check(
     tools = _named_tools(toolset)
     lines = replace(budget, deficit="signed")
     prompt_sizes, schemas = _fixed(lines, texts, tools, count, framing)
-    sent = {name: prompt_sizes.get(name, 0) + schemas.get(name, 0) for name in (*prompt_sizes, *schemas)}
+    sent = {
+        name: prompt_sizes.get(name, 0) + schemas.get(name, 0) for name in (*prompt_sizes, *schemas)
+    }
     demands = [pd.DataFrame([sent])] if sent else []
     models = [resolved]
     failures_in = partial(_failures, lines, _floors(lines, floor))
@@ -229,14 +240,18 @@ def check(
     lost = [0]
     for trace in traces:
         if not isinstance(trace, Trace):
-            raise TypeError(f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces")
+            raise TypeError(
+                f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces"
+            )
         models.append(resolved or own_model(trace))
         demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
         columns = _columns(lines, demand)
         failures += failures_in(one_line(trace.id), demand, columns, fixed)
         cut.append(any(column["cut"].any() for column in columns.values()))
         if policy is not None:
-            pruned = replay(trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing).kept
+            pruned = replay(
+                trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing
+            ).kept
             lost += [*pruned.dropped_messages, 0]
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or date.today())
@@ -273,26 +288,40 @@ def check(
 
 def _share(most_cut: Any) -> float:
     """Return the greatest share of conversations, or say why it is none; a truth value is a mistake."""
-    if isinstance(most_cut, bool) or not isinstance(most_cut, int | float) or not 0 <= most_cut <= 1:
-        raise ValueError(f"most_cut is {brief(most_cut)}; a share lies between 0 and 1; write 10 % as 0.1")
+    if (
+        isinstance(most_cut, bool)
+        or not isinstance(most_cut, int | float)
+        or not 0 <= most_cut <= 1
+    ):
+        raise ValueError(
+            f"most_cut is {brief(most_cut)}; a share lies between 0 and 1; write 10 % as 0.1"
+        )
     return float(most_cut)
 
 
 def _texts(prompts: Any) -> dict[str, str]:
     """Return the prompts' texts: those given as a Path are read, those written like a path are refused."""
     if not isinstance(prompts, Mapping):
-        raise TypeError(f"prompts is {brief(prompts)}; known is a mapping from section to text; give one")
+        raise TypeError(
+            f"prompts is {brief(prompts)}; known is a mapping from section to text; give one"
+        )
     texts = {}
     for section, prompt in prompts.items():
         if not isinstance(prompt, str | Path):
-            raise TypeError(f"the prompt of {brief(section)} is {brief(prompt)}; known are a text and a Path; give one")
+            raise TypeError(
+                f"the prompt of {brief(section)} is {brief(prompt)}; known are a text and a Path; give one"
+            )
         is_read = isinstance(prompt, Path)
         text = text_of(str(prompt)) if is_read else str(prompt)
         if not text.strip():
-            raise ValueError(f"the prompt of {brief(section)} is empty; give its text, or leave it out")
+            raise ValueError(
+                f"the prompt of {brief(section)} is empty; give its text, or leave it out"
+            )
         if not is_read and _PATH.fullmatch(text.strip()):
             problem = f"the prompt of {brief(section)} is {brief(text)}, which is written like the path of a file"
-            raise ValueError(f"{problem}; give pathlib.Path({brief(text)}) to have it read, or give the text itself")
+            raise ValueError(
+                f"{problem}; give pathlib.Path({brief(text)}) to have it read, or give the text itself"
+            )
         texts[section] = text
     return texts
 
@@ -300,9 +329,13 @@ def _texts(prompts: Any) -> dict[str, str]:
 def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
     """Return the tools, or refuse what is none: it has neither a name nor what one of a provider's own has."""
     for tool in toolset.listed:
-        is_builtin = isinstance(tool.get("type"), str) or any(isinstance(value, Mapping) for value in tool.values())
+        is_builtin = isinstance(tool.get("type"), str) or any(
+            isinstance(value, Mapping) for value in tool.values()
+        )
         if not function_name(tool) and not is_builtin:
-            raise ValueError(f"a tool {brief(tool)}, which has no name; a tool has one; give tool schemas")
+            raise ValueError(
+                f"a tool {brief(tool)}, which has no name; a tool has one; give tool schemas"
+            )
     return toolset.listed
 
 
@@ -314,7 +347,9 @@ def _estimated(
         return []
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted, and no reserve is a buffer for it"
-        return [Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")]
+        return [
+            Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")
+        ]
     for model in models:
         if model is None:
             basis = basis_of(count)
@@ -326,11 +361,15 @@ def _estimated(
                 of_model = ""
             else:
                 of_model = f" of {one_line(model.name)}"
-            problem = f"{name} estimates the tokens{of_model}, and no reserve is a buffer for its error"
+            problem = (
+                f"{name} estimates the tokens{of_model}, and no reserve is a buffer for its error"
+            )
             nearer = nearer_of(count)
             exactly = "or count exactly; a function of yours that does says so by an attribute exact = True"
             detail = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
-            return [Failure("estimate", "count", problem, "\n".join(filter(None, [detail, nearer])))]
+            return [
+                Failure("estimate", "count", problem, "\n".join(filter(None, [detail, nearer])))
+            ]
     return []
 
 
@@ -362,7 +401,11 @@ def _retired(model: Model | None, today: date) -> list[Failure]:
     if model is None or not model.ends or date.fromisoformat(model.ends) > today:
         return []
     problem = f"its provider ended {one_line(model.name)} on {model.ends}"
-    return [Failure("retired", "model", problem, "choose a model that is still answered, and check with it")]
+    return [
+        Failure(
+            "retired", "model", problem, "choose a model that is still answered, and check with it"
+        )
+    ]
 
 
 def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
@@ -375,7 +418,11 @@ def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
     if most is None or sum(cut) <= most * len(cut):
         return []
     problem = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most:.0%}"
-    return [Failure("cut", "conversations", problem, "raise a cap or the window, or agree to a larger share")]
+    return [
+        Failure(
+            "cut", "conversations", problem, "raise a cap or the window, or agree to a larger share"
+        )
+    ]
 
 
 def _least_cached(model: Model | None) -> int:
@@ -389,7 +436,10 @@ def _columns(budget: Budget, demand: pd.DataFrame) -> Columns:
 
 
 def _found(
-    found_in: Callable[..., Sequence[Finding]], demands: Sequence[pd.DataFrame], lost: list[int], tools: int
+    found_in: Callable[..., Sequence[Finding]],
+    demands: Sequence[pd.DataFrame],
+    lost: list[int],
+    tools: int,
 ) -> tuple[Finding, ...]:
     """Find what is wrong with the budget itself, then what each demand adds to that: a code from one demand only."""
     notices = list(found_in(lost=lost, tools=tools))
@@ -403,7 +453,9 @@ def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
     if floor is None:
         return dict(budget.floors)
     if budget.remainder is None:
-        raise ValueError(f"a floor of {floor:,} was asked for; this budget names no remainder; leave the floor out")
+        raise ValueError(
+            f"a floor of {floor:,} was asked for; this budget names no remainder; leave the floor out"
+        )
     return {**budget.floors, budget.remainder: floor}
 
 
@@ -433,8 +485,12 @@ def _asked(
     ledger = trace.ledger(count, budget.roles or DEFAULT_ROLES, framing)
     demand = trace.demand(count, budget.roles or DEFAULT_ROLES, framing)
     for section, tokens in prompt_sizes.items():
-        demand[section] = tokens + sum(item.tokens for item in ledger.schemas if item.section == section)
-    demand = demand.loc[:, [s for s in demand.columns if s in budget.sections or bool(demand[s].any())]]
+        demand[section] = tokens + sum(
+            item.tokens for item in ledger.schemas if item.section == section
+        )
+    demand = demand.loc[
+        :, [s for s in demand.columns if s in budget.sections or bool(demand[s].any())]
+    ]
     misspelt = [s for s in demand.columns if s not in budget.sections and _alike(s, budget)]
     if misspelt:
         raise unknown_section(misspelt, budget.sections)
@@ -447,7 +503,12 @@ def _alike(section: str, budget: Budget) -> bool:
 
 
 def _failures(
-    budget: Budget, floors: Mapping[str, int], where: str, demand: pd.DataFrame, columns: Columns, fixed: set[str]
+    budget: Budget,
+    floors: Mapping[str, int],
+    where: str,
+    demand: pd.DataFrame,
+    columns: Columns,
+    fixed: set[str],
 ) -> Iterator[Failure]:
     """Give each failure once, at the request where it is worst."""
     for section, column in columns.items():
@@ -480,12 +541,20 @@ def _failures(
 def _free(budget: Budget, columns: Columns) -> Any:
     """Return the tokens that each request leaves free, below 0 where it overruns the window."""
     used = sum(column["granted"] for column in columns.values())
-    floors = sum(np.minimum(columns[section]["granted"], tokens) for section, tokens in budget.held.items())
+    floors = sum(
+        np.minimum(columns[section]["granted"], tokens) for section, tokens in budget.held.items()
+    )
     return budget.window - budget.reserved - used + floors + np.zeros(1, dtype=np.int64)
 
 
 def _failure(
-    code: str, where: str, problem: str, budget: Budget, demand: pd.DataFrame, row: int, section: str | None = None
+    code: str,
+    where: str,
+    problem: str,
+    budget: Budget,
+    demand: pd.DataFrame,
+    row: int,
+    section: str | None = None,
 ) -> Failure:
     plan = allocate(budget, {str(name): int(demand[name].iloc[row]) for name in demand})
     if demand.index.name == "turn":
@@ -497,12 +566,22 @@ def _failure(
 
 def explained(plan: Plan, section: str | None = None) -> str:
     """Write a plan as text, with its warnings and the single changes that would mend a section."""
-    rows = [f"  {one_line(g.section)}: {g.granted:,} of {g.demand:,}, limit {g.limit:,}" for g in plan.grants]
+    rows = [
+        f"  {one_line(g.section)}: {g.granted:,} of {g.demand:,}, limit {g.limit:,}"
+        for g in plan.grants
+    ]
     if section:
         mends = [f"- {mend.sentence}" for mend in plan.why(section).mends]
     else:
         mends = []
-    return "\n".join([f"Plan of {plan.budget.window:,} tokens, {plan.free:,} free:", *rows, *plan.warnings, *mends])
+    return "\n".join(
+        [
+            f"Plan of {plan.budget.window:,} tokens, {plan.free:,} free:",
+            *rows,
+            *plan.warnings,
+            *mends,
+        ]
+    )
 
 
 def _most(demands: Sequence[pd.DataFrame]) -> dict[str, int]:

@@ -33,7 +33,9 @@ class Piped(io.BytesIO):
     name = "standard input"
 
 
-def budget_of(name: str, window: int | None, model: str | None, trace: Trace | None = None) -> Budget:
+def budget_of(
+    name: str, window: int | None, model: str | None, trace: Trace | None = None
+) -> Budget:
     """Make a preset's budget, or read a saved one; a name is a preset's, whatever files there are."""
     if name in PRESETS:
         return any_budget(name, opening_model(model, trace), window)
@@ -44,7 +46,9 @@ def budget_of(name: str, window: int | None, model: str | None, trace: Trace | N
             problem = "that is no file"
         else:
             problem = "there is no such file"
-        raise ValueError(f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one")
+        raise ValueError(
+            f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one"
+        )
     return any_budget(Path(name), model, window)
 
 
@@ -76,18 +80,28 @@ def trace_of(source: str, conversation: str) -> Trace:
     if named is not None:
         return named
     advice = f"it has {many:,}, numbered from 1; take one of these, or an id or a title"
-    raise ValueError(f"conversation {brief(conversation)} of {one_line(source)} was asked for; {advice}")
+    raise ValueError(
+        f"conversation {brief(conversation)} of {one_line(source)} was asked for; {advice}"
+    )
 
 
 def _told(source: str, first: Trace, others: Iterator[Trace]) -> Trace:
     """Return the first conversation; a note says that there are others, and how many."""
     more = 0
-    with suppress(ValueError), catch_warnings(action="ignore"):  # what is broken further on is none of this one
+    with (
+        suppress(ValueError),
+        catch_warnings(action="ignore"),
+    ):  # what is broken further on is none of this one
         for _ in islice(others, 99):
             more += 1
     if more:
-        many = f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(source)}, {first.title}"
-        warn(f"this is conversation 1 of {many}; --conversation takes another's number, id or title", stacklevel=1)
+        many = (
+            f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(source)}, {first.title}"
+        )
+        warn(
+            f"this is conversation 1 of {many}; --conversation takes another's number, id or title",
+            stacklevel=1,
+        )
     return first
 
 
@@ -123,7 +137,9 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
     except ValueError as error:
         raise ValueError(f"{where} holds no tool schemas: {error}") from None
     if not tools.listed or "a tool without a name" in tools.uncounted:
-        raise ValueError(f"{where} holds {brief(data)}, no tool; a tool has a name; give tool schemas")
+        raise ValueError(
+            f"{where} holds {brief(data)}, no tool; a tool has a name; give tool schemas"
+        )
     return [dict(tool) for tool in tools.listed]
 
 

@@ -12,12 +12,25 @@ from budgetkit.models.conflicts import conflicts
 from budgetkit.models.names import bare
 from budgetkit.models.resolved import resolve
 
-_FIELDS = ("name", "window", "kind", "max_output", "encoding", "encoding_is_own", "provider", "source", "date", "ends")
+_FIELDS = (
+    "name",
+    "window",
+    "kind",
+    "max_output",
+    "encoding",
+    "encoding_is_own",
+    "provider",
+    "source",
+    "date",
+    "ends",
+)
 
 
 @click.command("models")
 @click.argument("names", nargs=-1)
-@click.option("--conflicts", "only_conflicts", is_flag=True, help="Where our table and genai-prices differ.")
+@click.option(
+    "--conflicts", "only_conflicts", is_flag=True, help="Where our table and genai-prices differ."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(names: tuple[str, ...], only_conflicts: bool, as_json: bool) -> None:
     """List models: window, longest answer, vocabulary, source, and the day on which each ends.
@@ -33,7 +46,17 @@ def command(names: tuple[str, ...], only_conflicts: bool, as_json: bool) -> None
         rows = [*models()]
     if as_json:
         return show_json([{field: getattr(model, field) for field in _FIELDS} for model in rows])
-    columns = ["model", "window", "of", "longest answer", "vocabulary", "own", "maker", "read", "ends"]
+    columns = [
+        "model",
+        "window",
+        "of",
+        "longest answer",
+        "vocabulary",
+        "own",
+        "maker",
+        "read",
+        "ends",
+    ]
     show_table("Models, in tokens", columns, map(_row, rows))
     return show_lines([f"{model.notice}." for model in resolved if model.notice])
 
@@ -61,7 +84,12 @@ def _show_conflicts(names: tuple[str, ...], as_json: bool) -> None:
     wanted = {bare(name) for name in names}
     shown = [conflict for conflict in conflicts() if not names or bare(conflict.model) in wanted]
     if as_json:
-        return show_json([{field: getattr(conflict, field) for field in conflict.__slots__} for conflict in shown])
+        return show_json(
+            [
+                {field: getattr(conflict, field) for field in conflict.__slots__}
+                for conflict in shown
+            ]
+        )
     if not shown:
         return show_lines(["The registries agree on every window that both of them have."])
     return show_lines([f"{conflict}." for conflict in shown])

@@ -21,15 +21,26 @@ from budgetkit.trace.loading import shipped_traces
 
 _OPTIONS = (
     click.option(
-        "-b", "--budget", default="chat", show_default=True, help="A configuration, a saved budget, or a preset's name."
+        "-b",
+        "--budget",
+        default="chat",
+        show_default=True,
+        help="A configuration, a saved budget, or a preset's name.",
     ),
-    click.option("-w", "--window", type=int, help="Its window, in tokens; a preset's is the model's when left out."),
+    click.option(
+        "-w",
+        "--window",
+        type=int,
+        help="Its window, in tokens; a preset's is the model's when left out.",
+    ),
     click.option(
         "-m",
         "--model",
         help="The model: its window and counter; else the conversation's own, else gpt-4o.",
     ),
-    click.option("-c", "--counter", "counting", help="How to count, such as chars/4; else the model's."),
+    click.option(
+        "-c", "--counter", "counting", help="How to count, such as chars/4; else the model's."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
 )
 
@@ -38,7 +49,9 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command these options, and call it with the budget and the counter that they come to."""
 
     @wraps(command)
-    def called(budget: str, window: int | None, model: str | None, counting: str | None, **rest: Any) -> Any:
+    def called(
+        budget: str, window: int | None, model: str | None, counting: str | None, **rest: Any
+    ) -> Any:
         trace = rest.get("trace")
         settings = configuration_at(budget)
         if settings is not None:
@@ -84,7 +97,9 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
         trace = trace_of(file, conversation)
         if file not in shipped_traces():
             click.echo(read_line(trace), err=True)
-        for explanation in trace.warnings[trace.is_silent :]:  # the first of a silent one was said on loading
+        for explanation in trace.warnings[
+            trace.is_silent :
+        ]:  # the first of a silent one was said on loading
             warn(explanation, stacklevel=1)
         return with_lines(trace=trace, **rest)
 

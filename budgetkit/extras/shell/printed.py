@@ -28,17 +28,23 @@ def show_lines(lines: Iterable[str]) -> None:
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table; numbers stand to the right."""
     with extra("cli", "a table in the terminal"):
-        console, tables, box, text = (import_module(f"rich.{name}") for name in ("console", "table", "box", "text"))
+        console, tables, box, text = (
+            import_module(f"rich.{name}") for name in ("console", "table", "box", "text")
+        )
     cells = [[_cell(value) for value in row] for row in rows]
     table = tables.Table(box=box.SIMPLE_HEAD)
     for place, name in enumerate(columns):
         right = bool(cells) and all(row[place][1] for row in cells)
-        table.add_column(text.Text(printable(name)), justify="right" if right else "left", overflow="fold")
+        table.add_column(
+            text.Text(printable(name)), justify="right" if right else "left", overflow="fold"
+        )
     for row in cells:
         table.add_row(*(text.Text(shown) for shown, _ in row))
     width = None if sys.stdout.isatty() else 160
     printer = console.Console(width=width, highlight=False, markup=False)
-    printer.print(text.Text(printable(title), style="italic"), soft_wrap=True)  # a long path is not folded
+    printer.print(
+        text.Text(printable(title), style="italic"), soft_wrap=True
+    )  # a long path is not folded
     printer.print(table)
 
 

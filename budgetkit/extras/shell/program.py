@@ -44,7 +44,11 @@ class Commands(click.Group):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """Load one of them."""
-        return import_module(f"budgetkit.extras.shell.{name}_command").command if name in COMMANDS else None
+        return (
+            import_module(f"budgetkit.extras.shell.{name}_command").command
+            if name in COMMANDS
+            else None
+        )
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List them without loading any."""
@@ -83,7 +87,10 @@ def run(arguments: Sequence[str]) -> int:
             return 0
         except click.ClickException as wrong:
             if (context := getattr(wrong, "ctx", None)) is not None:
-                click.echo(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n", err=True)
+                click.echo(
+                    f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n",
+                    err=True,
+                )
             click.echo(f"Error: {printable(wrong.format_message())}", err=True)
             return wrong.exit_code
         except BrokenPipeError:  # whoever read the output has left

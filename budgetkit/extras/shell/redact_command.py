@@ -12,7 +12,14 @@ from budgetkit.trace import to_line
 
 @click.command("redact")
 @click.argument("file")
-@click.option("-c", "--counter", "name", default="o200k_base", show_default=True, help="Whose figures stay the same.")
+@click.option(
+    "-c",
+    "--counter",
+    "name",
+    default="o200k_base",
+    show_default=True,
+    help="Whose figures stay the same.",
+)
 def command(file: str, name: str) -> None:
     """Print the conversations of a file with filler in place of all words, a line of JSON each.
 

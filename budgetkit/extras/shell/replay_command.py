@@ -16,14 +16,32 @@ from budgetkit.lab.replay import replay
 from budgetkit.requests import Framing
 from budgetkit.trace.conversation import Trace
 
-_SHOWN = ["request", "limit", "history", "others", "sent", "cached", "dropped", "dropped_messages", "over"]
+_SHOWN = [
+    "request",
+    "limit",
+    "history",
+    "others",
+    "sent",
+    "cached",
+    "dropped",
+    "dropped_messages",
+    "over",
+]
 
 
 @click.command("replay")
 @with_conversation
-@click.option("-p", "--policy", default="oldest first", show_default=True, help="What leaves the history, and when.")
+@click.option(
+    "-p",
+    "--policy",
+    default="oldest first",
+    show_default=True,
+    help="What leaves the history, and when.",
+)
 @click.option("--by", type=click.Choice(["turn", "request"]), default="turn", show_default=True)
-@click.option("--price", help="The model whose prices hold; that of --model, or of the file, when left out.")
+@click.option(
+    "--price", help="The model whose prices hold; that of --model, or of the file, when left out."
+)
 def command(
     trace: Trace,
     budget: Budget,
@@ -48,7 +66,11 @@ def command(
     show_table(f"{trace.id}, {name}, in tokens", _SHOWN, frame[_SHOWN].to_numpy().tolist())
     show_table("All requests", ["what", "tokens, number or dollars"], totals.items())
     if named is None:
-        show_lines(["No model is named, so there is no cost in dollars; --price names the model whose prices hold."])
+        show_lines(
+            [
+                "No model is named, so there is no cost in dollars; --price names the model whose prices hold."
+            ]
+        )
     elif totals["cost"] != totals["cost"]:
         show_lines([no_price(named)])
     return None

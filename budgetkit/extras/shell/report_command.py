@@ -19,9 +19,22 @@ from budgetkit.trace.conversation import Trace
 
 @click.command("report")
 @with_conversation
-@click.option("-o", "--output", default="report.html", show_default=True, help="Where to; it ends with .html.")
-@click.option("-p", "--policy", "policies", multiple=True, help="A pruning policy, such as octopus; again for more.")
-@click.option("--plan", "is_plan", is_flag=True, help="Show how the budget plans each turn, without pruning policies.")
+@click.option(
+    "-o", "--output", default="report.html", show_default=True, help="Where to; it ends with .html."
+)
+@click.option(
+    "-p",
+    "--policy",
+    "policies",
+    multiple=True,
+    help="A pruning policy, such as octopus; again for more.",
+)
+@click.option(
+    "--plan",
+    "is_plan",
+    is_flag=True,
+    help="Show how the budget plans each turn, without pruning policies.",
+)
 def command(
     trace: Trace,
     output: str,
@@ -43,7 +56,9 @@ def command(
     if is_plan:
         explorer = BudgetExplorer(lines, trace, **named)
     else:
-        explorer = ConversationExplorer(trace, lines, policies_named(policies) if policies else None, **named)
+        explorer = ConversationExplorer(
+            trace, lines, policies_named(policies) if policies else None, **named
+        )
     explorer.save(output)
     size = Path(output).expanduser().stat().st_size
     if as_json:

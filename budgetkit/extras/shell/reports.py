@@ -39,8 +39,12 @@ def growth(path: str, checked: Checked) -> dict[str, int]:
         sections = data.get("sections")
     else:
         sections = None
-    if not isinstance(sections, Mapping) or any(whole_number(tokens) is None for tokens in sections.values()):
-        raise ValueError(f"baseline {one_line(path)} holds {brief(data)}; save it again with --save-baseline")
+    if not isinstance(sections, Mapping) or any(
+        whole_number(tokens) is None for tokens in sections.values()
+    ):
+        raise ValueError(
+            f"baseline {one_line(path)} holds {brief(data)}; save it again with --save-baseline"
+        )
     names = dict.fromkeys([*sections, *checked.sections])
     changes = {name: checked.sections.get(name, 0) - int(sections.get(name, 0)) for name in names}
     return {name: tokens for name, tokens in changes.items() if tokens}
@@ -52,7 +56,10 @@ def grown(changes: Mapping[str, int], since: str) -> list[str]:
     >>> grown({"tools": 1_240, "system": -3}, "main")
     ['tools +1,240 tokens since main', 'system -3 tokens since main']
     """
-    return [f"{one_line(name)} {tokens:+,} tokens since {one_line(since)}" for name, tokens in changes.items()]
+    return [
+        f"{one_line(name)} {tokens:+,} tokens since {one_line(since)}"
+        for name, tokens in changes.items()
+    ]
 
 
 def as_data(checked: Checked, changes: Mapping[str, int], since: str) -> dict[str, Any]:
@@ -64,12 +71,17 @@ def github(checked: Checked, changes: Mapping[str, int], since: str) -> str:
     """Write workflow commands, from which GitHub makes annotations."""
     lines = []
     for failure in checked.failures:
-        lines.append(("error", failure.code, f"{failure.where}: {failure.sentence}\n{failure.detail}"))
+        lines.append(
+            ("error", failure.code, f"{failure.where}: {failure.sentence}\n{failure.detail}")
+        )
     kind_of_finding = "error" if checked.strict else "warning"
     for finding in checked.findings:
         lines.append((kind_of_finding, finding.code, f"{finding.sentence}; {finding.mend}"))
     lines += [("notice", "growth", sentence) for sentence in grown(changes, since)]
-    return "\n".join(f"::{kind} title=budgetkit {code}::{_escaped(printable(text))}" for kind, code, text in lines)
+    return "\n".join(
+        f"::{kind} title=budgetkit {code}::{_escaped(printable(text))}"
+        for kind, code, text in lines
+    )
 
 
 def _escaped(text: str) -> str:
@@ -80,13 +92,20 @@ def junit(checked: Checked, changes: Mapping[str, int], since: str) -> str:
     """Write a JUnit report: a case for each failure, or one that passed; findings and growth as its output."""
     failures = [*checked.failures]
     if checked.strict:
-        failures += [Failure(finding.code, "budget", finding.sentence, finding.mend) for finding in checked.findings]
+        failures += [
+            Failure(finding.code, "budget", finding.sentence, finding.mend)
+            for finding in checked.findings
+        ]
     failed = len(failures)
-    suite = ElementTree.Element("testsuite", name="budgetkit", tests=str(max(1, failed)), failures=str(failed))
+    suite = ElementTree.Element(
+        "testsuite", name="budgetkit", tests=str(max(1, failed)), failures=str(failed)
+    )
     for failure in failures:
         named = printable(f"{failure.code}: {failure.where}")
         case = ElementTree.SubElement(suite, "testcase", classname="budgetkit", name=named)
-        ElementTree.SubElement(case, "failure", message=printable(failure.sentence)).text = printable(failure.detail)
+        ElementTree.SubElement(
+            case, "failure", message=printable(failure.sentence)
+        ).text = printable(failure.detail)
     if not failed:
         ElementTree.SubElement(suite, "testcase", classname="budgetkit", name="check")
     lines = [*map(str, checked.findings), *grown(changes, since)]

@@ -33,21 +33,51 @@ SHIPPED: Final = "made-up-session"
 _SECONDS = 1.0  # of work in which the bills of the newest sessions are read
 _COMPACTIONS = 3  # that are told one by one
 _KINDS = 8  # rows of what filled a prompt
-_COLUMNS = ["number", "program", "changed", "project", "MB", "requests", "cost", "misses", "misses cost", "compactions"]
+_COLUMNS = [
+    "number",
+    "program",
+    "changed",
+    "project",
+    "MB",
+    "requests",
+    "cost",
+    "misses",
+    "misses cost",
+    "compactions",
+]
 
 
 @click.command("sessions")
 @click.argument("which", required=False)
-@click.option("--folder", type=click.Path(file_okay=False), help="Where sessions are, if not in their usual places.")
-@click.option("-n", "--newest", default=20, show_default=True, help="How many are listed.")
-@click.option("--price", help="The model whose prices hold, where those of the session's own are not known.")
-@click.option("--window", type=click.IntRange(min=1), help="The window of the rules, in tokens, if not the session's.")
 @click.option(
-    "--tools", "with_tools", is_flag=True, help="Show what tools, files and MCP servers held, and sub-agents."
+    "--folder",
+    type=click.Path(file_okay=False),
+    help="Where sessions are, if not in their usual places.",
 )
-@click.option("--text", "with_text", is_flag=True, help="Show titles and texts too; without it only numbers.")
-@click.option("--report", help="Write the page of one session to this file of HTML, which only you can read.")
-@click.option("--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser.")
+@click.option("-n", "--newest", default=20, show_default=True, help="How many are listed.")
+@click.option(
+    "--price", help="The model whose prices hold, where those of the session's own are not known."
+)
+@click.option(
+    "--window",
+    type=click.IntRange(min=1),
+    help="The window of the rules, in tokens, if not the session's.",
+)
+@click.option(
+    "--tools",
+    "with_tools",
+    is_flag=True,
+    help="Show what tools, files and MCP servers held, and sub-agents.",
+)
+@click.option(
+    "--text", "with_text", is_flag=True, help="Show titles and texts too; without it only numbers."
+)
+@click.option(
+    "--report", help="Write the page of one session to this file of HTML, which only you can read."
+)
+@click.option(
+    "--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     which: str | None,
@@ -104,7 +134,10 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
             read += 1
             totals = _totals(str(row["path"]))
         row = {str(name): value for name, value in row.items()}
-        row |= {name: totals.get(name) for name in ("requests", "cost", "misses", "missed_cost", "compactions")}
+        row |= {
+            name: totals.get(name)
+            for name in ("requests", "cost", "misses", "missed_cost", "compactions")
+        }
         rows.append(row)
     if as_json:
         return show_json([row | {"changed": str(row["changed"])} for row in rows])
@@ -124,7 +157,9 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
         for row in rows
     ]
     show_table(f"The newest of your sessions, in {', '.join(folders)}", _COLUMNS, shown)
-    notes = ["budgetkit sessions 1 answers for the first: what filled it, what the misses cost, which rule is cheaper."]
+    notes = [
+        "budgetkit sessions 1 answers for the first: what filled it, what the misses cost, which rule is cheaper."
+    ]
     if read < len(rows):
         if read == 1:
             bills = "The bill of the first was"
@@ -162,13 +197,22 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     filled = session.filled_by()
     table = compare(session, window=window, prices=session.prices)
     if as_json:
-        rows = {"misses": missed, "filled": filled, "compactions": session.compactions(), "rules": table}
-        return show_json({"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}})
+        rows = {
+            "misses": missed,
+            "filled": filled,
+            "compactions": session.compactions(),
+            "rules": table,
+        }
+        return show_json(
+            {"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}}
+        )
     title = f"{session.trace.title}: " if with_text else ""
     cost = _dollars(totals["cost"])
     billed = f", {cost}" if cost else ""
     named = session.model or "a model that is not named"
-    show_lines([f"{title}{totals['requests']:,} requests to {named}{billed}", *in_short(session, table)])
+    show_lines(
+        [f"{title}{totals['requests']:,} requests to {named}{billed}", *in_short(session, table)]
+    )
 
     largest = filled.iloc[:-1][:_KINDS].values.tolist() + [filled.iloc[-1].tolist()]
     prompt = int(filled["tokens"].sum())
@@ -177,19 +221,32 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     if session.gap_sentence:
         show_lines([session.gap_sentence])
 
-    by_cause = missed.groupby("cause").agg(misses=("missed", "size"), tokens=("missed", "sum"), cost=("cost", "sum"))
-    causes = [[cause, *row] for cause, row in zip(by_cause.index, by_cause.values.tolist(), strict=True)]
+    by_cause = missed.groupby("cause").agg(
+        misses=("missed", "size"), tokens=("missed", "sum"), cost=("cost", "sum")
+    )
+    causes = [
+        [cause, *row] for cause, row in zip(by_cause.index, by_cause.values.tolist(), strict=True)
+    ]
     if causes:
-        cells = [[cause, int(number), int(tokens), _dollars(cost)] for cause, number, tokens, cost in causes]
+        cells = [
+            [cause, int(number), int(tokens), _dollars(cost)]
+            for cause, number, tokens, cost in causes
+        ]
         show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], cells)
     if totals["steps"]:
         if totals["steps"] == 1:
             number = "1 request"
         else:
             number = f"{totals['steps']:,} requests"
-        show_lines([f"{number} stood above a step of the price, which cost ${totals['steps_cost']:,.2f} more."])
+        show_lines(
+            [
+                f"{number} stood above a step of the price, which cost ${totals['steps_cost']:,.2f} more."
+            ]
+        )
     if with_text:
-        show_lines(f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records"))
+        show_lines(
+            f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records")
+        )
     compactions = session.compactions()
     for row in compactions.head(_COMPACTIONS).to_dict("records"):
         if np.isnan(row["next_cost"]):
@@ -200,14 +257,21 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
         show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {paid}."])
 
     if len(compactions) > _COMPACTIONS:
-        show_lines([f"{len(compactions) - _COMPACTIONS:,} more compactions; --json lists them all."])
+        show_lines(
+            [f"{len(compactions) - _COMPACTIONS:,} more compactions; --json lists them all."]
+        )
     if type(shown := session.trace.fields.get("window")) is int:
         codex = product_window("codex", catalogue_of("codex", shown))
         size = (
-            f"The program shows {codex.shown:,} of a window of {codex.window:,} tokens, and acts at {codex.acts_at:,}."
+            f"The program shows {codex.shown:,} of a window of {codex.window:,} tokens, and "
+            f"acts at {codex.acts_at:,}."
         )
         show_lines([size])
-    show_table("Which rule would have been cheaper?", _RULES, [_rule(row) for row in table.to_dict("records")])
+    show_table(
+        "Which rule would have been cheaper?",
+        _RULES,
+        [_rule(row) for row in table.to_dict("records")],
+    )
     show_lines([finding(table, float(totals["cost"])), *notices(table)])
     return None
 
@@ -217,11 +281,24 @@ def _held(path: str, session: Session, with_text: bool) -> None:
     lines = agents(path)
     if len(lines) > 1:
         shown = [
-            [f"sub-agent {number}" if number else "main line", row["requests"], row["prompt"], _dollars(row["cost"])]
+            [
+                f"sub-agent {number}" if number else "main line",
+                row["requests"],
+                row["prompt"],
+                _dollars(row["cost"]),
+            ]
             for number, row in enumerate(lines.to_dict("records"))
         ]
-        show_table("The main line, and sub-agents apart", ["line", "requests", "prompt tokens", "cost"], shown)
-    titles = {"tool": "Which results held the prompts?", "server": "Which MCP servers?", "file": "Read again"}
+        show_table(
+            "The main line, and sub-agents apart",
+            ["line", "requests", "prompt tokens", "cost"],
+            shown,
+        )
+    titles = {
+        "tool": "Which results held the prompts?",
+        "server": "Which MCP servers?",
+        "file": "Read again",
+    }
     groupings: tuple[By, ...] = ("tool", "server", "file")
     for by in groupings:
         rows = holding(session, by).head(_KINDS).to_dict("records")
@@ -230,7 +307,9 @@ def _held(path: str, session: Session, with_text: bool) -> None:
         # A path may say more than its owner wants to show; its last name is enough to know it by.
         cells = [
             [
-                row[by] if with_text or by != "file" else row[by].replace("\\", "/").rpartition("/")[2],
+                row[by]
+                if with_text or by != "file"
+                else row[by].replace("\\", "/").rpartition("/")[2],
                 row["calls"],
                 row["tokens"],
                 row["token_requests"],
@@ -238,7 +317,9 @@ def _held(path: str, session: Session, with_text: bool) -> None:
             ]
             for row in rows
         ]
-        show_table(titles[by], [by, "calls", "tokens", "tokens times requests", "leaving out saves"], cells)
+        show_table(
+            titles[by], [by, "calls", "tokens", "tokens times requests", "leaving out saves"], cells
+        )
     paid = "A result is paid when it comes and again, cheaper, at each request that holds it."
     lacking = "Definitions of tools that the log does not hold are not in it"
     show_lines([f"{paid} {lacking}; nor is that the agent would have acted otherwise."])
@@ -267,7 +348,9 @@ def _lead(session: Session, window: int | None) -> Lead:
     """Return the three answers and their figures, in numbers only."""
     compared = comparison(session, USUAL, window=window, prices=session.prices)
     filled = session.filled_by()
-    largest = [f"{row['what']} {row['share']:.0%}" for row in filled.iloc[:_KINDS].to_dict("records")]
+    largest = [
+        f"{row['what']} {row['share']:.0%}" for row in filled.iloc[:_KINDS].to_dict("records")
+    ]
     prompt = int(filled["tokens"].sum())
     sentences = [
         *in_short(session, compared.table),

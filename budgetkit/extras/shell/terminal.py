@@ -11,6 +11,10 @@ def printable(text: str) -> str:
     >>> print(printable("name\x1b[31m in red"))
     name�[31m in red
     """
-    shown = [mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text]
-    shown = [mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text]
+    shown = [
+        mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text
+    ]
+    shown = [
+        mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text
+    ]
     return "".join(shown)

@@ -21,4 +21,6 @@ def text_of(source: str) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
-        raise ValueError(f"{one_line(source)} is no UTF-8 text ({where}); save it as UTF-8") from None
+        raise ValueError(
+            f"{one_line(source)} is no UTF-8 text ({where}); save it as UTF-8"
+        ) from None

@@ -7,7 +7,9 @@ from typing import Final, Literal
 
 _LONGEST_TOKEN: Final = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
 _WORD_END: Final = re.compile(r"\S ")
-_HALF: Final = re.compile("[\ud800-\udfff]")  # mended to U+FFFD, it has three bytes where `replace` writes one
+_HALF: Final = re.compile(
+    "[\ud800-\udfff]"
+)  # mended to U+FFFD, it has three bytes where `replace` writes one
 
 
 def bounds(text: str) -> tuple[int, int]:
@@ -36,7 +38,9 @@ def bounds(text: str) -> tuple[int, int]:
         words = sum(1 for _ in _WORD_END.finditer(text)) + 1
     else:
         words = 0
-    return max(words, -(-size // _LONGEST_TOKEN)), size if text.isascii() else size + 2 * len(_HALF.findall(text))
+    return max(words, -(-size // _LONGEST_TOKEN)), size if text.isascii() else size + 2 * len(
+        _HALF.findall(text)
+    )
 
 
 def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:

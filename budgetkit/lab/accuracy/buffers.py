@@ -165,7 +165,9 @@ def buffer_for(
     window_mix = _renamed(window_mix, together)
     names = errors["counter"].unique()
     if len(names) != 1:
-        raise ValueError(f"errors of {len(names)} counters ({quoted(names)}); a buffer is for one; choose its rows")
+        raise ValueError(
+            f"errors of {len(names)} counters ({quoted(names)}); a buffer is for one; choose its rows"
+        )
     check_tokens("window", window)
     _check_mix(errors, window_mix)
     kinds = list(kinds)
@@ -210,7 +212,9 @@ def read_off(
     _check_risk(risk)
     kinds = list(dict.fromkeys(kinds))
     low, high = filled.interval(risk)
-    learned_on = tuple(dict.fromkeys(str(v) for name in KINDS if name in errors for v in errors[name].unique()))
+    learned_on = tuple(
+        dict.fromkeys(str(v) for name in KINDS if name in errors for v in errors[name].unique())
+    )
     buffer = Buffer(
         share=filled.share(risk),
         low=low,
@@ -226,9 +230,15 @@ def read_off(
     if filled.units:
         # Of kinds that are known; how many documents of them there are does not matter, but how many sources.
         few = lacking(filled.units, risk, filled.units_are)
-        return replace(buffer, kinds=filled.kinds, warning=f"{few}; held back is the most that was seen" if few else "")
+        return replace(
+            buffer,
+            kinds=filled.kinds,
+            warning=f"{few}; held back is the most that was seen" if few else "",
+        )
     if not kinds or window_mix is not None:
-        return replace(buffer, warning="; ".join(filter(None, (buffer.warning, buffer.lacks(kinds)))))
+        return replace(
+            buffer, warning="; ".join(filter(None, (buffer.warning, buffer.lacks(kinds))))
+        )
     if lacking_kinds(errors, kinds):
         reason = buffer.lacks(kinds)
     else:
@@ -331,7 +341,10 @@ def consequences(
     for budget_name, budget in named.items():
         for counter_name, group in errors.groupby("counter", observed=True):
             filled = filled_windows(group, max(budget.usable, 1), window_mix, seed, kinds)
-            outcomes = [_outcome(budget, filled.ratios(filled.window, mix)) for mix in range(len(filled.corpora))]
+            outcomes = [
+                _outcome(budget, filled.ratios(filled.window, mix))
+                for mix in range(len(filled.corpora))
+            ]
             worst = max(outcomes, key=lambda outcome: (outcome["overflow"], outcome["filled"]))
             rows.append({"budget": budget_name, "counter": counter_name} | worst)
     return pd.DataFrame(rows)
@@ -344,4 +357,8 @@ def _outcome(budget: Budget, ratio: Floats) -> dict[str, float]:
     over = used - usable - safety
     sizes = {"window": budget.window, "usable": usable, "safety": safety, "filled": used.mean()}
     above = over[over > 0].mean() if (over > 0).any() else 0.0
-    return sizes | {"wasted": np.maximum(usable - used, 0).mean(), "overflow": (over > 0).mean(), "over": above}
+    return sizes | {
+        "wasted": np.maximum(usable - used, 0).mean(),
+        "overflow": (over > 0).mean(),
+        "over": above,
+    }

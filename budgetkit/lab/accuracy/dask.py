@@ -28,7 +28,9 @@ class Client(Protocol):
         ...
 
 
-def answers(function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None) -> Iterator[R]:
+def answers(
+    function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None
+) -> Iterator[R]:
     """Answer tasks one after the other.
 
     Examples

@@ -72,8 +72,22 @@ def _on_texts(errors: pd.DataFrame) -> list[Claim]:
         ("texts within 15 %", "000", 100, "% of the texts", errors, _within),
         ("too many by up to", "001", 30, "% of the exact count", errors, _most),
         ("too few by up to", "001", -30, "% of the exact count", errors, _least),
-        ("code", "001", 1.5, "characters a token", errors[errors["class"] == "code"], _characters_a_token),
-        ("CJK text", "001", 0.5, "characters a token", errors[errors["class"] == "cjk prose"], _characters_a_token),
+        (
+            "code",
+            "001",
+            1.5,
+            "characters a token",
+            errors[errors["class"] == "code"],
+            _characters_a_token,
+        ),
+        (
+            "CJK text",
+            "001",
+            0.5,
+            "characters a token",
+            errors[errors["class"] == "cjk prose"],
+            _characters_a_token,
+        ),
     ]
 
 
@@ -103,15 +117,26 @@ def _measured(claim: Claim, random: np.random.Generator) -> dict[str, object]:
     high = float("nan")
     if statistic not in (_most, _least):  # of an extreme, resampling says nothing
         sources = places_by_source(errors)
-        repeated = np.array([statistic(errors.iloc[_drawn(sources, random)]) for _ in range(_REPEATS)])
+        repeated = np.array(
+            [statistic(errors.iloc[_drawn(sources, random)]) for _ in range(_REPEATS)]
+        )
         low, high = interval_of(repeated, statistic(errors), len(sources))
-    row: dict[str, object] = {"claim": name, "document": document, "said": float(value), "measured": statistic(errors)}
+    row: dict[str, object] = {
+        "claim": name,
+        "document": document,
+        "said": float(value),
+        "measured": statistic(errors),
+    }
     return row | {"low": low, "high": high, "unit": unit, "corpus": _name(errors)}
 
 
-def _drawn(sources: Sequence[npt.NDArray[np.intp]], random: np.random.Generator) -> npt.NDArray[np.intp]:
+def _drawn(
+    sources: Sequence[npt.NDArray[np.intp]], random: np.random.Generator
+) -> npt.NDArray[np.intp]:
     """Draw as many whole sources as there are, and return their rows."""
-    return np.concatenate([sources[place] for place in random.integers(0, len(sources), len(sources))])
+    return np.concatenate(
+        [sources[place] for place in random.integers(0, len(sources), len(sources))]
+    )
 
 
 def _name(errors: pd.DataFrame) -> str:
@@ -125,22 +150,39 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str,
 
     def outcome(part: pd.DataFrame) -> list[float]:
         row = consequences(Budget(_WINDOW), part, "language").iloc[0]
-        return [float(row["wasted"]), float(row["overflow"] * row["over"]), float(100 * row["overflow"])]
+        return [
+            float(row["wasted"]),
+            float(row["overflow"] * row["over"]),
+            float(100 * row["overflow"]),
+        ]
 
     sources = places_by_source(errors)
     measured = outcome(errors)
     repeated = np.array([outcome(errors.iloc[_drawn(sources, random)]) for _ in range(20)])
-    ends = [interval_of(column, now, len(sources)) for column, now in zip(repeated.T, measured, strict=True)]
+    ends = [
+        interval_of(column, now, len(sources))
+        for column, now in zip(repeated.T, measured, strict=True)
+    ]
     lows, highs = zip(*ends, strict=True)
     names = ("wasted in 128,000", "above 128,000", "windows of 128,000 that overflow")
     units = ("tokens, mean of all windows", "tokens, mean of all windows", "% of the windows")
     rows = zip(names, (38_400.0, 0.0, 0.0), measured, lows, highs, units, strict=True)
-    return [dict(zip(_COLUMNS, (name, "001", *row, _name(errors)), strict=True)) for name, *row in rows]
+    return [
+        dict(zip(_COLUMNS, (name, "001", *row, _name(errors)), strict=True)) for name, *row in rows
+    ]
 
 
 def _memory(name: str, value: float) -> dict[str, object]:
     """Compute document 001's memory budget by its own formula: only the priming of the request is there."""
     budget = presets.memory_engine(model(name, ends=""))
     limit = allocate(budget, {"messages": 3})["memory"].limit
-    row: dict[str, object] = {"claim": f"memory budget of {name}", "document": "001", "said": float(value)}
-    return row | {"measured": float(limit), "unit": "tokens", "corpus": "document 001's own formula"}
+    row: dict[str, object] = {
+        "claim": f"memory budget of {name}",
+        "document": "001",
+        "said": float(value),
+    }
+    return row | {
+        "measured": float(limit),
+        "unit": "tokens",
+        "corpus": "document 001's own formula",
+    }

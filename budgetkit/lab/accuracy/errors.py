@@ -32,7 +32,10 @@ def listed(counters: Given | Sequence[Given]) -> list[Given]:
 
 
 def compare(
-    counters: Given | Sequence[Given], corpus: AnyTexts, exact: Given = "o200k_base", progress: bool = False
+    counters: Given | Sequence[Given],
+    corpus: AnyTexts,
+    exact: Given = "o200k_base",
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Count every document with every counter.
 
@@ -61,7 +64,9 @@ def compare(
     ways = [counter(way) for way in (exact, *listed(counters))]
     names = [way.name for way in ways[1:]]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"counters {quoted(dict.fromkeys(twice))} stand twice; rows go by the name; leave one out")
+        raise ValueError(
+            f"counters {quoted(dict.fromkeys(twice))} stand twice; rows go by the name; leave one out"
+        )
     documents = corpus_of(corpus).where(lambda document: bool(document.text))
     columns = []
     with progress_bar(progress, total=len(ways), desc="counters") as advance:
@@ -70,7 +75,8 @@ def compare(
             advance(1)
     about = documents.frame()
     tables = [
-        about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(ways[1:], columns[1:], strict=True)
+        about.assign(counter=c.name, exact=columns[0], estimate=n)
+        for c, n in zip(ways[1:], columns[1:], strict=True)
     ]
     if tables:
         table = pd.concat(tables, ignore_index=True)
@@ -79,7 +85,9 @@ def compare(
     return table.assign(error=table["estimate"] / table["exact"] - 1)
 
 
-def summary(errors: pd.DataFrame, by: Sequence[str] = ("counter", "class"), seed: int = 0) -> pd.DataFrame:
+def summary(
+    errors: pd.DataFrame, by: Sequence[str] = ("counter", "class"), seed: int = 0
+) -> pd.DataFrame:
     """Summarise errors by group, each mean with an interval for other sources.
 
     Parameters
@@ -120,7 +128,9 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
     sums = np.array([size[places].sum() for places in sources])
     many = np.array([len(places) for places in sources])
     drawn = random.integers(0, len(sources), (_REPEATS, len(sources)))
-    low, high = interval_of(sums[drawn].sum(axis=1) / many[drawn].sum(axis=1), float(size.mean()), len(sources))
+    low, high = interval_of(
+        sums[drawn].sum(axis=1) / many[drawn].sum(axis=1), float(size.mean()), len(sources)
+    )
 
     p5, p50, p95 = np.quantile(error, (0.05, 0.5, 0.95))
     return {

@@ -18,7 +18,9 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Numbers = Sequence[int] | Sequence[float] | Floats
-_MOST = 400  # readings that all pairs are formed of; of more, as many spread evenly over their sizes
+_MOST = (
+    400  # readings that all pairs are formed of; of more, as many spread evenly over their sizes
+)
 _MOST_LEFT_OUT = 40
 _FAR = 8  # robust standard deviations
 
@@ -114,7 +116,9 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     y = np.asarray(billed, dtype=np.float64)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
         readings = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
-        raise ValueError(f"{readings}; a constant and a slope need three of different sizes; give more readings")
+        raise ValueError(
+            f"{readings}; a constant and a slope need three of different sizes; give more readings"
+        )
     constant, slope = _fitted(x, y)
     left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
     low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
@@ -128,7 +132,9 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
     >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
     (1.0, 2.0)
     """
-    chosen = np.argsort(x, kind="stable")[np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).astype(int))]
+    chosen = np.argsort(x, kind="stable")[
+        np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).astype(int))
+    ]
     first, second = np.triu_indices(len(chosen), 1)
     run = x[chosen][second] - x[chosen][first]
     rise = y[chosen][second] - y[chosen][first]

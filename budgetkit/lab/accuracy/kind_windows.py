@@ -32,7 +32,9 @@ _WINDOWS = 40  # drawn of each source in each kind
 _PRIOR_SOURCES = 5
 _PRIOR_KINDS = 3
 _LEAST_VARIANCE = 1e-8
-_SIZES_BETWEEN_DOUBLES = 4  # a size is rounded to one of these, as windows of nearly one size spread alike
+_SIZES_BETWEEN_DOUBLES = (
+    4  # a size is rounded to one of these, as windows of nearly one size spread alike
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,10 @@ class Sources:
     @property
     def middle(self) -> Floats:
         """Return the logarithm of each group's ratio."""
-        sums = [(exact.sum(), estimate.sum()) for exact, estimate in zip(self.exact, self.estimate, strict=True)]
+        sums = [
+            (exact.sum(), estimate.sum())
+            for exact, estimate in zip(self.exact, self.estimate, strict=True)
+        ]
         return np.array([np.log(max(exact, 1) / estimate) for exact, estimate in sums])
 
     def windows(self, size: float) -> Floats:
@@ -98,7 +103,9 @@ class Sources:
             random = np.random.default_rng(step)
             rounded = 2 ** (step / _SIZES_BETWEEN_DOUBLES)
             groups = zip(self.exact, self.estimate, strict=True)
-            self._windows[step] = np.array([_filled(exact, estimate, rounded, random) for exact, estimate in groups])
+            self._windows[step] = np.array(
+                [_filled(exact, estimate, rounded, random) for exact, estimate in groups]
+            )
         return self._windows[step]
 
 
@@ -130,7 +137,9 @@ class Variances:
         class_of[groups.kinds] = groups.classes
 
         # Between sources of one kind.
-        squares = np.bincount(groups.classes, (middle - means[groups.kinds]) ** 2, minlength=classes)
+        squares = np.bincount(
+            groups.classes, (middle - means[groups.kinds]) ** 2, minlength=classes
+        )
         freedom = np.bincount(class_of, many - 1, minlength=classes)
         pooled = squares.sum() / max(1, freedom.sum())
         within = (squares + _PRIOR_SOURCES * pooled) / (freedom + _PRIOR_SOURCES)
@@ -149,14 +158,18 @@ class Variances:
         return cls(sources=np.maximum(within, _LEAST_VARIANCE), kinds=between)
 
 
-def predicted(groups: Sources, middle: Floats, variances: Variances, kind: int, without: Bools) -> tuple[float, float]:
+def predicted(
+    groups: Sources, middle: Floats, variances: Variances, kind: int, without: Bools
+) -> tuple[float, float]:
     """Return what the next source of a kind comes to, and its variance, by the groups that are not left out."""
     number = int(groups.classes[groups.kinds == kind][0])
     seen = (groups.classes == number) & ~without
     within = float(variances.sources[number])
     between = float(variances.kinds[number])
     if not seen.any():
-        return float(middle[~without].mean()) if (~without).any() else 0.0, within + 2 * between + float(middle.var())
+        return float(middle[~without].mean()) if (
+            ~without
+        ).any() else 0.0, within + 2 * between + float(middle.var())
 
     # The mean of the class: of its kinds, each as sure as its sources make it.
     many = np.bincount(groups.kinds[seen], minlength=kind + 1)
@@ -239,7 +252,9 @@ class OfOneKind:
         # Each source counts as much as any other, whichever number of kinds it has.
         sources = random.integers(0, len(many), (REPEATS, len(many)))
         chosen = np.take_along_axis(sources, random.integers(0, len(many), (REPEATS, EACH)), axis=1)
-        group = order[starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype(np.int64)]
+        group = order[
+            starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype(np.int64)
+        ]
         drawn = scores[group, random.integers(0, scores.shape[1], chosen.shape)]
 
         nothing = np.zeros(len(self.middle), dtype=np.bool_)

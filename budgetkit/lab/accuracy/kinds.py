@@ -268,12 +268,17 @@ def language_of(text: str) -> str:
             return "zh hant"
         return name
     for language, (letters_of_its_own, least, foreign) in _LETTERS.items():
-        if len(re.findall(letters_of_its_own, lower)) >= max(2, least * letters) and not re.search(foreign, lower):
+        if len(re.findall(letters_of_its_own, lower)) >= max(2, least * letters) and not re.search(
+            foreign, lower
+        ):
             return language
     words = _WORD.findall(lower)
     heard = Counter(words)
     hits = {language: heard.keys() & small for language, small in _WORDS_OF.items()}
-    sizes = {language: sum(heard[word] for word in words_of_other) for language, words_of_other in hits.items()}
+    sizes = {
+        language: sum(heard[word] for word in words_of_other)
+        for language, words_of_other in hits.items()
+    }
     language = max(sizes, key=sizes.__getitem__)
     if len(hits[language]) < 2 or sizes[language] < _LEAST_WORDS * len(words):
         return ""

@@ -17,11 +17,17 @@ CJK = "CJK"
 PROSE = "prose"
 _FENCE: Final = re.compile(r"^[ ]{0,3}(?:```|~~~).*$", re.MULTILINE)
 _GAP: Final = re.compile(r"\n\s*\n")
-_CJK: Final = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]")
+_CJK: Final = re.compile(
+    r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]"
+)
 _OPEN = r"""(?<!\S)["'(“‘«]*+"""
 _SHUT = r"""["')”’».,?!]*+"""
-_WORD: Final = re.compile(rf"{_OPEN}(?:https?://\S+|[^\W\d_]+(?:['’/&-][^\W\d_]+)*{_SHUT}(?:(?!\S)|:(?= )))")
-_NUMBER: Final = re.compile(rf"{_OPEN}#*[$€£]?[A-Z]{{0,3}}\d[\d.,:/'-]*+(?:%|°?[A-Za-z]{{1,2}})?{_SHUT}(?!\S)")
+_WORD: Final = re.compile(
+    rf"{_OPEN}(?:https?://\S+|[^\W\d_]+(?:['’/&-][^\W\d_]+)*{_SHUT}(?:(?!\S)|:(?= )))"
+)
+_NUMBER: Final = re.compile(
+    rf"{_OPEN}#*[$€£]?[A-Z]{{0,3}}\d[\d.,:/'-]*+(?:%|°?[A-Za-z]{{1,2}})?{_SHUT}(?!\S)"
+)
 _STATEMENT: Final = re.compile(
     r"""^[ \t]*(?:
     (?:from\ [\w.]+\ )?import\ [\w.*]+(?:(?:,|\ as\ ).*)?;?             # imports

@@ -90,9 +90,15 @@ class Resampled:
         ratios = []
         for part in _parts(chosen, fill[chosen]):
             first = np.cumsum(fill[part]) - fill[part]
-            inside = np.repeat(starts[part], fill[part]) + _below(np.repeat(many[part], fill[part]), random)
+            inside = np.repeat(starts[part], fill[part]) + _below(
+                np.repeat(many[part], fill[part]), random
+            )
             ratio = np.add.reduceat(exact[inside], first) / np.add.reduceat(estimate[inside], first)
-            ratios.append(np.where(narrower[part] < 1, mean[part] + (ratio - mean[part]) * narrower[part], ratio))
+            ratios.append(
+                np.where(
+                    narrower[part] < 1, mean[part] + (ratio - mean[part]) * narrower[part], ratio
+                )
+            )
         return np.concatenate(ratios)
 
 

@@ -125,7 +125,9 @@ def filled_windows(
     0.091
     """
     columns = columns_of(errors, window_mix)
-    of_any_kind = FilledWindows(window, tuple(Resampled.of(errors, column, seed) for column in columns))
+    of_any_kind = FilledWindows(
+        window, tuple(Resampled.of(errors, column, seed) for column in columns)
+    )
     cells = cells_of(errors, kinds) if window_mix is None else None
     if cells is None:
         return of_any_kind

@@ -93,14 +93,22 @@ def count_files(
     sizes = {str(path): Path(path).stat().st_size for path in paths}
     tokens = dict.fromkeys(sizes, 0)
     if block < 1:
-        raise ValueError(f"blocks of {block} bytes; a block has at least 1, and {BLOCK:,} do well; leave block= out")
+        raise ValueError(
+            f"blocks of {block} bytes; a block has at least 1, and {BLOCK:,} do well; leave block= out"
+        )
     blocks = (count for path, size in sizes.items() for count in _blocks(path, size, block))
-    counting = partial(count_block, encoding=exact_counter.encoding, ahead=0 if client else sum(sizes.values()))
-    with progress_bar(progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting") as advance:
+    counting = partial(
+        count_block, encoding=exact_counter.encoding, ahead=0 if client else sum(sizes.values())
+    )
+    with progress_bar(
+        progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting"
+    ) as advance:
         for block_task, count in answers(counting, blocks, client):
             tokens[block_task.path] += count
             advance(block_task.stop - block_task.start)
-    return pd.DataFrame({"path": [*sizes], "bytes": [*sizes.values()], "tokens": [*tokens.values()]})
+    return pd.DataFrame(
+        {"path": [*sizes], "bytes": [*sizes.values()], "tokens": [*tokens.values()]}
+    )
 
 
 def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
@@ -115,7 +123,9 @@ def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int
             else:
                 end = len(text)
             if end == 0:
-                return block, tokens + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
+                return block, tokens + count_stretch(
+                    encoding, _reading(stream, block.start + at, block.stop)
+                )
             tokens += sum(counted(encoding, [*parts(text[:end])], ahead=ahead))
             at += len(text[:end].encode())
     return block, tokens
@@ -144,7 +154,9 @@ def _seam(read: Read, start: int, offset: int) -> int:
     at = max(start, offset - _BESIDE)
     if at > start:
         before = read(at, _BESIDE)
-        at += len(before) - len(before.lstrip(_FOLLOWING))  # the rest of a character that began before
+        at += len(before) - len(
+            before.lstrip(_FOLLOWING)
+        )  # the rest of a character that began before
     while len(text := text_at(read, at, _WINDOW)) > 1:
         seam = next_seam(text, 1, len(text) - 2)
         if seam is not None:
@@ -218,12 +230,16 @@ def compare_stream(
     """
     with progress_bar(progress, unit="document", desc="comparing") as advance:
         compared = partial(_compared, counters=counters, exact=exact)
-        for size, rows in answers(compared, _batches(map(document_of, documents, count_from(1)), characters), client):
+        for size, rows in answers(
+            compared, _batches(map(document_of, documents, count_from(1)), characters), client
+        ):
             advance(size)
             yield rows
 
 
-def _compared(batch: list[Document], counters: Given | Sequence[Given], exact: Given) -> tuple[int, pd.DataFrame]:
+def _compared(
+    batch: list[Document], counters: Given | Sequence[Given], exact: Given
+) -> tuple[int, pd.DataFrame]:
     return len(batch), compare(counters, Corpus(tuple(batch)), exact)
 
 

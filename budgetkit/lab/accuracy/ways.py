@@ -21,9 +21,18 @@ _KINDS: Final = {"ProviderCounter": "endpoint", "CharacterCounter": "characters"
 #: What each kind of counting costs, and when to use it: Octopus, guide "Token Budget" (document 000), in our words.
 USES: Final = {
     "characters": ("next to nothing", "a first guess, with a reserve as a buffer"),
-    "estimate": ("little, on this machine", "models whose vocabulary is not public, with a reserve as a buffer"),
-    "tokenizer": ("little, on this machine", "budgets that are tight, and every count that may be exact"),
-    "endpoint": ("a call over the network for each new text", "checks and fits, now and then; never in a loop"),
+    "estimate": (
+        "little, on this machine",
+        "models whose vocabulary is not public, with a reserve as a buffer",
+    ),
+    "tokenizer": (
+        "little, on this machine",
+        "budgets that are tight, and every count that may be exact",
+    ),
+    "endpoint": (
+        "a call over the network for each new text",
+        "checks and fits, now and then; never in a loop",
+    ),
 }
 
 
@@ -60,10 +69,23 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     """
     documents = corpus_of(texts).texts
     if not documents:
-        raise ValueError("ways of counting no texts; known is a list of one text or more; give some of your own")
+        raise ValueError(
+            "ways of counting no texts; known is a list of one text or more; give some of your own"
+        )
     counted_by = [counter(way) for way in counters or ("chars/4", "o200k_base")]
     rows = [_row(way, documents) for way in counted_by]
-    columns = ["name", "kind", "exact", "basis", "tokens", "off", "microseconds", "network", "costs", "use"]
+    columns = [
+        "name",
+        "kind",
+        "exact",
+        "basis",
+        "tokens",
+        "off",
+        "microseconds",
+        "network",
+        "costs",
+        "use",
+    ]
     table = pd.DataFrame(rows).reindex(columns=columns)
     references = [
         *table["tokens"][table["kind"] == "endpoint"],

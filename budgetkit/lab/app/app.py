@@ -106,7 +106,9 @@ class App:
         places = [widgets.Box([self.card.widget]), *(widgets.Box() for _ in TABS[1:])]
         self.widget = widgets.Tab([place.add_class("bk-place") for place in places])
         self.widget.titles = tuple(tab.title for tab in TABS)
-        self.widget.add_class("bk-app").observe(lambda change: self._turn_to(change["new"]), "selected_index")
+        self.widget.add_class("bk-app").observe(
+            lambda change: self._turn_to(change["new"]), "selected_index"
+        )
 
     def open(self, number: int) -> None:
         """Open a tab.
@@ -142,7 +144,9 @@ class App:
     def _limit(self, explorer: Explored) -> None:
         """Limit the files that an explorer opens by their path; its box goes where there is none to type."""
         explorer.reach = self._reach
-        has_folder = self._reach is None or (self._reach.root is not None and self._reach.root.is_dir())
+        has_folder = self._reach is None or (
+            self._reach.root is not None and self._reach.root.is_dir()
+        )
         show(explorer.controls.path, visible=has_folder)
 
     def _ipython_display_(self) -> None:
@@ -167,7 +171,9 @@ def _budget_explorer(shared: BudgetSettings, library: Library) -> BudgetExplorer
 
 def _accuracy_explorer(shared: BudgetSettings, library: Library) -> AccuracyExplorer:
     corpus = _texts(shared, library)
-    return AccuracyExplorer(corpus=corpus if len(corpus) else SHIPPED, model=shared.model, window=shared.window)
+    return AccuracyExplorer(
+        corpus=corpus if len(corpus) else SHIPPED, model=shared.model, window=shared.window
+    )
 
 
 def _conversation_explorer(shared: BudgetSettings, library: Library) -> ConversationExplorer:
@@ -202,7 +208,9 @@ def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: 
     settings = explorer.settings
     if shared.trace is None:
         shared = replace(
-            shared, trace=settings.budget_settings.trace, conversation=settings.budget_settings.conversation
+            shared,
+            trace=settings.budget_settings.trace,
+            conversation=settings.budget_settings.conversation,
         )
     return settings.with_budget(shared)
 
@@ -222,6 +230,11 @@ def _same(explorer: BudgetExplorer, shared: BudgetSettings, library: Library) ->
 TABS = (
     Tab("Design", lambda shared, library: None, lambda settings, shared: settings, _same),
     Tab("Turn by turn", _budget_explorer, lambda settings, shared: settings, _same),
-    Tab("Accuracy", _accuracy_explorer, lambda settings, shared: settings.budget_settings, _with_budget),
+    Tab(
+        "Accuracy",
+        _accuracy_explorer,
+        lambda settings, shared: settings.budget_settings,
+        _with_budget,
+    ),
     Tab("Pruning and cost", _conversation_explorer, _base, _with_base),
 )

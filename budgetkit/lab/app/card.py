@@ -169,7 +169,9 @@ class DesignCard(BudgetExplorer):
             film, messages = self._film(results) if texts else ({}, ())
             budget = results.plan.budget
             title = f"{budget.name or 'A budget of your own'}: a window of {budget.window:,} tokens"
-            page = receipt_page(title, answers, film, messages, self._texts(results).get("yaml", ""))
+            page = receipt_page(
+                title, answers, film, messages, self._texts(results).get("yaml", "")
+            )
             present = "|".join(map(str, answers["now"]))
             return page, picture(answers["points"][present])
 
@@ -181,10 +183,14 @@ class DesignCard(BudgetExplorer):
         with self._turn():
             page, drawn = self._receipt(texts=False)
             names = [f"{RECEIPT}.html", f"{RECEIPT}.svg"]
-            self.view.send({"kind": "shared", "names": names}, buffers=[page.encode(), drawn.encode()])
+            self.view.send(
+                {"kind": "shared", "names": names}, buffers=[page.encode(), drawn.encode()]
+            )
             self._say(self._status(self._results))
 
-    def _do(self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any) -> None:
+    def _do(
+        self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any
+    ) -> None:
         """Carry out a command; two pins open what stands side by side."""
         super()._do(kind, ack, merge, beside=beside, **values)
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:

@@ -31,7 +31,9 @@ from voila.app import Voila
 from budgetkit.budget.html import DOCTYPE, element
 
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
-FOREIGN_HOST: Final = "This address is not one of the app's; open the one that was printed where it was started."
+FOREIGN_HOST: Final = (
+    "This address is not one of the app's; open the one that was printed where it was started."
+)
 NO_TOKEN: Final = "The app is open to whoever started it: open the address that was printed there, with its token."
 
 
@@ -80,7 +82,11 @@ class Gate:
     def is_first_visit(self, request: HTTPServerRequest) -> bool:
         """Say whether a request brings the token."""
         tokens = request.query_arguments.get("token", [b""])
-        return request.method == "GET" and self.is_own_host(request.host) and _same(tokens[-1], self.token)
+        return (
+            request.method == "GET"
+            and self.is_own_host(request.host)
+            and _same(tokens[-1], self.token)
+        )
 
 
 def cookie_name(request: HTTPServerRequest) -> str:
@@ -179,6 +185,8 @@ class GuardedVoila(Voila):  # type: ignore[misc]
             refresh = element("meta", http_equiv="refresh", content=f"0; url={target}")
             file.write(f"{DOCTYPE}{refresh}{element('title', 'budgetkit')}")
         try:
-            webbrowser.get(self.browser or None).open(Path(name).as_uri(), new=self.webbrowser_open_new)
+            webbrowser.get(self.browser or None).open(
+                Path(name).as_uri(), new=self.webbrowser_open_new
+            )
         except webbrowser.Error as error:
             self.log.warning("No browser was opened (%s); open the address by hand.", error)

@@ -92,7 +92,9 @@ def _taken(plan: Plan) -> str:
 def _answer(results: BudgetResults) -> str:
     """Say what waits for the answer."""
     budget = results.plan.budget
-    size = sum(budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output")
+    size = sum(
+        budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output"
+    )
     if not size:
         return ""
     return f", {size:,} wait for the answer"

@@ -77,7 +77,9 @@ class Misjudgement:
         return round(max(0, budget) / (1 + self.low))
 
 
-def misjudgements(settings: BudgetSettings, model: Model, library: Library) -> tuple[Misjudgement, ...]:
+def misjudgements(
+    settings: BudgetSettings, model: Model, library: Library
+) -> tuple[Misjudgement, ...]:
     """Return the errors on the shipped texts and on the conversation, each counted once."""
     cheap = library.counter(settings.cheap)
     best = library.counter(model)
@@ -119,7 +121,9 @@ def _errors(corpus: Corpus, cheap: Counter, best: Counter) -> pd.DataFrame:
 def intervals(best: Counter, counts: Ints) -> tuple[Ints, Ints]:
     """Return between which numbers each text lies; the count twice where nobody has measured how far off it is."""
     below, above = spread_of(best) or (0.0, 0.0)
-    return np.rint(counts * (1 + below)).astype(np.int64), np.rint(counts * (1 + above)).astype(np.int64)
+    return np.rint(counts * (1 + below)).astype(np.int64), np.rint(counts * (1 + above)).astype(
+        np.int64
+    )
 
 
 def _by_kind(errors: pd.DataFrame, where: str) -> Iterator[Misjudgement]:

@@ -70,7 +70,10 @@ def _reserves(settings: BudgetSettings) -> dict[str, Share | None]:
     """Return the reserves that can be chosen; one that is locked stays as it is."""
     if RESERVE in settings.locks:
         return {PRESENT: None}
-    shares = {f"{100 * Decimal(share):f}".rstrip("0").rstrip(".") + " %": Share(share) for share in RESERVES}
+    shares = {
+        f"{100 * Decimal(share):f}".rstrip("0").rstrip(".") + " %": Share(share)
+        for share in RESERVES
+    }
     return {PRESENT: None, **shares}
 
 
@@ -104,7 +107,14 @@ def point(settings: BudgetSettings, library: Library) -> Data:
 
 
 def _cost(side: Side) -> Data:
-    return {"key": "cost", "label": "prompt, uncached", "value": side.cost, "change": "", "level": "", "color": None}
+    return {
+        "key": "cost",
+        "label": "prompt, uncached",
+        "value": side.cost,
+        "change": "",
+        "level": "",
+        "color": None,
+    }
 
 
 def picture(answer: Data) -> str:
@@ -182,14 +192,25 @@ def _reach(row: Data, strip_data: Data, x: int, y: int, width: int) -> list[Mark
     ]
 
 
-def _block(x: float, y: float, width: float, height: float, fill: str, *inside: Markup, **more: object) -> Markup:
+def _block(
+    x: float, y: float, width: float, height: float, fill: str, *inside: Markup, **more: object
+) -> Markup:
     """Return a rectangle; one that would be narrower than nothing has no width."""
     broad = f"{max(0.0, width):.1f}"
-    return xml_element("rect", *inside, x=f"{x:.1f}", y=y, width=broad, height=height, fill=fill, **more)
+    return xml_element(
+        "rect", *inside, x=f"{x:.1f}", y=y, width=broad, height=height, fill=fill, **more
+    )
 
 
 def _words(
-    x: float, y: float, words: str, *, size: int, weight: int = 400, fill: str = "#1b1f24", halo: bool = False
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: int,
+    weight: int = 400,
+    fill: str = "#1b1f24",
+    halo: bool = False,
 ) -> Markup:
     around = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"} if halo else {}
     look = {"font_size": size, "font_weight": weight, "fill": fill, **around}

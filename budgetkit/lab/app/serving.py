@@ -72,8 +72,12 @@ def serve(source: str = "support-chat", *options: str) -> None:
         template.mkdir(parents=True)
         for name, text in TEMPLATE.items():
             (template / name).write_text(text, encoding="utf-8")
-        os.environ["JUPYTER_PATH"] = os.pathsep.join([folder, *filter(None, [os.environ.get("JUPYTER_PATH")])])
-        server.launch_instance([str(page), "--Voila.ip=127.0.0.1", "--template=budgetkit", *options])
+        os.environ["JUPYTER_PATH"] = os.pathsep.join(
+            [folder, *filter(None, [os.environ.get("JUPYTER_PATH")])]
+        )
+        server.launch_instance(
+            [str(page), "--Voila.ip=127.0.0.1", "--template=budgetkit", *options]
+        )
 
 
 def notebook(trace: str, files: str = "") -> dict[str, Any]:
@@ -85,10 +89,21 @@ def notebook(trace: str, files: str = "") -> dict[str, Any]:
     import budgetkit as bk
     bk.App('support-chat', window=16_384, files='')
     """
-    cell: dict[str, Any] = {"cell_type": "code", "id": "app", "metadata": {}, "outputs": [], "execution_count": None}
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "id": "app",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+    }
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     window = ""
     if trace in shipped_traces():
         window = ", window=16_384"  # a short conversation leaves a whole window empty
     source = f"import budgetkit as bk\nbk.App({trace!r}{window}, files={files!r})"
-    return {"cells": [cell | {"source": source}], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    return {
+        "cells": [cell | {"source": source}],
+        "metadata": kernel,
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }

@@ -108,7 +108,9 @@ class Side:
                 rows[row.kind] = row
         best = self.library.counter(self.results.model)
         about = "" if basis_of(best) != "estimate" else "about "
-        return {LABELS[kind]: f"{about}{signed_percent(row.error, 0)}" for kind, row in rows.items()}
+        return {
+            LABELS[kind]: f"{about}{signed_percent(row.error, 0)}" for kind, row in rows.items()
+        }
 
     def figures(self) -> dict[str, str]:
         """Return what stands in the column, by the name of its row."""
@@ -164,7 +166,10 @@ def table(columns: Sequence[Side]) -> Data:
     return {
         "is": "sides",
         "columns": [{"title": side.title, "bar": side.bar} for side in columns],
-        "rows": [{"name": name, "cells": [column.get(name, "none") for column in figures]} for name in names],
+        "rows": [
+            {"name": name, "cells": [column.get(name, "none") for column in figures]}
+            for name in names
+        ],
     }
 
 
@@ -189,7 +194,9 @@ class SidesFold:
             parts.append(button("Let all pins go", {"clear": True}))
         return parts
 
-    def hear(self, settings: BudgetSettings, results: BudgetResults, event: Data) -> BudgetSettings | None:
+    def hear(
+        self, settings: BudgetSettings, results: BudgetResults, event: Data
+    ) -> BudgetSettings | None:
         """Let the pins go."""
         if event.get("clear"):
             return unpinned(settings)

@@ -29,7 +29,15 @@ from budgetkit.plan import Plan
 
 Data = dict[str, Any]
 LABELS = {CODE: "Code, data", CJK: "CJK", PROSE: "Prose"}
-COLUMNS = ["kind", "text", "what the budget really takes", "error", "really", "pool left", "that is"]
+COLUMNS = [
+    "kind",
+    "text",
+    "what the budget really takes",
+    "error",
+    "really",
+    "pool left",
+    "that is",
+]
 MEANINGS = {
     CODE: "code, data and markup",
     CJK: "Chinese, Japanese and Korean, also mixed with English",
@@ -110,7 +118,9 @@ def room_of(plan: Plan) -> Room:
     pool = 0
     if not takes_the_rest(budget):
         pool = max(0, left_of_pool(plan))
-    return Room(name=budget.remainder, budget=plan.remainder, safety=safety, pool=pool, overrun=overrun)
+    return Room(
+        name=budget.remainder, budget=plan.remainder, safety=safety, pool=pool, overrun=overrun
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +185,9 @@ def _note(room: Room, counters: Comparison) -> str:
     if room.budget <= 0:
         return f"Nothing is left for {room.name}, so there is nothing to fill. Held against {counters.basis}."
     if counters.is_one_count and counters.best.exact:
-        return f"It is {counters.basis}: {room.budget:,} tokens of {room.name} take what is planned."
+        return (
+            f"It is {counters.basis}: {room.budget:,} tokens of {room.name} take what is planned."
+        )
     if counters.is_one_count:
         return f"It is {counters.basis}; there is no better count to hold it against. Thin lines: nine texts in ten."
     filled = f"What {room.budget:,} tokens of {room.name} really take when {short_name(counters.cheap)} fills them"
@@ -188,7 +200,10 @@ def _bands(room: Room, start: float, whole: float) -> list[Data]:
         return [{"x": 0, "width": 0}, {"x": 0, "width": 0}]
     safety = min(room.safety / whole, 1 - start)
     pool = min(room.pool / whole, 1 - start - safety)
-    return [{"x": 100 * start, "width": 100 * safety}, {"x": 100 * (start + safety), "width": 100 * pool}]
+    return [
+        {"x": 100 * start, "width": 100 * safety},
+        {"x": 100 * (start + safety), "width": 100 * pool},
+    ]
 
 
 def _behind(room: Room) -> str:
@@ -196,10 +211,20 @@ def _behind(room: Room) -> str:
     if room.overrun:
         return "the window is overrun"
     amounts = (("safety", room.safety), ("left of pool", room.pool))
-    return ", then ".join(f"{name} {tokens:,}" for name, tokens in amounts if tokens) or "nothing behind it"
+    return (
+        ", then ".join(f"{name} {tokens:,}" for name, tokens in amounts if tokens)
+        or "nothing behind it"
+    )
 
 
-def _row(kind: str, where: str, misjudged: Misjudgement | None, room: Room, counters: Comparison, reach: float) -> Data:
+def _row(
+    kind: str,
+    where: str,
+    misjudged: Misjudgement | None,
+    room: Room,
+    counters: Comparison,
+    reach: float,
+) -> Data:
     row: Data = {
         "key": f"{kind} {where}",
         "kind": LABELS[kind],
@@ -229,7 +254,9 @@ def _row(kind: str, where: str, misjudged: Misjudgement | None, room: Room, coun
     row |= {"level": verdict.level, "verdict": verdict.text}
     if verdict.level in ("overrun", "empty"):
         return row
-    really, least, most = (f(room.budget) for f in (misjudged.really, misjudged.least, misjudged.most))
+    really, least, most = (
+        f(room.budget) for f in (misjudged.really, misjudged.least, misjudged.most)
+    )
     if counters.is_one_count and not counters.best.exact:
         row |= {"level": "same", "verdict": "the same count"}
     elif basis_of(counters.best) == "estimate" and verdict.level != "exact":

@@ -1,6 +1,12 @@
 """From looking to deciding: solve a budget backwards, tune it on conversations, put models side by side."""
 
-from budgetkit.lab.deciding.answers import AnswerReserve, TurnFloor, answer_lengths, answer_reserve, turn_floor
+from budgetkit.lab.deciding.answers import (
+    AnswerReserve,
+    TurnFloor,
+    answer_lengths,
+    answer_reserve,
+    turn_floor,
+)
 from budgetkit.lab.deciding.candidates import candidates
 from budgetkit.lab.deciding.conditions import (
     Condition,

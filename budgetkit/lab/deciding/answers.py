@@ -113,7 +113,9 @@ def answer_reserve(
     lengths = _present(traces, count, kind)
     size, longest = _least_that_holds(lengths, risk)
     longer = float((np.concatenate(lengths) > size).mean())
-    return AnswerReserve(tokens=size, risk=risk, conversations=len(lengths), longest=longest, cut_short=longer)
+    return AnswerReserve(
+        tokens=size, risk=risk, conversations=len(lengths), longest=longest, cut_short=longer
+    )
 
 
 def answer_lengths(
@@ -166,14 +168,18 @@ def answer_lengths(
     return quantile, int(low), int(high)
 
 
-def recorded_lengths(traces: Sequence[Trace], count: Callable[[str], int], kind: Kind = "all") -> list[Ints]:
+def recorded_lengths(
+    traces: Sequence[Trace], count: Callable[[str], int], kind: Kind = "all"
+) -> list[Ints]:
     """Return the tokens of each conversation's answers, for conversations that have some.
 
     Where the provider told what it counted of an answer, that is its length; else its text and its calls are counted.
     """
     lengths = []
     for trace in traces:
-        answers = [place for place, message in enumerate(trace.messages) if _is_of_kind(message, kind)]
+        answers = [
+            place for place, message in enumerate(trace.messages) if _is_of_kind(message, kind)
+        ]
         if not answers:
             continue
         billed = _billed(trace)
@@ -231,7 +237,9 @@ class TurnFloor(_OfTheNext):
             share = f"at most {100 * self.risk:g} %"
             return f"{share} of what the next conversation refers to lies more than {self.turns:,} turns back"
         reason = lacking(self.conversations, self.risk)
-        return f"what is referred to lies at most {self.farthest:,} turns back; no promise: {reason}"
+        return (
+            f"what is referred to lies at most {self.farthest:,} turns back; no promise: {reason}"
+        )
 
 
 def turn_floor(traces: Sequence[Trace], risk: float = 0.05) -> TurnFloor:
@@ -264,7 +272,9 @@ def turn_floor(traces: Sequence[Trace], risk: float = 0.05) -> TurnFloor:
     back = [distances for distances in map(_turns_back, traces) if len(distances)]
     if not back:
         rule = "a floor in turns is read off what later messages refer to"
-        raise ValueError(f"{len(traces)} conversations in which nothing refers to an earlier turn; {rule}; give some")
+        raise ValueError(
+            f"{len(traces)} conversations in which nothing refers to an earlier turn; {rule}; give some"
+        )
     turns, farthest = _least_that_holds(back, risk)
     return TurnFloor(turns=turns, risk=risk, conversations=len(back), farthest=farthest)
 
@@ -298,17 +308,25 @@ def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
     """Return the reserve of the answer itself; what is thought before it is no part of a recorded answer."""
-    reserves = [reserve for reserve in budget.reserves if reserve.serves == OUTPUT and reserve.name != "thinking"]
+    reserves = [
+        reserve
+        for reserve in budget.reserves
+        if reserve.serves == OUTPUT and reserve.name != "thinking"
+    ]
     named = [reserve for reserve in reserves if reserve.name == OUTPUT]
     return next(iter([*named, *reserves]), None)
 
 
 def _present(traces: Sequence[Trace], count: Callable[[str], int], kind: Kind) -> list[Ints]:
     if kind not in ("all", "call", "text"):
-        raise ValueError(f"answers of kind {brief(kind)}; known are 'all', 'call' and 'text'; give one of these")
+        raise ValueError(
+            f"answers of kind {brief(kind)}; known are 'all', 'call' and 'text'; give one of these"
+        )
     lengths = recorded_lengths(traces, count, kind)
     if not lengths:
-        raise ValueError(f"{len(traces)} conversations without an answer; a reserve is read off answers; give some")
+        raise ValueError(
+            f"{len(traces)} conversations without an answer; a reserve is read off answers; give some"
+        )
     return lengths
 
 

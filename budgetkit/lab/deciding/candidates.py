@@ -82,7 +82,9 @@ def candidates(
 
 def tokens_of(values: Values, setting: Mapping[str, str]) -> dict[str, Any]:
     """Return a row of a table as the sizes that it stands for; a policy stays a name."""
-    return {line: name if line == "policy" else values[line][name] for line, name in setting.items()}
+    return {
+        line: name if line == "policy" else values[line][name] for line, name in setting.items()
+    }
 
 
 def settings_to_try(

@@ -17,7 +17,12 @@ import numpy.typing as npt
 from budgetkit.budget import Allocation, Budget, Reserve, Share
 from budgetkit.budget.amounts import amount_of, tokens_of
 from budgetkit.budget.quoting import quoted
-from budgetkit.lab.deciding.answers import AnswerReserve, answer_reserve, recorded_lengths, reserve_of_answers
+from budgetkit.lab.deciding.answers import (
+    AnswerReserve,
+    answer_reserve,
+    recorded_lengths,
+    reserve_of_answers,
+)
 from budgetkit.lab.deciding.gain import Floats
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.trace import Trace
@@ -29,7 +34,9 @@ CANNOT_BE_PLANNED: Final = "cannot be planned for every conversation"
 TIE: Final = 1e-9
 
 
-def with_setting(budget: Budget, setting: Setting, policy: Policy, values: Values) -> tuple[Budget, Policy]:
+def with_setting(
+    budget: Budget, setting: Setting, policy: Policy, values: Values
+) -> tuple[Budget, Policy]:
     """Return the budget with a setting's lines, and the policy that it names, else the present one."""
     lines = {line: values[line][name] for line, name in setting.items() if line != "policy"}
     if "policy" in setting:
@@ -40,7 +47,11 @@ def with_setting(budget: Budget, setting: Setting, policy: Policy, values: Value
 
 
 def answer_floor(
-    budget: Budget, values: Values, traces: Sequence[Trace], count: Callable[[str], int], risk: float | None
+    budget: Budget,
+    values: Values,
+    traces: Sequence[Trace],
+    count: Callable[[str], int],
+    risk: float | None,
 ) -> AnswerReserve | None:
     """Return what answers need, where a setting could reserve less; None where none can, or none is recorded."""
     reserve = reserve_of_answers(budget)
@@ -67,7 +78,9 @@ def is_below(budget: Budget, setting: Setting, values: Values, floor: AnswerRese
     return changed.sizes[reserve.name] < floor.tokens
 
 
-def why_not(budget: Budget, setting: Setting, values: Values, floor: AnswerReserve | None, scores: Floats) -> str:
+def why_not(
+    budget: Budget, setting: Setting, values: Values, floor: AnswerReserve | None, scores: Floats
+) -> str:
     """Return why a setting may not be chosen; empty where it may."""
     if floor is not None and is_below(budget, setting, values, floor):
         return f"reserves less than the {floor.tokens:,} tokens that answers need"
@@ -77,7 +90,10 @@ def why_not(budget: Budget, setting: Setting, values: Values, floor: AnswerReser
 
 
 def left_out_notice(
-    budget: Budget, settings: Sequence[Setting], left_out: Sequence[str], floor: AnswerReserve | None
+    budget: Budget,
+    settings: Sequence[Setting],
+    left_out: Sequence[str],
+    floor: AnswerReserve | None,
 ) -> Iterator[str]:
     """Say how many settings were left out for what answers need, and whether the present one is below that too."""
     reserve = reserve_of_answers(budget)
@@ -210,7 +226,9 @@ def _is_short(budget: Budget, floor: AnswerReserve | None) -> bool:
 
 def _size(budget: Budget, setting: Setting, values: Values) -> int:
     """Return all lines of a setting in tokens; a line without a cap may take the whole window."""
-    return sum(_tokens(budget, values[line][name]) for line, name in setting.items() if line != "policy")
+    return sum(
+        _tokens(budget, values[line][name]) for line, name in setting.items() if line != "policy"
+    )
 
 
 def _tokens(budget: Budget, value: Any) -> int:

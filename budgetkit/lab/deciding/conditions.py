@@ -51,7 +51,9 @@ class Planned:
     def overrun(self) -> bool:
         """Whether what is required in some row is more than the window holds."""
         claims = self.budget.held.items()
-        reserved = sum(np.minimum(self.columns[section]["granted"], tokens) for section, tokens in claims)
+        reserved = sum(
+            np.minimum(self.columns[section]["granted"], tokens) for section, tokens in claims
+        )
         return bool((self.granted - reserved > self.budget.window - self.budget.reserved).any())
 
     @property
@@ -134,11 +136,18 @@ def nothing_cut(section: str | None = None) -> Condition:
     """
     if section is None:
         return Condition("nothing is cut", lambda plans: not plans.cut.any(), "helps")
-    return Condition(f"nothing of {section} is cut", lambda plans: not plans.columns[section]["cut"].any(), "helps")
+    return Condition(
+        f"nothing of {section} is cut",
+        lambda plans: not plans.columns[section]["cut"].any(),
+        "helps",
+    )
 
 
 def cut_at_most(
-    share: float, of: Literal["conversations", "turns"] = "conversations", *, only_these: bool = False
+    share: float,
+    of: Literal["conversations", "turns"] = "conversations",
+    *,
+    only_these: bool = False,
 ) -> Condition:
     """Say that at most a share of conversations, or of a conversation's turns, loses something.
 
@@ -171,7 +180,9 @@ def cut_at_most(
     'a promise of 5 % needs 19 conversations; there are 8'
     """
     if not 0 <= share <= 1 or of not in ("conversations", "turns"):
-        raise ValueError(f"a share of {share} of {of}; known are 0 to 1, of 'conversations' or 'turns'; give these")
+        raise ValueError(
+            f"a share of {share} of {of}; known are 0 to 1, of 'conversations' or 'turns'; give these"
+        )
     is_promise = not only_these and 0 < share < 1
 
     def holds(plans: Planned) -> bool:
@@ -213,7 +224,9 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
     'history holds 20 turns'
     """
     if turns < 1:
-        raise ValueError(f"the last {turns} turns are to be held; known is a number of turns; give 1 or more")
+        raise ValueError(
+            f"the last {turns} turns are to be held; known is a number of turns; give 1 or more"
+        )
 
     def holds(plans: Planned) -> bool:
         column = plans.columns[section]
@@ -312,10 +325,14 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     window 41,000 is the largest so that the bill is at most $0.10.
     """
     if not dollars >= 0:
-        raise ValueError(f"a bill of at most {brief(dollars)}; a sum is 0 or more, in US dollars; give 1.50, say")
+        raise ValueError(
+            f"a bill of at most {brief(dollars)}; a sum is 0 or more, in US dollars; give 1.50, say"
+        )
     paid = prices_of(prices)
     if paid is None or paid.input is None or (answer and paid.output is None):
-        raise ValueError("a bill without prices; the price of input is needed; give prices='gpt-4o', say")
+        raise ValueError(
+            "a bill without prices; the price of input is needed; give prices='gpt-4o', say"
+        )
 
     def holds(plans: Planned) -> bool:
         sent = plans.granted

@@ -85,13 +85,18 @@ class Decided:
         """Return one row a setting, the present one last: its means on the part that was chosen on."""
         now, means = self._means()
         rows = range(len(means))
-        names = [", ".join(f"{line} {value}" for line, value in self.setting(row).items()) for row in rows]
+        names = [
+            ", ".join(f"{line} {value}" for line, value in self.setting(row).items())
+            for row in rows
+        ]
         front = self.tuned.table["front"].to_numpy()
         standing = np.where(front, "on the front", "beaten").astype(object)
         if chosen != PRESENT:
             standing[chosen] = "chosen"
 
-        table = pd.DataFrame(np.vstack([means, now]), columns=[OBJECTIVES[name][0] for name in self.objectives])
+        table = pd.DataFrame(
+            np.vstack([means, now]), columns=[OBJECTIVES[name][0] for name in self.objectives]
+        )
         table.insert(0, "setting", [*names, "present"])
         table["standing"] = [*standing, "present"]
         table["front"] = [*front, False]
@@ -109,7 +114,11 @@ class Decided:
         )
         parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
         now = f"Each line moved alone; {what} a conversation, {form.format(self._means()[0][0])} at present:"
-        parts += ["## What matters", now, "\n".join(f"- {_moved(line, self.moves, form)}" for line in self.matter)]
+        parts += [
+            "## What matters",
+            now,
+            "\n".join(f"- {_moved(line, self.moves, form)}" for line in self.matter),
+        ]
         parts += ["## What no other setting beats", _written(self._unbeaten(row))]
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
@@ -159,7 +168,9 @@ def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
 
 def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
     """Say what a line does when it is moved alone."""
-    of_line = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values("mean", kind="stable")
+    of_line = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values(
+        "mean", kind="stable"
+    )
     ends = [f"{form.format(row['mean'])} at {row['value']}" for row in rows(of_line.iloc[[0, -1]])]
     return f"{one_line(line)}: {' to '.join(dict.fromkeys(ends))}"
 
@@ -177,23 +188,38 @@ def _cell(value: Any) -> str:
     return str(value).replace("|", "\\|")
 
 
-_COLOURS = {"beaten": "#9aa0a6", "on the front": "#0072b2", "chosen": "#d55e00", "present": "#009e73"}
+_COLOURS = {
+    "beaten": "#9aa0a6",
+    "on the front": "#0072b2",
+    "chosen": "#d55e00",
+    "present": "#009e73",
+}
 
 
 def _draw(table: pd.DataFrame) -> Spec:
     first, second = table.columns[1:3]
     best = table[table["front"]].sort_values(first)
     dotted = {"color": _COLOURS["on the front"], "width": 1, "dash": "dot"}
-    drawn = [line(best[first], best[second], line=dotted, mode="lines", hoverinfo="skip", showlegend=False)]
+    drawn = [
+        line(
+            best[first], best[second], line=dotted, mode="lines", hoverinfo="skip", showlegend=False
+        )
+    ]
     for kind, colour in _COLOURS.items():
         if len(group := table[table["standing"] == kind]):
-            hover = {"hovertext": [_hover(row, first, second) for row in rows(group)], "hoverinfo": "text"}
+            hover = {
+                "hovertext": [_hover(row, first, second) for row in rows(group)],
+                "hoverinfo": "text",
+            }
             marker = {"color": colour, "size": 13 if kind in ("chosen", "present") else 8}
             labels = {"name": kind, "customdata": group["point"].tolist()}
             drawn.append(points(group[first], group[second], marker=marker, **labels, **hover))
     axes = [{"title": {"text": f"{name}, a conversation"}, "nticks": 6} for name in (first, second)]
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-    return {"data": drawn, "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34})}
+    return {
+        "data": drawn,
+        "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34}),
+    }
 
 
 def _hover(row: Mapping[str, Any], first: str, second: str) -> str:
@@ -203,4 +229,6 @@ def _hover(row: Mapping[str, Any], first: str, second: str) -> str:
 
 
 #: Draw every setting that was tried by two objectives, those that no other beats joined by a line.
-front = Question("Which settings are worth choosing?", lambda decided, chosen: decided.table(chosen), _draw)
+front = Question(
+    "Which settings are worth choosing?", lambda decided, chosen: decided.table(chosen), _draw
+)

@@ -66,13 +66,17 @@ class Gain:
             needs = f"An interval of a gain needs {FEWEST_FOR_A_GAIN} conversations"
             notices.append(f"{needs}; there are {self.conversations}.")
         elif np.isnan(self.low):
-            notices.append(f"{self.conversations} conversations are too few for an interval of one setting among all.")
+            notices.append(
+                f"{self.conversations} conversations are too few for an interval of one setting among all."
+            )
         if self.largest > _LARGE and self.conversations > 1:
             if not np.isfinite(self.without):
                 rest = "nothing"
             else:
                 rest = f"{percent(self.without)} %"
-            notices.append(f"One conversation carries {percent(self.largest)} % of it; the others save {rest}.")
+            notices.append(
+                f"One conversation carries {percent(self.largest)} % of it; the others save {rest}."
+            )
         return notices
 
 
@@ -105,8 +109,12 @@ def gain_of(before: Floats, after: Floats, seed: int, rows: int = 1) -> Gain:
 
 def _saved(before: Floats, after: Floats) -> Floats:
     """Return the share saved: 0 of nothing and for nothing, minus infinity where nothing becomes something."""
-    ratio = np.divide(after, before, out=np.full(np.shape(before), np.inf), where=np.asarray(before) != 0)
-    return np.asarray(1 - np.where((np.asarray(before) == 0) & (np.asarray(after) == 0), 1.0, ratio))
+    ratio = np.divide(
+        after, before, out=np.full(np.shape(before), np.inf), where=np.asarray(before) != 0
+    )
+    return np.asarray(
+        1 - np.where((np.asarray(before) == 0) & (np.asarray(after) == 0), 1.0, ratio)
+    )
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:

@@ -63,7 +63,9 @@ def compare_models(
     table = pd.DataFrame(rows)
     if not len(table):
         return table
-    table.insert(list(table.columns).index("cost") + 1, "tax", table["tokens"] / table["tokens"].iloc[0])
+    table.insert(
+        list(table.columns).index("cost") + 1, "tax", table["tokens"] / table["tokens"].iloc[0]
+    )
     return table.drop(columns="tokens")
 
 
@@ -78,7 +80,10 @@ def _row(
     budget = preset(of)
     paid = price(of.name)
     sizes = [int(trace.counts(count).sum()) for trace in traces]
-    outcomes = [replay(trace, budget, policy or OldestFirst(), counter=count, prices=paid) for trace in traces]
+    outcomes = [
+        replay(trace, budget, policy or OldestFirst(), counter=count, prices=paid)
+        for trace in traces
+    ]
     losses = [_first_losses(outcome) for outcome in outcomes]
     turns = [min(lost.values()) for lost in losses if lost]
     sections = Counter(section for lost in losses for section in lost)
@@ -99,7 +104,11 @@ def _row(
 
 def _first_losses(outcome: Replay) -> dict[str, int]:
     """Return the turn at which each section first loses something."""
-    lost = {section: column["cut"] for section, column in outcome.columns.items() if section != outcome.section}
+    lost = {
+        section: column["cut"]
+        for section, column in outcome.columns.items()
+        if section != outcome.section
+    }
     lost[outcome.section] = np.array(outcome.kept.dropped)
     requests = outcome.placed.requests
     first = {section: np.flatnonzero(tokens) for section, tokens in lost.items()}

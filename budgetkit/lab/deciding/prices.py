@@ -51,7 +51,11 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
             f"prices of {more} tokens of a plan; a plan that was loaded cannot be planned again, and tokens are at "
             "least 1; fit its items again, and ask for 100"
         )
-    what = plan.decisions.columns if len(plan.decisions) else {g.section: g.demand for g in plan.grants}
+    what = (
+        plan.decisions.columns
+        if len(plan.decisions)
+        else {g.section: g.demand for g in plan.grants}
+    )
     rows = []
     gap_now = _gap(plan)
     tokens_now, items_now, score_now = _kept(plan)
@@ -110,6 +114,8 @@ def _gap(plan: Plan) -> float:
             continue
         alone = Allocation(grant.section, keep="best", fill="knapsack")
         best = fit(Budget(max(grant.limit, 1), (), [alone]), Items(items))
-        now = sum(item.score for item, row in zip(items, rows, strict=True) if plan.decisions.kept[row])
+        now = sum(
+            item.score for item, row in zip(items, rows, strict=True) if plan.decisions.kept[row]
+        )
         gap += max(0.0, _kept(best)[2] - now)
     return round(gap, 9)

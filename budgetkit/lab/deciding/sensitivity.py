@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.lab.deciding.tuning import Objective, Progress, answers_of, measured, named_objective, split, values_of
+from budgetkit.lab.deciding.tuning import (
+    Objective,
+    Progress,
+    answers_of,
+    measured,
+    named_objective,
+    split,
+    values_of,
+)
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.trace import Trace
@@ -67,7 +75,9 @@ def sensitivity(
     settings: list[dict[str, Any]] = [{}, *({line: value} for line, value in moves)]
     chosen_on, _ = split(len(traces), hold_out, seed)
     present = policy or OldestFirst()
-    work = partial(measured, budget, settings, {name: measure}, present, values, {"prices": prices, **options})
+    work = partial(
+        measured, budget, settings, {name: measure}, present, values, {"prices": prices, **options}
+    )
     seen = [traces[place] for place in chosen_on]
     means = np.array(answers_of(work, seen, 1, None, progress))[:, :, 0].mean(axis=0)
     if means[0]:

@@ -25,7 +25,13 @@ from budgetkit.counters import basis_of
 from budgetkit.counters import counter as counter_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, Setup, preset_of, setup_of
 from budgetkit.inputs.conversations import AnyTrace, traces_of
-from budgetkit.lab.deciding.conditions import Condition, Planned, conversations_of, nothing_cut, planned
+from budgetkit.lab.deciding.conditions import (
+    Condition,
+    Planned,
+    conversations_of,
+    nothing_cut,
+    planned,
+)
 from budgetkit.models.resolved import resolve
 from budgetkit.plan.why import nearest, settled_window
 from budgetkit.trace import DEFAULT_ROLES, Trace
@@ -156,16 +162,22 @@ def solve(
     budget = setup.budget
     frame = _frame(demands, setup)
     condition = so_that or nothing_cut()
-    kinds = {line_of_budget.name: line_of_budget.kind for line_of_budget in budget} | {"window": "window"}
+    kinds = {line_of_budget.name: line_of_budget.kind for line_of_budget in budget} | {
+        "window": "window"
+    }
     if line not in kinds:
-        raise LookupError(f"no line {brief(line)} in this budget; its lines are {quoted(kinds)}; name one of them")
+        raise LookupError(
+            f"no line {brief(line)} in this budget; its lines are {quoted(kinds)}; name one of them"
+        )
 
     # Which end is looked for, and up to where.
     harms = condition.room == "harms"
     ends: Find = find or ("largest" if (kinds[line] == "reserve") != harms else "smallest")
     low, high = between or _range(budget, frame, line, kinds[line], condition)
     if not 0 <= low < high:
-        raise ValueError(f"sizes between {low:,} and {high:,}; the first is the smaller, from 0 on; give (0, 8_000)")
+        raise ValueError(
+            f"sizes between {low:,} and {high:,}; the first is the smaller, from 0 on; give (0, 8_000)"
+        )
     if ends == "largest" and kinds[line] == "window" and between is None:
         # The smallest window that holds the reserves and what is required; below it nothing can be planned.
         low = nearest(lambda size: _can_be_planned(budget, frame, line, size), low, high) or low
@@ -262,14 +274,17 @@ def solve_models(
         facts = resolve(name).facts
         count = counter_of(facts)
         budget = make(facts)
-        demands = [trace.demand(count, roles=budget.roles or DEFAULT_ROLES) for trace in traces_of(traces)]
+        demands = [
+            trace.demand(count, roles=budget.roles or DEFAULT_ROLES) for trace in traces_of(traces)
+        ]
         solution = solve(demands, budget, line, so_that, **options)
         rows.append(
             {
                 "model": facts.name,
                 "window": facts.window,
                 "value": pd.NA if solution.value is None else solution.value,
-                "is_within": solution.value is not None and (line != "window" or solution.value <= facts.window),
+                "is_within": solution.value is not None
+                and (line != "window" or solution.value <= facts.window),
                 "exact": count.exact,
                 "basis": basis_of(count),
                 "sentence": str(solution),
@@ -291,23 +306,36 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
         return pd.DataFrame([dict(demands)])
     several: Any = demands
     if isinstance(several, str) or not isinstance(several, Iterable):
-        forms = "a mapping from section to tokens, a DataFrame of turns, a Trace, and a list of these"
+        forms = (
+            "a mapping from section to tokens, a DataFrame of turns, a Trace, and a list of these"
+        )
         raise TypeError(f"demands of {brief(demands)}; known are {forms}; give one of them")
     frames = [_frame(demand, setup) for demand in several]
-    return pd.concat(frames, keys=range(len(frames)), names=["conversation"]).fillna(0).astype(np.int64)
+    return (
+        pd.concat(frames, keys=range(len(frames)), names=["conversation"])
+        .fillna(0)
+        .astype(np.int64)
+    )
 
 
-def _range(budget: Budget, frame: pd.DataFrame, line: str, kind: str, condition: Condition) -> tuple[int, int]:
+def _range(
+    budget: Budget, frame: pd.DataFrame, line: str, kind: str, condition: Condition
+) -> tuple[int, int]:
     """Return the sizes among which something can change: a cap may grow by what no other line claims."""
     if kind == "window":
-        needs = {str(name): int(frame[name].max()) + condition.tokens if len(frame) else 0 for name in frame.columns}
+        needs = {
+            str(name): int(frame[name].max()) + condition.tokens if len(frame) else 0
+            for name in frame.columns
+        }
         settled = settled_window(budget, needs)
         if condition.room != "unknown":
             return 1, settled
         return 1, min(MOST_TOKENS, 2 * (settled + budget.reserved + budget.capped))
     if kind == "reserve" or budget.deficit != "raise":
         return 0, max(1, budget.window)
-    now = next(line_of_budget.tokens or 0 for line_of_budget in budget if line_of_budget.name == line)
+    now = next(
+        line_of_budget.tokens or 0 for line_of_budget in budget if line_of_budget.name == line
+    )
     return 0, max(1, now + max(0, budget.unclaimed))
 
 
@@ -326,9 +354,16 @@ def _can_be_planned(budget: Budget, frame: pd.DataFrame, line: str, size: int) -
 def _is_monotone(budget: Budget, line: str, kind: str) -> bool:
     """Say whether more of a line can only help one side: whole numbers of tokens, and sections cut anywhere."""
     sizes = [reserve.size for reserve in budget.reserves]
-    sizes += [size for allocation in budget.allocations for size in (allocation.cap, allocation.floor) if size]
+    sizes += [
+        size
+        for allocation in budget.allocations
+        for size in (allocation.cap, allocation.floor)
+        if size
+    ]
     has_shares = any(isinstance(size, Share) for size in sizes)
-    is_cut_anywhere = all(a.overflow == "truncate" and a.when_full == "truncate" for a in budget.allocations)
+    is_cut_anywhere = all(
+        a.overflow == "truncate" and a.when_full == "truncate" for a in budget.allocations
+    )
     if kind == "window":
         return is_cut_anywhere and not has_shares
     capped = [allocation for allocation in budget.allocations if allocation.cap is not None]

@@ -15,10 +15,18 @@ from budgetkit.pruning.policies import Policy
 
 #: What may be made small: in words, how a budget is said to bring less of it, and how it is written.
 OBJECTIVES: Mapping[str, tuple[str, str, str]] = {
-    "evidence": ("needed messages lost", "loses {}fewer needed messages than at present", "{:,.2f}"),
+    "evidence": (
+        "needed messages lost",
+        "loses {}fewer needed messages than at present",
+        "{:,.2f}",
+    ),
     "cut": ("tokens cut", "cuts {}fewer tokens than at present", "{:,.0f}"),
     "cost": ("US dollars", "costs {}less than at present", "${:,.4f}"),
-    "uncached": ("share of input not cached", "sends {}less outside the cache than at present", "{:.1%}"),
+    "uncached": (
+        "share of input not cached",
+        "sends {}less outside the cache than at present",
+        "{:.1%}",
+    ),
 }
 
 
@@ -133,7 +141,9 @@ class Tuned:
         values = ", ".join(f"{line} {value}" for line, value in self.best.items())
 
         if np.isnan(self.gain):
-            sentences = ["The present setting cannot be planned for every conversation, so that no gain is measured."]
+            sentences = [
+                "The present setting cannot be planned for every conversation, so that no gain is measured."
+            ]
         elif self.stays:
             sentences = [f"No setting that was tried {less.format('')}: stay."]
         else:

@@ -61,7 +61,9 @@ Summaries = Literal["lost", "kept"]
 
 def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
     """Return the tokens that were cut: dropped, of other sections, and replaced by a summary."""
-    others = sum(int(c["cut"].sum()) for section, c in outcome.columns.items() if section != outcome.section)
+    others = sum(
+        int(c["cut"].sum()) for section, c in outcome.columns.items() if section != outcome.section
+    )
     dropped = float(np.sum(outcome.kept.dropped))
     if summaries == "kept":
         return dropped + others
@@ -77,7 +79,9 @@ def _cost(outcome: Replay) -> float:
     return float(np.sum(outcome.cost))
 
 
-def _lost_evidence(outcome: Replay, pairs: pd.DataFrame | None = None, summaries: Summaries = "lost") -> float:
+def _lost_evidence(
+    outcome: Replay, pairs: pd.DataFrame | None = None, summaries: Summaries = "lost"
+) -> float:
     """Return how many needed messages are not there; what a summary replaced is not there."""
     if pairs is None:
         pairs = evidence(outcome.trace)
@@ -88,7 +92,12 @@ def _lost_evidence(outcome: Replay, pairs: pd.DataFrame | None = None, summaries
 
 
 #: What may be made small, by name: tokens cut, needed messages lost, US dollars, the share not read from a cache.
-OBJECTIVES: dict[str, Objective] = {"cut": _cut, "evidence": _lost_evidence, "cost": _cost, "uncached": _uncached}
+OBJECTIVES: dict[str, Objective] = {
+    "cut": _cut,
+    "evidence": _lost_evidence,
+    "cost": _cost,
+    "uncached": _uncached,
+}
 
 
 @renamed(count="counter")
@@ -187,7 +196,9 @@ def tune(
         options["model"] = model
 
     if summaries not in ("lost", "kept"):
-        raise ValueError(f"summaries {brief(summaries)}; known are 'lost' and 'kept'; give one of these")
+        raise ValueError(
+            f"summaries {brief(summaries)}; known are 'lost' and 'kept'; give one of these"
+        )
     if check_tokens("trials", trials) < 1:
         raise ValueError("0 trials; tuning tries at least one setting; give 1 or more")
     if isinstance(objective, str) or callable(objective):
@@ -211,18 +222,27 @@ def tune(
     settings, search = settings_to_try(values, trials, seed)
     with_present: list[Setting] = [{}, *settings]
     is_allowed = [not is_below(budget, setting, values, floor) for setting in with_present]
-    measurable = [setting for setting, allowed in zip(with_present, is_allowed, strict=True) if allowed]
+    measurable = [
+        setting for setting, allowed in zip(with_present, is_allowed, strict=True) if allowed
+    ]
     work = partial(measured, budget, measurable, objectives, present_policy, values, options)
     rows = answers_of(work, list(traces), workers, client, progress)
     scores = np.full((len(traces), len(with_present), len(objectives)), np.nan)
-    scores[:, is_allowed] = np.array(rows, dtype=np.float64).reshape(len(traces), len(measurable), len(objectives))
+    scores[:, is_allowed] = np.array(rows, dtype=np.float64).reshape(
+        len(traces), len(measurable), len(objectives)
+    )
 
-    left_out = [why_not(budget, setting, values, floor, scores[:, 1 + row]) for row, setting in enumerate(settings)]
+    left_out = [
+        why_not(budget, setting, values, floor, scores[:, 1 + row])
+        for row, setting in enumerate(settings)
+    ]
     table = _table(settings, list(objectives), scores, chosen_on, left_out)
     means = scores[chosen_on].mean(axis=0)
     bounded = [place for place, name in enumerate(objectives) if name in no_more]
     brings_more = (means[1:, bounded] > means[0, bounded] + TIE).any(axis=1)
-    choice = chosen_row(budget, settings, values, present_policy, means[:, 0], left_out, brings_more, floor)
+    choice = chosen_row(
+        budget, settings, values, present_policy, means[:, 0], left_out, brings_more, floor
+    )
 
     # The setting that was chosen; the present one where no other is better.
     stays = choice is None or is_present(budget, settings[choice], values, present_policy)
@@ -235,7 +255,10 @@ def tune(
     notices = [*left_out_notice(budget, settings, left_out, floor)]
     if not stays:
         allowed = [settings[row] for row, reason in enumerate(left_out) if not reason]
-        tried = {line: {row[line]: by_name[row[line]] for row in allowed} for line, by_name in values.items()}
+        tried = {
+            line: {row[line]: by_name[row[line]] for row in allowed}
+            for line, by_name in values.items()
+        }
         notices += corner(best, tried, budget, first)
 
     tuned = Tuned(
@@ -267,17 +290,23 @@ def _needed_prices(objective: str, prices_or_model: Prices | str | None) -> Pric
     prices = prices_of(prices_or_model)
     if objective == "cost" and (prices is None or prices.input is None):
         rule = "the price of input is needed"
-        raise ValueError(f"a cost without prices; {rule}; give prices=bk.cost.prices('gpt-4o'), or the model's name")
+        raise ValueError(
+            f"a cost without prices; {rule}; give prices=bk.cost.prices('gpt-4o'), or the model's name"
+        )
     return prices
 
 
-def named_objective(objective: str | Objective, summaries: Summaries = "lost") -> tuple[str, Objective]:
+def named_objective(
+    objective: str | Objective, summaries: Summaries = "lost"
+) -> tuple[str, Objective]:
     """Return an objective with its name."""
     if callable(objective):
         return getattr(objective, "__name__", "objective"), objective
     if objective not in OBJECTIVES:
         names = quoted(OBJECTIVES)
-        raise LookupError(f"no objective {brief(objective)}; known are {names}, or a function of a Replay")
+        raise LookupError(
+            f"no objective {brief(objective)}; known are {names}, or a function of a Replay"
+        )
     measure = OBJECTIVES[objective]
     if summaries == "kept" and objective in ("cut", "evidence"):
         return objective, partial(measure, summaries="kept")  # type: ignore[call-arg]
@@ -295,10 +324,14 @@ def values_of(budget: Budget, vary: Mapping[str, Iterable[Any]]) -> dict[str, di
         if line == "policy":
             by_name = {name: policy_of(choice) for name, choice in by_name.items()}
         if not by_name:
-            raise ValueError(f"nothing to try for {brief(line)}; tuning needs at least one value a line; give some")
+            raise ValueError(
+                f"nothing to try for {brief(line)}; tuning needs at least one value a line; give some"
+            )
         values[line] = by_name
     if not values:
-        raise ValueError("nothing to vary; tuning needs a line and values to try; give {'output': [500, 1_000]}, say")
+        raise ValueError(
+            "nothing to vary; tuning needs a line and values to try; give {'output': [500, 1_000]}, say"
+        )
     return values
 
 
@@ -384,7 +417,8 @@ def _on_front(means: Floats) -> npt.NDArray[np.bool_]:
     """Say which rows no other row beats: as good in all columns and better in one."""
     return np.array(
         [
-            not np.isnan(row).any() and not ((means <= row).all(axis=1) & (means < row).any(axis=1)).any()
+            not np.isnan(row).any()
+            and not ((means <= row).all(axis=1) & (means < row).any(axis=1)).any()
             for row in means
         ],
         dtype=np.bool_,

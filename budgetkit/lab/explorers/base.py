@@ -83,13 +83,19 @@ class Explorer(Kind[S, F]):
             If it ends with something else.
         """
         if Path(path).suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html")
+            raise ValueError(
+                f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html"
+            )
         with self._lock:
             results = self._results
             # the status as it is, not what was refused last
-            state = sendable({**self.view.state, "door": self.view.door, "status": self._status(results)})
+            state = sendable(
+                {**self.view.state, "door": self.view.door, "status": self._status(results)}
+            )
             self._unfold()
-            drawn = self._charts(results, list(state["figures"])) | self._folds.figures(self.view.opened)
+            drawn = self._charts(results, list(state["figures"])) | self._folds.figures(
+                self.view.opened
+            )
             charts = sendable(drawn)
             texts = self._texts(results)
             film, messages = self._film(results)
@@ -167,14 +173,18 @@ class Explorer(Kind[S, F]):
         """The sentence that the view shows: what holds, or what went wrong."""
         return str(self.view.state["status"]["text"])
 
-    def _do(self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any) -> None:
+    def _do(
+        self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any
+    ) -> None:
         """Carry out a command; if it fails, change nothing and say why, beside the box it came from."""
         with self._turn(ack, beside):
             if self._quiet:
                 return
             if self.reach is not None:
                 values = _reachable(kind, values, self.reach)
-            settings = self._command(kind)(self._history.now, self._results, self._library, **values)
+            settings = self._command(kind)(
+                self._history.now, self._results, self._library, **values
+            )
             step = self._gesture.step(merge)
             self._go(self._history.then(settings, step), ack, self._gesture.held and bool(merge))
 
@@ -187,7 +197,11 @@ class Explorer(Kind[S, F]):
             except Exception as problem:
                 notice = refusal(problem)
                 if beside:
-                    near = {"note": notice["text"], "beside": beside, "holds": self._status(self._results)}
+                    near = {
+                        "note": notice["text"],
+                        "beside": beside,
+                        "holds": self._status(self._results),
+                    }
                 else:
                     near = {}
                 self._say({**notice, **near}, ack)
@@ -195,7 +209,9 @@ class Explorer(Kind[S, F]):
     def _command(self, kind: str) -> Callable[..., S]:
         commands = {**self.commands, "reset": self._at_start}
         if kind not in commands:
-            raise LookupError(f"no command {brief(kind)}; known are {quoted(commands)}; send one of them")
+            raise LookupError(
+                f"no command {brief(kind)}; known are {quoted(commands)}; send one of them"
+            )
         return commands[kind]
 
     def _at_start(self, settings: S, results: F, library: Library) -> S:
@@ -261,16 +277,24 @@ class Explorer(Kind[S, F]):
             with self._turn():
                 self.view.send_plotly()
         elif kind == "file" and buffers:
-            with self._turn():  # pieces of a file come in threads of their own, as other messages do
+            with (
+                self._turn()
+            ):  # pieces of a file come in threads of their own, as other messages do
                 self._uploads.piece(content, bytes(buffers[0]))
         elif kind in ("grab", "release"):
             self._hold(kind == "grab", str(content.get("move", "")))
         elif kind == "fold":
-            self._told({name: value for name, value in content.items() if name not in ("kind", "gesture")})
+            self._told(
+                {name: value for name, value in content.items() if name not in ("kind", "gesture")}
+            )
         elif kind in ("undo", "redo"):
             self._walk(kind, str(content.get("id", "")))
         else:
-            values = {name: value for name, value in content.items() if name not in ("kind", "id", "gesture")}
+            values = {
+                name: value
+                for name, value in content.items()
+                if name not in ("kind", "id", "gesture")
+            }
             self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
 
     def _say(self, notice: Data, ack: str = "") -> None:
@@ -282,10 +306,18 @@ class Explorer(Kind[S, F]):
         changed = history.now != history.now.as_at(self._start)
         actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
         actions |= shown.get("actions", {})
-        return {**shown, "actions": actions, "serial": self._serial, "status": notice or self._status(results)}
+        return {
+            **shown,
+            "actions": actions,
+            "serial": self._serial,
+            "status": notice or self._status(results),
+        }
 
     def _show(self, state: Data, ack: str = "") -> None:
-        self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
+        self.view.state = {
+            **state,
+            "ack": ack,
+        }  # first, so that key figures are painted before charts are made
         self.view.door = self._door(self._history.now)
         self.still.change(self.view.state, repr(self))
         self._quiet = True
@@ -303,7 +335,9 @@ class Explorer(Kind[S, F]):
                 texts = self.view.texts
             else:
                 texts = self._texts(self._results)
-            with self.view.hold_sync():  # all is made by now: a failure above leaves the page as it was
+            with (
+                self.view.hold_sync()
+            ):  # all is made by now: a failure above leaves the page as it was
                 self.view.draw(drawn, self._serial)
                 self.view.texts = texts
                 self.view.reader = reader

@@ -32,7 +32,9 @@ class BilledFold:
             return [text("Open a conversation: sizes that are typed in are no request.")]
         model, messages, left = self.sent(results)
         body = {"model": model, "messages": [dict(message.raw) for message in messages]}
-        counted = count_request(body | ({"tools": [*results.trace.tools]} if results.trace.tools else {}))
+        counted = count_request(
+            body | ({"tools": [*results.trace.tools]} if results.trace.tools else {})
+        )
         table = figures.ledger.table(counted)
         low, high = counted.interval
         if counted.exact:

@@ -45,7 +45,9 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
     """
 
     value = t.Union([t.Int(), t.Float()], allow_none=True, default_value=0).tag(
-        sync=True, to_json=lambda value, box: box.written(value), from_json=lambda text, box: box.read(text)
+        sync=True,
+        to_json=lambda value, box: box.written(value),
+        from_json=lambda text, box: box.read(text),
     )
     min = t.Any(0)
     max = t.Any(100_000_000)
@@ -120,7 +122,8 @@ def sends(do: Do, widget: Any, kind: str, name: str, merge: str = "", **more: An
 def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
     """Set what can be chosen and what is."""
     shown = tuple(
-        (replace_surrogates(choice[0]), choice[1]) if isinstance(choice, tuple) else choice for choice in choices
+        (replace_surrogates(choice[0]), choice[1]) if isinstance(choice, tuple) else choice
+        for choice in choices
     )
     if tuple(widget.options) != shown:
         widget.options = shown

@@ -28,9 +28,16 @@ class CheckFold:
         """Say what is found, or that nothing is."""
         problems = findings(results.budget, today=date.today(), **self.case(results))
         if not problems:
-            return [text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")]
+            return [
+                text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")
+            ]
         rows = [
-            {"key": f"{place} {problem.code}", "text": str(problem), "note": f"{PAGE}#{problem.code}", "level": "cut"}
+            {
+                "key": f"{place} {problem.code}",
+                "text": str(problem),
+                "note": f"{PAGE}#{problem.code}",
+                "level": "cut",
+            }
             for place, problem in enumerate(problems)
         ]
         return [{"is": "rows", "rows": rows}]

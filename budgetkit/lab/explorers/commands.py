@@ -31,7 +31,9 @@ def of_budget(command: Command) -> Command:
 
     @wraps(command)
     def changed(settings: Any, results: Any, library: Library, **values: Any) -> Any:
-        budget_settings = command(settings.budget_settings, results.budget_results, library, **values)
+        budget_settings = command(
+            settings.budget_settings, results.budget_results, library, **values
+        )
         return settings.with_budget(budget_settings)
 
     return changed
@@ -72,7 +74,9 @@ def choose_columns(
 ) -> Any:
     """Read the table that waits by its columns: who speaks, what is said and, if any says so, in which conversation."""
     if role == content:
-        raise ValueError(f"column {brief(role)} was chosen twice; who speaks and what is said are two; choose another")
+        raise ValueError(
+            f"column {brief(role)} was chosen twice; who speaks and what is said are two; choose another"
+        )
     columns = {"role": role, "content": content}
     if conversation:
         columns["conversation"] = conversation

@@ -12,7 +12,13 @@ import ipywidgets as widgets
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, bound, options, row, sends, show
-from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, known_presets, longest_window, window_stops
+from budgetkit.lab.explorers.budget.settings import (
+    OWN,
+    BudgetSettings,
+    known_presets,
+    longest_window,
+    window_stops,
+)
 from budgetkit.lab.explorers.tips import TIPS
 from budgetkit.models import Model, models
 from budgetkit.trace import Trace
@@ -31,7 +37,9 @@ def labelled(kind: Any, label: str, **options: Any) -> Any:
         slid = {"readout": False}
     else:
         slid = {}
-    control = kind(**{"description": label, "tooltip": TIPS[label], **typed, **slid, **options, **AUTO})
+    control = kind(
+        **{"description": label, "tooltip": TIPS[label], **typed, **slid, **options, **AUTO}
+    )
     return control if slid else control.add_class("bk-wide")  # a slider shares its row with a box
 
 
@@ -45,7 +53,9 @@ class ModelControls:
         self.preset = labelled(widgets.Dropdown, "Preset", options=known_presets())
         # It is heard when it is let go: while its stops change, the page moves it, and would say so as if a hand had.
         stops = [(f"{stop:,}", stop) for stop in window_stops(None)]
-        self.window = labelled(widgets.SelectionSlider, "Window", options=stops, continuous_update=False)
+        self.window = labelled(
+            widgets.SelectionSlider, "Window", options=stops, continuous_update=False
+        )
         self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
         self._window_row = row(self.window, self.window_box)
         self._on(self.model, "model", "name")
@@ -63,7 +73,9 @@ class ModelControls:
         self.window_box.value = budget.window
 
     def _listen_to_path(self, path: Any) -> None:
-        path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
+        path.observe(
+            lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value"
+        )
 
 
 class ConversationControls(ModelControls):
@@ -91,7 +103,9 @@ class ConversationControls(ModelControls):
         self._on(self._place_box, place, place)
         self._listen_to_path(self.path)
 
-    def _project_place(self, traces: Sequence[Trace], conversation: int, last: int, now: int) -> None:
+    def _project_place(
+        self, traces: Sequence[Trace], conversation: int, last: int, now: int
+    ) -> None:
         show(self.which, len(traces) > 1)
         show(self.find, len(traces) > FEW)
         # Every move of a slider comes here, and an export may have thousands of titles.
@@ -105,14 +119,20 @@ class ConversationControls(ModelControls):
         if self._listed != (conversation, self.find.value):
             self._listed = conversation, self.find.value
             shown = sorted({conversation, *self._having(self.find.value)})
-            options(self.conversation, tuple((f"{i + 1}: {self._titles[i]}", i) for i in shown), conversation)
+            options(
+                self.conversation,
+                tuple((f"{i + 1}: {self._titles[i]}", i) for i in shown),
+                conversation,
+            )
         self.conversation.value = conversation
         bound(self._place, 1, last, now)
         bound(self._place_box, 1, last, now)
 
     def _having(self, part: str) -> list[int]:
         """Return the conversations whose title holds a text, in whatever case."""
-        return [i for i, title in enumerate(self._titles) if part.strip().casefold() in title.casefold()]
+        return [
+            i for i, title in enumerate(self._titles) if part.strip().casefold() in title.casefold()
+        ]
 
     def _sought(self, change: dict[str, Any]) -> None:
         """Leave the conversations of such titles in the list, and show the first of them unless one is shown."""

@@ -112,20 +112,36 @@ class DecideFold:
             half = FEWEST // 2
             sentence = f"Tuning needs {FEWEST} conversations: it chooses on one half and measures on the other {half}"
             return [
-                text(f"{sentence}. This has {many:,}. Open a file with more of them, or try it on shipped ones."),
-                button(f"Open {EXAMPLE}", {"example": True}, tip="Short conversations that a seed made up"),
+                text(
+                    f"{sentence}. This has {many:,}. Open a file with more of them, or try it on shipped ones."
+                ),
+                button(
+                    f"Open {EXAMPLE}",
+                    {"example": True},
+                    tip="Short conversations that a seed made up",
+                ),
             ]
         case = case_of(settings, results, self._library)
-        if not self._run.runs and self._run.found is None and not cut_tokens(case, case.budget, self._library):
+        if (
+            not self._run.runs
+            and self._run.found is None
+            and not cut_tokens(case, case.budget, self._library)
+        ):
             return self._nothing_cut(case, many)
         shown = {name: less.format("") for name, (_, less, _) in OBJECTIVES.items()}
         parts = [choice("I want", "objective", shown, self._wanted(results))]
         parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
         run = self._run
         if run.runs:
-            return [*parts, {"is": "progress", "value": run.done, "text": run.said}, button("Stop", {"stop": True})]
+            return [
+                *parts,
+                {"is": "progress", "value": run.done, "text": run.said},
+                button("Stop", {"stop": True}),
+            ]
         label = f"Tune on {many:,} conversations"
-        parts.append(button(label, {"tune": True}, tip="Half of them choose, the other half measures"))
+        parts.append(
+            button(label, {"tune": True}, tip="Half of them choose, the other half measures")
+        )
         if run.problem:
             parts.append(text(run.problem, "error"))
         if run.found is None:
@@ -155,7 +171,9 @@ class DecideFold:
             if not 0 <= row < len(decided.tuned.table):
                 return None  # the present setting
             self._row = row
-            return with_setting(settings, results, self._library, tokens_of(decided.values, decided.setting(row)))
+            return with_setting(
+                settings, results, self._library, tokens_of(decided.values, decided.setting(row))
+            )
         return None
 
     def _wanted(self, results: Any) -> str:
@@ -182,7 +200,10 @@ class DecideFold:
                 else:
                     preset = f" and take the preset {PLAIN}"
                 event = {"window": window, "preset": base.preset}
-                return [text(f"{sentence}."), button(f"Set the window to {window:,}{preset}", event)]
+                return [
+                    text(f"{sentence}."),
+                    button(f"Set the window to {window:,}{preset}", event),
+                ]
         return [text(f"{sentence}.")]
 
     def _telling_window(self, case: Case, base: BudgetSettings) -> int | None:
@@ -198,17 +219,23 @@ class DecideFold:
     def _begin(self, case: Case, objective: str) -> None:
         run = TuningRun()
         aim = objective, float(self._risk)
-        run.thread = threading.Thread(target=self._work, args=(run, case, *aim), daemon=True, name="budgetkit tuning")
+        run.thread = threading.Thread(
+            target=self._work, args=(run, case, *aim), daemon=True, name="budgetkit tuning"
+        )
         self._run = run
         self._row = None
         run.thread.start()
 
     def _work(self, run: TuningRun, case: Case, objective: str, risk: float) -> None:
         try:
-            run.found = decide(case, objective, risk, lambda said, done: self._tell(run, said, done))
+            run.found = decide(
+                case, objective, risk, lambda said, done: self._tell(run, said, done)
+            )
         except Stopped:
             run.problem = "Stopped; nothing was chosen."
-        except Exception as problem:  # whatever it is: a run that died in silence would run for ever in the page
+        except (
+            Exception
+        ) as problem:  # whatever it is: a run that died in silence would run for ever in the page
             run.problem = refusal(problem)["text"]
         self._again()
 
@@ -246,7 +273,11 @@ class DecideFold:
             text(decided.sentence(row), "fits" if decided.holds(row) else "cut"),
             {"is": "rows", "rows": [setting]},
             {"is": "figure", "name": "front", "figure": figure},
-            {"is": "copy", "title": "Take this to the meeting", "text": decided.report(row, budget)},
+            {
+                "is": "copy",
+                "title": "Take this to the meeting",
+                "text": decided.report(row, budget),
+            },
         ]
 
 
@@ -260,10 +291,14 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     options = {"policy": case.policy, "prices": case.prices, **case.options}
 
     def progress(sentence: str, low: float, high: float) -> Callable[[int, int], None]:
-        return lambda done, of: tell(f"{sentence}: {done:,} of {of:,} conversations", low + (high - low) * done / of)
+        return lambda done, of: tell(
+            f"{sentence}: {done:,} of {of:,} conversations", low + (high - low) * done / of
+        )
 
     progress_of = progress("One line at a time", 0, 0.4)
-    strict = kept_deficit(case.budget, "raise")  # what exceeds the window is left out, unless the present budget does
+    strict = kept_deficit(
+        case.budget, "raise"
+    )  # what exceeds the window is left out, unless the present budget does
     moves = sensitivity(case.traces, strict, values, objective, progress=progress_of, **options)
     lines = matter(moves)
     if not lines:
@@ -274,16 +309,31 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     vary = {line: values[line] for line in values if line in lines}
     progress_of = progress("Settings together", 0.4, 1.0)
     no_more = ("evidence",) if objectives[1] == "evidence" else ()
-    tuned = tune(case.traces, strict, vary, objectives, progress=progress_of, risk=risk, no_more=no_more, **options)
-    answers = [int(answer) for lengths in recorded_lengths(case.traces, case.count) for answer in lengths]
-    return Decided(case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers)
+    tuned = tune(
+        case.traces,
+        strict,
+        vary,
+        objectives,
+        progress=progress_of,
+        risk=risk,
+        no_more=no_more,
+        **options,
+    )
+    answers = [
+        int(answer) for lengths in recorded_lengths(case.traces, case.count) for answer in lengths
+    ]
+    return Decided(
+        case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers
+    )
 
 
 def _second(case: Case, objective: str) -> str:
     """Return the objective beside the first one: what is needed and lost, or beside that the cost."""
     costs = case.prices is not None and case.prices.input is not None
     if objective == "cost" and not costs:
-        raise ValueError("the price of this model is not known, so no setting is cheaper; choose another objective")
+        raise ValueError(
+            "the price of this model is not known, so no setting is cheaper; choose another objective"
+        )
     if objective != "evidence":
         return "evidence"
     if costs:

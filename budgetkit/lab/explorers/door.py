@@ -12,7 +12,10 @@ from budgetkit.trace.intake import intake
 
 Data = dict[str, Any]
 MOST_LISTED = 200  # conversations that a list can hold; of more, the box Find finds them
-WELCOME = {"text": "Your own conversation: drop a file here, paste its text, or", "short": "Drop a file, paste, or"}
+WELCOME = {
+    "text": "Your own conversation: drop a file here, paste its text, or",
+    "short": "Drop a file, paste, or",
+}
 WANTED = {"role": "who speaks", "content": "what is said", "conversation": "which conversation"}
 _HINTS = {"role": ("who", "by"), "content": ("words", "what"), "conversation": ("case", "chat")}
 
@@ -38,7 +41,8 @@ def door(library: Library, trace: str | None, conversation: int, model: str) -> 
     traces = library.conversations(trace)
     facts = library.once(("intake", trace, conversation), lambda: intake(traces, conversation))
     listed = [
-        {"value": place, "label": f"{place + 1:,}: {title}"} for place, title in enumerate(facts.titles[:MOST_LISTED])
+        {"value": place, "label": f"{place + 1:,}: {title}"}
+        for place, title in enumerate(facts.titles[:MOST_LISTED])
     ]
     is_whole = 1 < len(facts.titles) <= MOST_LISTED
     return {
@@ -49,7 +53,9 @@ def door(library: Library, trace: str | None, conversation: int, model: str) -> 
             "sentences": [*facts.sentences],
             "format": facts.format,
             "messages": facts.messages,
-            "many": "" if len(facts.titles) == 1 else f"conversation {conversation + 1:,} of {len(facts.titles):,}",
+            "many": ""
+            if len(facts.titles) == 1
+            else f"conversation {conversation + 1:,} of {len(facts.titles):,}",
             "conversations": listed if is_whole else [],
             "conversation": conversation,
             "notes": [_sentence(note) for note in facts.notes],
@@ -79,7 +85,9 @@ def _columns(library: Library) -> Data:
         # a guess by the name; the rest is left to the hand
         usual = (*format_table("columns")[name], *_HINTS[name])
         free = [column for column in undecided.columns if column not in taken]
-        guess = next((column for column in free if any(word in column.lower() for word in usual)), "")
+        guess = next(
+            (column for column in free if any(word in column.lower() for word in usual)), ""
+        )
         taken.add(guess)
         choices.append({"name": name, "label": label, "guess": guess})
     return {

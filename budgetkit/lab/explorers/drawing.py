@@ -45,7 +45,11 @@ class Kpi:
 
 
 def chart(
-    question: Question[...], table: pd.DataFrame | Columns, note: str, opened: bool, click: str | None = None
+    question: Question[...],
+    table: pd.DataFrame | Columns,
+    note: str,
+    opened: bool,
+    click: str | None = None,
 ) -> Data:
     """Return one figure as the page draws it."""
     drawn: Data = {"title": question.title, "note": note, "spec": question.draw(table)}
@@ -54,7 +58,9 @@ def chart(
 
 def listed(table: pd.DataFrame) -> Data:
     """Return a table as text, cell by cell."""
-    numbers = [bool(pd.api.types.is_numeric_dtype(kind) and kind != np.bool_) for kind in table.dtypes]
+    numbers = [
+        bool(pd.api.types.is_numeric_dtype(kind) and kind != np.bool_) for kind in table.dtypes
+    ]
     columns = [
         {"name": str(name).replace("_", " "), "number": number}
         for name, number in zip(table.columns, numbers, strict=True)
@@ -82,7 +88,10 @@ def refusal(problem: Exception) -> Data:
     else:
         sentence = str(problem)
     if not isinstance(problem, FORESEEN):
-        *_, place = [("?", 0), *((walked.filename, walked.lineno) for walked in extract_tb(problem.__traceback__))]
+        *_, place = [
+            ("?", 0),
+            *((walked.filename, walked.lineno) for walked in extract_tb(problem.__traceback__)),
+        ]
         sentence = (
             f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: "
             f"{brief(sentence)}; what was set before still holds; please report this sentence, and what you did"

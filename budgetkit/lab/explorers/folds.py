@@ -44,7 +44,9 @@ class Content(Protocol):
 class Folds:
     """The folds of one explorer."""
 
-    def __init__(self, folds: Mapping[str, Fold], library: Any, again: Callable[[str], None]) -> None:
+    def __init__(
+        self, folds: Mapping[str, Fold], library: Any, again: Callable[[str], None]
+    ) -> None:
         self._known = folds
         self._library = library
         self._again = again
@@ -55,7 +57,12 @@ class Folds:
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
         """Return all folds; the open ones with their parts, and whether these are of other settings."""
         return [
-            {"name": name, "title": fold.title, "open": name in opened, **self._held(name, settings, opened)}
+            {
+                "name": name,
+                "title": fold.title,
+                "open": name in opened,
+                **self._held(name, settings, opened),
+            }
             for name, fold in self._known.items()
         ]
 
@@ -103,10 +110,14 @@ class Folds:
 
     def _content(self, name: str) -> Content:
         if name not in self._known:
-            raise LookupError(f"no fold {brief(name)}; there are {quoted(self._known)}; open one of them")
+            raise LookupError(
+                f"no fold {brief(name)}; there are {quoted(self._known)}; open one of them"
+            )
         if name not in self._made:
             module, _, made = self._known[name].home.partition(":")
-            self._made[name] = getattr(import_module(module), made)(self._library, lambda: self._again(name))
+            self._made[name] = getattr(import_module(module), made)(
+                self._library, lambda: self._again(name)
+            )
         return self._made[name]
 
 

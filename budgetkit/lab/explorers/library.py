@@ -59,7 +59,9 @@ class Library:
             return count
         new = counter(count)
         if self._counters.setdefault(new.name, new) != new:
-            raise ValueError(f"two counters are called {brief(new.name)}; name one of the functions otherwise")
+            raise ValueError(
+                f"two counters are called {brief(new.name)}; name one of the functions otherwise"
+            )
         return new.name
 
     def counter(self, wanted: str | Model) -> Counter:
@@ -72,4 +74,6 @@ class Library:
     def announce(self, trace: Trace, count: Counter) -> None:
         """Say that a long conversation is about to be counted."""
         if len(trace.messages) > LONG:
-            self.report(f"Counting {trace.id}: {len(trace.messages):,} messages with {count.name}", 0)
+            self.report(
+                f"Counting {trace.id}: {len(trace.messages):,} messages with {count.name}", 0
+            )

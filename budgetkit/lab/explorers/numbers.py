@@ -33,7 +33,9 @@ def decimal(text: str) -> tuple[Decimal, bool]:
     if results is None or not (results["digits"] or results["fraction"]):
         raise ValueError(f"{brief(text.strip())} is no number")
     digits = re.sub(r"\D", "", results["digits"] or "0")
-    number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** int((results["power"] or "e0")[1:])
+    number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** int(
+        (results["power"] or "e0")[1:]
+    )
     is_percent = results["unit"] == "%"
     unit = results["unit"].lower().replace("%", "")
     size = number * _UNITS[unit]
@@ -51,7 +53,9 @@ def whole_number(text: str, whole: int | None = None) -> int:
     number, is_percent = decimal(text)
     if is_percent:
         if whole is None:
-            raise ValueError(f"{brief(text.strip())} is a share, and there is nothing here to take it of")
+            raise ValueError(
+                f"{brief(text.strip())} is a share, and there is nothing here to take it of"
+            )
         return int(number * whole // 100)
     if number != int(number) or (number == int(number) and _is_ambiguous(text)):
         raise ValueError(f"{brief(text.strip())} is not a whole number")

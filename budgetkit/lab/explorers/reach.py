@@ -57,12 +57,18 @@ class Reach:
         """
         asked = f"the file {one_line(path)} was asked for"
         if self.root is None:
-            raise PermissionError(f"{asked}; here no file is opened by its path; send it with the button")
+            raise PermissionError(
+                f"{asked}; here no file is opened by its path; send it with the button"
+            )
         root = self.root.resolve()
         folder = root if root.is_dir() else root.parent
         place = (folder / Path(path.strip())).resolve()
-        if not place.is_relative_to(root) or any(not inner.resolve().is_relative_to(root) for inner in _inside(place)):
-            raise PermissionError(f"{asked}; here only {one_line(str(root))} and what lies in it is opened; name that")
+        if not place.is_relative_to(root) or any(
+            not inner.resolve().is_relative_to(root) for inner in _inside(place)
+        ):
+            raise PermissionError(
+                f"{asked}; here only {one_line(str(root))} and what lies in it is opened; name that"
+            )
         return str(place)
 
     def counter(self, name: str) -> str:

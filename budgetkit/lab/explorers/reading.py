@@ -47,7 +47,11 @@ def seam(before: str, after: str, markers: Iterable[str]) -> tuple[str, str, str
     """
     for marker in (*markers, ""):
         head, results, tail = after.partition(marker) if marker else (after, "", "")
-        fits = len(head) + len(tail) <= len(before) and before.startswith(head) and before.endswith(tail)
+        fits = (
+            len(head) + len(tail) <= len(before)
+            and before.startswith(head)
+            and before.endswith(tail)
+        )
         if fits and (results or not marker):
             return head, before[len(head) : len(before) - len(tail)], tail
     return after, "", ""
@@ -56,7 +60,11 @@ def seam(before: str, after: str, markers: Iterable[str]) -> tuple[str, str, str
 def parted(before: str, after: str, markers: Iterable[str]) -> list[Data]:
     """Return a cut text as pieces: what stays, and what was cut away struck out, near the cut."""
     head, gone, tail = seam(before, after, markers)
-    return [*_part(head, False, True), *_part(gone, bool(head), bool(tail), struck=True), *_part(tail, True, False)]
+    return [
+        *_part(head, False, True),
+        *_part(gone, bool(head), bool(tail), struck=True),
+        *_part(tail, True, False),
+    ]
 
 
 def _part(text: str, from_start: bool, from_end: bool, struck: bool = False) -> Iterator[Data]:

@@ -64,13 +64,17 @@ def page(
     return f"{before}{_data(state, charts, 0, {})}{behind}"
 
 
-def receipt_page(title: str, receipt: Data, film: Data, messages: Sequence[Message], text: str) -> str:
+def receipt_page(
+    title: str, receipt: Data, film: Data, messages: Sequence[Message], text: str
+) -> str:
     """Return a receipt: stored answers among which the page chooses; messages stand in it only where they are given."""
     state: Data = {"status": {"text": "", "level": "none"}}
     before, behind = _around(title, state, {}, text, element("section", id="bk-receipt"))
     for _, longest in _LEVELS:
         said = [_message(message, longest) for message in messages]
-        data = _json({"film": film and {**film, "messages": said}, "tables": {}, "receipt": receipt})
+        data = _json(
+            {"film": film and {**film, "messages": said}, "tables": {}, "receipt": receipt}
+        )
         if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
             return f"{before}{data}{behind}"
     return f"{before}{_json({'film': {}, 'tables': {}, 'receipt': receipt})}{behind}"
@@ -78,7 +82,9 @@ def receipt_page(title: str, receipt: Data, film: Data, messages: Sequence[Messa
 
 def _data(state: Data, charts: Mapping[str, Data], rows: int, film: Data) -> str:
     """Return what the script of a report reads."""
-    tables = {name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")}
+    tables = {
+        name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")
+    }
     if strip := state.get("strip"):
         tables["strip"] = strip_table(strip)
     return _json({"film": film, "tables": tables})
@@ -87,7 +93,9 @@ def _data(state: Data, charts: Mapping[str, Data], rows: int, film: Data) -> str
 def _json(content: Data) -> str:
     """Return plain data as JSON that no text in it can end."""
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return safe(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return (
+        safe(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    )
 
 
 def _around(
@@ -160,7 +168,9 @@ def _status(status: Data) -> Markup:
     if not status["text"]:
         return NOTHING
     sentences = [element("p", sentence) for sentence in [status["text"], *status.get("more", [])]]
-    return element("div", element("div", *sentences), class_=f"bk-status bk-is-{status.get('level', '')}")
+    return element(
+        "div", element("div", *sentences), class_=f"bk-status bk-is-{status.get('level', '')}"
+    )
 
 
 def _setup(setup: str) -> Markup:
@@ -216,7 +226,9 @@ def _card(name: str, title: str, note: str, drawn: Markup, classes: str = "bk-ca
     )
     table = element("details", element("summary", "Table"), scroll, data_table=name)
     heading = element("h2", title)
-    return element("section", heading, element("p", note, class_="bk-note"), drawn, table, class_=classes)
+    return element(
+        "section", heading, element("p", note, class_="bk-note"), drawn, table, class_=classes
+    )
 
 
 def _short(table: Data, rows: int) -> Data:
@@ -227,9 +239,22 @@ def _short(table: Data, rows: int) -> Data:
 def strip_table(strip: Data) -> Data:
     """Return the design card's table of errors, to be read as a table."""
     names = ("kind", "where", "error", "really", "between", "pool", "verdict", "tip")
-    heads = ("kind", "text", "error", "really", "nine texts in ten", "pool left", "that is", "counted")
+    heads = (
+        "kind",
+        "text",
+        "error",
+        "really",
+        "nine texts in ten",
+        "pool left",
+        "that is",
+        "counted",
+    )
     rows = [[str(row[name]) for name in names] for row in strip["rows"]]
-    return {"columns": [{"name": name, "number": False} for name in heads], "rows": rows, "all": len(rows)}
+    return {
+        "columns": [{"name": name, "number": False} for name in heads],
+        "rows": rows,
+        "all": len(rows),
+    }
 
 
 def strip_card(strip: Data) -> Markup:
@@ -245,9 +270,14 @@ def strip_card(strip: Data) -> Markup:
         element("th", element("span", name), scope="col", role="columnheader", title=meaning)
         for name, meaning in zip(strip["columns"], strip["meanings"], strict=True)
     ]
-    heads[BARS] = element("th", scale, scope="col", role="columnheader", aria_label=strip["columns"][BARS])
+    heads[BARS] = element(
+        "th", scale, scope="col", role="columnheader", aria_label=strip["columns"][BARS]
+    )
     kinds = [row["kind"] for row in strip["rows"]]
-    rows = [_strip_row(row, strip, kinds.index(row["kind"]) == place) for place, row in enumerate(strip["rows"])]
+    rows = [
+        _strip_row(row, strip, kinds.index(row["kind"]) == place)
+        for place, row in enumerate(strip["rows"])
+    ]
     table = element(
         "table",
         element("thead", element("tr", *heads, role="row"), role="rowgroup"),
@@ -257,7 +287,9 @@ def strip_card(strip: Data) -> Markup:
         aria_label=strip["title"],
         style=f"--bk-own:{strip['color']}",
     )
-    return _card("strip", str(strip["title"]), str(strip["note"]), table, classes="bk-card bk-errors")
+    return _card(
+        "strip", str(strip["title"]), str(strip["note"]), table, classes="bk-card bk-errors"
+    )
 
 
 def _strip_row(row: Data, strip: Data, is_first: bool) -> Markup:
@@ -278,11 +310,18 @@ def _strip_row(row: Data, strip: Data, is_first: bool) -> Markup:
         ("most", high - 0.3, 0.3 if low < high < 100 else 0, 4, 6),
     ]
     drawn = [
-        xml_element("rect", class_=f"bk-{name}", x=f"{x:.2f}", y=y, width=f"{width:.2f}", height=height)
+        xml_element(
+            "rect", class_=f"bk-{name}", x=f"{x:.2f}", y=y, width=f"{width:.2f}", height=height
+        )
         for name, x, width, y, height in places
     ]
     reach = xml_element(
-        "svg", *drawn, class_="bk-reach", viewBox="0 0 100 14", preserveAspectRatio="none", aria_hidden="true"
+        "svg",
+        *drawn,
+        class_="bk-reach",
+        viewBox="0 0 100 14",
+        preserveAspectRatio="none",
+        aria_hidden="true",
     )
     cells: list[str | Markup] = [
         str(row["where"]),
@@ -307,4 +346,7 @@ def _message(message: Message, longest: int) -> list[str]:
     else:
         more = ""
     name = message.raw.get("name")
-    return [f"{message.role} ({name})" if isinstance(name, str) and name else message.role, text[:longest] + more]
+    return [
+        f"{message.role} ({name})" if isinstance(name, str) and name else message.role,
+        text[:longest] + more,
+    ]

@@ -69,7 +69,9 @@ class Shelf(ABC, Generic[Entry]):
         if name not in self._entries:
             if name not in self.shipped:
                 names = quoted(self.names)
-                raise LookupError(f"no {self.noun} {brief(name)}; known are {names}; name one, or give a path")
+                raise LookupError(
+                    f"no {self.noun} {brief(name)}; known are {names}; name one, or give a path"
+                )
             self._entries[name] = self._load(name, name, None)
         return self._entries[name]
 
@@ -108,7 +110,9 @@ class Shelf(ABC, Generic[Entry]):
         """Take in the table that waits, with the columns that were chosen; returns its name."""
         table = self.undecided
         if table is None:
-            raise LookupError("columns were chosen and no table waits for them; open the table again")
+            raise LookupError(
+                "columns were chosen and no table waits for them; open the table again"
+            )
         return self._take_in(table.name, table.content, columns)
 
     def _take_in(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> str:
@@ -162,7 +166,9 @@ class Conversations(Shelf[list[Trace]]):
     def _called(self, path: str) -> str:
         return Path(path).name
 
-    def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> list[Trace]:
+    def _load(
+        self, name: str, source: str | bytes, columns: Mapping[str, str] | None
+    ) -> list[Trace]:
         if isinstance(source, str):
             return load_traces(source, self._progress(name), columns)
         stream = BytesIO(source)
@@ -192,7 +198,9 @@ class Texts(Shelf[Corpus]):
         """Take in texts that are there already, without those that are empty; returns their name."""
         corpus_with_text = entry.where(lambda document: bool(document.text))
         if not corpus_with_text.documents:
-            raise ValueError(f"{one_line(name)} was to be counted; it has no text; give at least one document")
+            raise ValueError(
+                f"{one_line(name)} was to be counted; it has no text; give at least one document"
+            )
         return super().add(name, corpus_with_text)
 
     def _called(self, path: str) -> str:
@@ -217,7 +225,9 @@ class Texts(Shelf[Corpus]):
                 path.write_bytes(content)
                 return read(str(path))
             except (ValueError, OSError) as problem:
-                raise ValueError(str(problem).replace(str(path), name).replace(f"{path.parent}/", "")) from None
+                raise ValueError(
+                    str(problem).replace(str(path), name).replace(f"{path.parent}/", "")
+                ) from None
 
 
 def title_of(name: str, trace: Trace) -> str:

@@ -78,7 +78,13 @@ def picture(state: Data, title: str) -> str:
 
 def _kpis(kpis: list[Data]) -> Markup:
     cells = [
-        element("td", element("b", kpi["value"]), element("br"), str(kpi["label"]), style="text-align:left")
+        element(
+            "td",
+            element("b", kpi["value"]),
+            element("br"),
+            str(kpi["label"]),
+            style="text-align:left",
+        )
         for kpi in kpis
     ]
     if not cells:

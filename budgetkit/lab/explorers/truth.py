@@ -70,7 +70,9 @@ def basis(best: Counter, model: Model) -> str:
     if basis_of(best) == "exact":
         return f"{vocabulary_name(best)}, the tokenizer of {model.name}"
     if basis_of(best) == "reconstructed":
-        return f"the best count known for {model.name}, its tokenizer as it was rebuilt from outside"
+        return (
+            f"the best count known for {model.name}, its tokenizer as it was rebuilt from outside"
+        )
     if isinstance(best, CalibratedCounter):
         return f"the best count known for {model.name}, an estimate ({product(best)})"
     if spread_of(best):

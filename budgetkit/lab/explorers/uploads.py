@@ -30,7 +30,9 @@ class Uploads:
         part += data
         if len(part) > LARGEST:
             del self._parts[serial]
-            raise ValueError(f"{one_line(name)} is larger than 20 MB; name the file by its path instead")
+            raise ValueError(
+                f"{one_line(name)} is larger than 20 MB; name the file by its path instead"
+            )
         if len(part) >= size:
             self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
         while len(self._parts) > MOST:

@@ -124,7 +124,10 @@ class View(anywidget.AnyWidget):
     def report(self, text: str, progress: float) -> None:
         """Say how far something is that takes long."""
         self.send(
-            {"kind": "status", "status": {"level": "busy", "text": replace_surrogates(text), "progress": progress}}
+            {
+                "kind": "status",
+                "status": {"level": "busy", "text": replace_surrogates(text), "progress": progress},
+            }
         )
 
     def draw(self, charts: Mapping[str, dict[str, Any]], serial: int) -> None:

@@ -28,10 +28,14 @@ def _answer(budget: Budget, demands: pd.DataFrame | RequestBatch) -> Columns:
 
 def _draw(table: Columns) -> Spec:
     sections = list(table["section"])
-    texts = [f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})" for row in rows(table)]
+    texts = [
+        f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})" for row in rows(table)
+    ]
     names = ["anything" if section == ALL else plain(section) for section in sections]
     marker = {"color": [SLATE if section == ALL else colour(section) for section in sections]}
-    hover = [f"{name} is cut in {text} conversations" for name, text in zip(names, texts, strict=True)]
+    hover = [
+        f"{name} is cut in {text} conversations" for name, text in zip(names, texts, strict=True)
+    ]
     bar = written(bars(table["share"], customdata=sections, marker=marker), texts)
     bar |= {"hovertext": hover, "hoverinfo": "text"}
     x = {"range": [0, 1.45], "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1]}

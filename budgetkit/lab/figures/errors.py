@@ -13,12 +13,23 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour
 from budgetkit.lab.figures.marks import line
-from budgetkit.lab.figures.question import Columns, Question, Spec, counted, end_labels, layout, plain, signed
+from budgetkit.lab.figures.question import (
+    Columns,
+    Question,
+    Spec,
+    counted,
+    end_labels,
+    layout,
+    plain,
+    signed,
+)
 from budgetkit.lab.figures.turns import ALL, followed
 from budgetkit.plan.batch import RequestBatch, batch_of
 
 
-def _answer(budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFrame | RequestBatch) -> Columns:
+def _answer(
+    budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFrame | RequestBatch
+) -> Columns:
     both = batch_of(exact), batch_of(rough)
     sums = [batch.asked for batch in both]
     limits = [followed(budget, batch.columns(budget))["limit"] for batch in both]
@@ -47,15 +58,26 @@ def _draw(table: Columns) -> Spec:
     names = {"error": "count", "shift": f"{plain(section)} budget"}
     if section == ALL:  # what is usable does not depend on any count
         del names["shift"]
-    lines = [_line(table, name, ALARM if name == "error" else section_colour, texts[name]) for name in names]
+    lines = [
+        _line(table, name, ALARM if name == "error" else section_colour, texts[name])
+        for name in names
+    ]
     low = min(0, *(min(table[name]) for name in names))
     high = max(0, *(max(table[name]) for name in names))
     height = max(1, high - low)
     ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
     notes = end_labels(table, ends, height * 0.09)
     x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, **counted(len(table["turn"]))}
-    y = {"range": [low - height * 0.08, high + height * 0.22], "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}
-    return {"data": lines, "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8})}
+    y = {
+        "range": [low - height * 0.08, high + height * 0.22],
+        "tickformat": "~s",
+        "nticks": 6,
+        "zerolinewidth": 2,
+    }
+    return {
+        "data": lines,
+        "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8}),
+    }
 
 
 def _line(table: Columns, column: str, colour: str, text: str) -> Spec:

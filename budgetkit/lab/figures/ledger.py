@@ -29,17 +29,27 @@ _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 def _table(counted: Counted) -> pd.DataFrame:
     """Sum up the ledger by message, and by part where a part belongs to none."""
     ledger = counted.frame()
-    part = ledger["part"].where(ledger["message"].isna(), ledger.groupby("message")["part"].transform("first"))
+    part = ledger["part"].where(
+        ledger["message"].isna(), ledger.groupby("message")["part"].transform("first")
+    )
     place = ledger["message"].astype("Int64").astype("string").fillna("")
     keys = ["kind", "part", "place"]
-    table = ledger.assign(part=part, place=place).groupby(keys, sort=False)["tokens"].sum().reset_index()
+    table = (
+        ledger.assign(part=part, place=place)
+        .groupby(keys, sort=False)["tokens"]
+        .sum()
+        .reset_index()
+    )
     return table.assign(share=(100 * table["tokens"] / max(1, int(table["tokens"].sum()))).round(1))
 
 
 def _draw(table: pd.DataFrame) -> Spec:
     named = [_named(row) for row in rows(table)]
     tokens = table["tokens"].tolist()
-    texts = [f"<b>{label(name, 28)}</b>  {signed(size)}" for name, size in zip(named, tokens, strict=True)]
+    texts = [
+        f"<b>{label(name, 28)}</b>  {signed(size)}"
+        for name, size in zip(named, tokens, strict=True)
+    ]
     hover = [f"{plain(name)}: {size:,} tokens" for name, size in zip(named, tokens, strict=True)]
     marker = {"color": [_COLOURS.get(kind, SLATE) for kind in table["kind"]]}
     bar = written(bars(tokens, customdata=table["kind"].tolist(), marker=marker), texts)
@@ -50,7 +60,10 @@ def _draw(table: pd.DataFrame) -> Spec:
     y = {"range": [len(table) - 0.4, -0.6], "visible": False}
     place = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
     notes = [note(f"{sum(tokens):,} tokens in all", 1, 1, **place)]
-    return {"data": [bar], "layout": layout(len(table) * ROW + 80, x, y, annotations=notes, meta={"top": 20})}
+    return {
+        "data": [bar],
+        "layout": layout(len(table) * ROW + 80, x, y, annotations=notes, meta={"top": 20}),
+    }
 
 
 def _named(row: dict[str, Any]) -> str:

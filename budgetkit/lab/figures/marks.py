@@ -51,4 +51,13 @@ def note(text: str, x: Any, y: Any, **more: Any) -> Spec:
 def across(y: float, colour: str, **more: Any) -> Spec:
     """Return a dashed line over the whole width."""
     dashed = {"color": colour, "dash": "dash", "width": 1.5}
-    return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y, "line": dashed, **more}
+    return {
+        "type": "line",
+        "x0": 0,
+        "x1": 1,
+        "xref": "paper",
+        "y0": y,
+        "y1": y,
+        "line": dashed,
+        **more,
+    }

@@ -26,7 +26,19 @@ Spec = dict[str, Any]
 Columns = Mapping[str, Sequence[Any]]  # plain lists by name, all of one length
 P = ParamSpec("P")
 
-__all__ = ["GRID", "INK", "Question", "Spec", "end_labels", "label", "layout", "plain", "rows", "short", "signed"]
+__all__ = [
+    "GRID",
+    "INK",
+    "Question",
+    "Spec",
+    "end_labels",
+    "label",
+    "layout",
+    "plain",
+    "rows",
+    "short",
+    "signed",
+]
 
 
 @dataclass(frozen=True)
@@ -134,7 +146,13 @@ class Question(Generic[P]):
 
 def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:
     """Return a layout that can be read in a light and in a dark notebook."""
-    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True, "fixedrange": True}
+    axis = {
+        "gridcolor": GRID,
+        "zerolinecolor": GRID,
+        "linecolor": GRID,
+        "automargin": True,
+        "fixedrange": True,
+    }
     return {
         "height": height,
         "margin": {"l": 8, "r": 12, "t": 48, "b": 8, "pad": 3},
@@ -189,7 +207,10 @@ def short(tokens: float) -> str:
     """
     for unit, name, digits in ((1_000_000, "M", 2), (1_000, "k", 1)):
         if abs(tokens) >= unit:
-            return f"{tokens / unit:.{0 if abs(tokens) >= 100 * unit else digits}f}".removesuffix(".0") + name
+            return (
+                f"{tokens / unit:.{0 if abs(tokens) >= 100 * unit else digits}f}".removesuffix(".0")
+                + name
+            )
     return f"{tokens:.0f}"
 
 
@@ -231,7 +252,10 @@ def rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
     {'line': 'output', 'tokens': -200}
     """
     columns = table.to_dict("list") if isinstance(table, pd.DataFrame) else table
-    return [dict(zip(map(str, columns), row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(map(str, columns), row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
 
 
 def label(name: str, longest: int = 18) -> str:
@@ -249,7 +273,9 @@ def label(name: str, longest: int = 18) -> str:
     return plain(whole)
 
 
-def end_labels(table: pd.DataFrame | Columns, texts: dict[str, str], gap: float, along: str = "turn") -> list[Spec]:
+def end_labels(
+    table: pd.DataFrame | Columns, texts: dict[str, str], gap: float, along: str = "turn"
+) -> list[Spec]:
     """Return the names of lines at their right ends, in the order of the ends, off other lines where there is room.
 
     Examples
@@ -275,12 +301,17 @@ def end_labels(table: pd.DataFrame | Columns, texts: dict[str, str], gap: float,
     return [{**note, "yanchor": "bottom", "yshift": 2, "showarrow": False} for note in labels]
 
 
-def _free(name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float) -> float:
+def _free(
+    name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float
+) -> float:
     """Find where a label covers the fewest lines and is near its own: above it, below it, or at its end."""
     low, high = spans[name]
 
     def cost(y: float) -> float:
-        others = sum(other != name and y <= top and bottom < y + gap for other, (bottom, top) in spans.items())
+        others = sum(
+            other != name and y <= top and bottom < y + gap
+            for other, (bottom, top) in spans.items()
+        )
         return others + (y < high and low < y + gap) + abs(y - end) / (2 * gap)
 
     return min([high, *([low - gap] if low - gap >= least else []), end], key=cost)

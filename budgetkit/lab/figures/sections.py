@@ -6,7 +6,16 @@ from typing import Any
 
 from budgetkit.budget.colours import ALARM, colour, translucent
 from budgetkit.lab.figures.marks import bars, points
-from budgetkit.lab.figures.question import Columns, Question, Spec, label, layout, plain, rows, short
+from budgetkit.lab.figures.question import (
+    Columns,
+    Question,
+    Spec,
+    label,
+    layout,
+    plain,
+    rows,
+    short,
+)
 from budgetkit.plan import Plan
 
 ROW = 40  # pixels for a line of text and the bar below it
@@ -27,22 +36,36 @@ def _draw(table: Columns) -> Spec:
     hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in every]
     colours = [colour(section) for section in sections]
     common = {"customdata": sections, "hovertext": hover, "hoverinfo": "text", "width": 0.32}
-    edges = {"width": [1 if demand_bars else 0 for demand_bars in table["demand"]], "color": colours}
+    edges = {
+        "width": [1 if demand_bars else 0 for demand_bars in table["demand"]],
+        "color": colours,
+    }
     demand_bars = bars(
-        table["demand"], marker={"color": [translucent(c, 0.28) for c in colours], "line": edges}, **common
+        table["demand"],
+        marker={"color": [translucent(c, 0.28) for c in colours], "line": edges},
+        **common,
     )
     granted = bars(table["granted"], marker={"color": colours}, **common)
     names = [f"<b>{plain(row['section'])}</b>  {_sentence(row)}" for row in every]
     few = {"short": [f"<b>{label(row['section'], 16)}</b>  {_few_letters(row)}" for row in every]}
     texts = points(
-        [0] * len(names), [place - 0.42 for place in demand_bars["y"]], text=names, meta=few, hoverinfo="skip"
+        [0] * len(names),
+        [place - 0.42 for place in demand_bars["y"]],
+        text=names,
+        meta=few,
+        hoverinfo="skip",
     )
     texts |= {"mode": "text", "textposition": "middle right", "cliponaxis": False}
     cut = [place for place in demand_bars["y"] if table["cut"][place] > 0]
     mark = {"symbol": "line-ns-open", "size": 18, "color": ALARM, "line": {"width": 3}}
     ends = points([table["granted"][place] for place in cut], cut, hoverinfo="skip", marker=mark)
     most = max(table["demand"], default=0)
-    x = {"range": [0, max(1, most) * 1.04], "tickformat": "~s", "nticks": 5, "showticklabels": most >= 5}
+    x = {
+        "range": [0, max(1, most) * 1.04],
+        "tickformat": "~s",
+        "nticks": 5,
+        "showticklabels": most >= 5,
+    }
     y = {"range": [len(names) - 0.6, -0.8], "visible": False}
     height = len(names) * ROW + 60
     return {

@@ -54,24 +54,45 @@ def _unit(table: pd.DataFrame) -> str:
 
 def _draw_line(table: pd.DataFrame) -> Spec:
     by = str(table.columns[0])
-    shown = [s for s in dict.fromkeys(table["section"]) if table.loc[table["section"] == s, "demand"].any()]
+    shown = [
+        s
+        for s in dict.fromkeys(table["section"])
+        if table.loc[table["section"] == s, "demand"].any()
+    ]
     lines = [_granted(table[table["section"] == section], by, section) for section in shown]
     whole = table.groupby(by, as_index=False)["cut"].sum()
     dots = {"color": ALARM, "dash": "dot", "width": 2}
     hover = "%{y:,} cut<extra></extra>"
     total = line(whole[by], whole["cut"], name=CUT, line=dots, hovertemplate=hover, mode="lines")
-    x = {"title": {"text": f"{plain(by)}, in tokens"}, "tickformat": "~s", "showgrid": False, "nticks": 8}
+    x = {
+        "title": {"text": f"{plain(by)}, in tokens"},
+        "tickformat": "~s",
+        "showgrid": False,
+        "nticks": 8,
+    }
     y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": {"text": _unit(table)}}
-    wide = table.pivot(index=by, columns="section", values="granted")[shown].assign(**{CUT: whole["cut"].to_numpy()})
+    wide = table.pivot(index=by, columns="section", values="granted")[shown].assign(
+        **{CUT: whole["cut"].to_numpy()}
+    )
     ends = {name: plain(name) for name in (*shown, CUT)}
     notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.07, along=by)
-    return {"data": [*lines, total], "layout": layout(340, x, y, hovermode="x unified", annotations=notes)}
+    return {
+        "data": [*lines, total],
+        "layout": layout(340, x, y, hovermode="x unified", annotations=notes),
+    }
 
 
 def _granted(rows: pd.DataFrame, by: str, section: str) -> Spec:
     line_style = {"color": colour(section), "width": 2.5}
     hover = "%{y:,} " + plain(section) + "<extra></extra>"
-    return line(rows[by], rows["granted"], name=plain(section), line=line_style, hovertemplate=hover, mode="lines")
+    return line(
+        rows[by],
+        rows["granted"],
+        name=plain(section),
+        line=line_style,
+        hovertemplate=hover,
+        mode="lines",
+    )
 
 
 def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +102,9 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
             f"a map was asked for of {len(moved)} moved line; it shows two; "
             "write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line"
         )
-    whole = swept.groupby([*moved, *_demand_names(swept, moved)], sort=False, as_index=False)[["cut"]].sum()
+    whole = swept.groupby([*moved, *_demand_names(swept, moved)], sort=False, as_index=False)[
+        ["cut"]
+    ].sum()
     return _means(whole, moved, ["cut"]).sort_values(moved, ignore_index=True)
 
 
@@ -95,11 +118,26 @@ def _draw_map(table: pd.DataFrame) -> Spec:
     across = str(table.columns[0])
     up = str(table.columns[1])
     grid = table.pivot(index=up, columns=across, values="cut")
-    common: dict[str, Any] = {"x": grid.columns.tolist(), "y": grid.index.tolist(), "z": grid.to_numpy().tolist()}
+    common: dict[str, Any] = {
+        "x": grid.columns.tolist(),
+        "y": grid.index.tolist(),
+        "z": grid.to_numpy().tolist(),
+    }
     hover = f"{plain(across)} %{{x:,}}<br>{plain(up)} %{{y:,}}<br>%{{z:,}} {_unit(table)}, cut<extra></extra>"
     scale = [[0, "rgba(0,158,115,0.35)"], [1e-9, "#fde0c5"], [1, ALARM]]
-    bar = {"title": {"text": f"cut, {_unit(table)}", "side": "right"}, "tickformat": "~s", "thickness": 12}
-    heat = {**common, "type": "heatmap", "hovertemplate": hover, "colorscale": scale, "zmin": 0, "colorbar": bar}
+    bar = {
+        "title": {"text": f"cut, {_unit(table)}", "side": "right"},
+        "tickformat": "~s",
+        "thickness": 12,
+    }
+    heat = {
+        **common,
+        "type": "heatmap",
+        "hovertemplate": hover,
+        "colorscale": scale,
+        "zmin": 0,
+        "colorbar": bar,
+    }
     # The line runs where the first token is cut, of any demand: half a token lies between none and one.
     first = 0.5 / int(table["demands"].max())
     edge = {"start": first, "end": first, "size": 1, "coloring": "none", "showlabels": False}

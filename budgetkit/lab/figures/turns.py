@@ -16,7 +16,15 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
 from budgetkit.lab.figures.marks import line, note
-from budgetkit.lab.figures.question import Columns, Question, Spec, counted, end_labels, layout, signed
+from budgetkit.lab.figures.question import (
+    Columns,
+    Question,
+    Spec,
+    counted,
+    end_labels,
+    layout,
+    signed,
+)
 from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.batch import Columns as Planned
 from budgetkit.plan.batch import RequestBatch, batch_of
@@ -63,7 +71,9 @@ def _answer(
         "turn": places,
         "line": [budget.remainder or ALL] * len(places),
         **{name: shown[name].tolist() for name in ("demand", "limit", "granted")},
-        "cut": sum((c["cut"] for c in columns.values()), np.zeros(len(places), dtype=np.int64)).tolist(),
+        "cut": sum(
+            (c["cut"] for c in columns.values()), np.zeros(len(places), dtype=np.int64)
+        ).tolist(),
         "chosen": [place == turn for place in places],
         "first_cut": [""] * len(places),
     }
@@ -80,7 +90,14 @@ def _draw(table: Columns) -> Spec:
     turns = table["turn"]
     section_colour = SLATE if section == ALL else colour(section)
     lines = [
-        _line(table, "granted", section_colour, fill="tozeroy", fillcolor=translucent(section_colour, 0.22), width=2.5),
+        _line(
+            table,
+            "granted",
+            section_colour,
+            fill="tozeroy",
+            fillcolor=translucent(section_colour, 0.22),
+            width=2.5,
+        ),
         _line(table, "limit", "#0072B2", dash="dash"),
         _line(table, "demand", ALARM, dash="dot"),
     ]
@@ -89,7 +106,12 @@ def _draw(table: Columns) -> Spec:
     names = [name for name in _NAMES if name in table]
     top = max(1, *(max(table[name]) for name in names)) * 1.16
     low = min(0, *(min(table[name]) for name in names))
-    x = {"title": {"text": "turn", "standoff": 4}, "range": _range(turns), "showgrid": False, **counted(len(turns))}
+    x = {
+        "title": {"text": "turn", "standoff": 4},
+        "range": _range(turns),
+        "showgrid": False,
+        **counted(len(turns)),
+    }
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
     marks = _marks(table)
     notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.075), *marks[1]]
@@ -101,9 +123,16 @@ def _range(turns: Sequence[int]) -> list[int]:
     return [turns[0], max(turns[-1], 2)]
 
 
-def _line(table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any) -> Spec:
-    more |= {"name": _NAMES[column], "hovertemplate": "%{y:,} " + _NAMES[column] + "<extra></extra>"}
-    return line(table["turn"], table[column], line={"color": colour, "dash": dash, "width": width}, **more)
+def _line(
+    table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any
+) -> Spec:
+    more |= {
+        "name": _NAMES[column],
+        "hovertemplate": "%{y:,} " + _NAMES[column] + "<extra></extra>",
+    }
+    return line(
+        table["turn"], table[column], line={"color": colour, "dash": dash, "width": width}, **more
+    )
 
 
 def _end_texts(table: Columns, names: Sequence[str]) -> dict[str, str]:
@@ -111,7 +140,10 @@ def _end_texts(table: Columns, names: Sequence[str]) -> dict[str, str]:
     ends: dict[int, list[str]] = {}
     for column in names:
         ends.setdefault(table[column][-1], []).append(column)
-    return {columns[0]: f"{' = '.join(_NAMES[c] for c in columns)} {signed(end)}" for end, columns in ends.items()}
+    return {
+        columns[0]: f"{' = '.join(_NAMES[c] for c in columns)} {signed(end)}"
+        for end, columns in ends.items()
+    }
 
 
 def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
@@ -137,7 +169,16 @@ def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
 
 def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
     drawn = {"color": colour, "dash": dash, "width": width}
-    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": drawn, "layer": "below"}
+    return {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": drawn,
+        "layer": "below",
+    }
 
 
 #: Draw the history budget and what is asked of it, turn by turn, with the turn that first loses something.

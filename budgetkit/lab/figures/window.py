@@ -14,7 +14,16 @@ from typing import Literal
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, HATCHED, POOL, WINDOW, colour, ink
 from budgetkit.lab.figures.marks import bars, note, written
-from budgetkit.lab.figures.question import Columns, Question, Spec, label, layout, plain, short, signed
+from budgetkit.lab.figures.question import (
+    Columns,
+    Question,
+    Spec,
+    label,
+    layout,
+    plain,
+    short,
+    signed,
+)
 from budgetkit.plan import Plan
 from budgetkit.plan.allocating import allocate
 
@@ -49,7 +58,10 @@ def claims(plan: Plan) -> tuple[Claim, ...]:
     budget = plan.budget
     by_cap = not takes_the_rest(budget)
     least = {section: (cap or 0) if by_cap else 0 for section, cap in budget.caps.items()}
-    sections = [Claim(g.section, "section", max(g.granted, least[g.section]), g.granted) for g in plan.grants]
+    sections = [
+        Claim(g.section, "section", max(g.granted, least[g.section]), g.granted)
+        for g in plan.grants
+    ]
     claimed = {claim.line: claim.tokens for claim in sections}
     reserves = []
     for reserve in budget.reserves:
@@ -104,7 +116,10 @@ def too_many(plan: Plan) -> int:
 
 def _window_answer(plan: Plan | Budget) -> Columns:
     lines = claims(_planned(plan))
-    return {name: [getattr(claim, name) for claim in lines] for name in ("line", "kind", "tokens", "granted")}
+    return {
+        name: [getattr(claim, name) for claim in lines]
+        for name in ("line", "kind", "tokens", "granted")
+    }
 
 
 def _draw_window(table: Columns) -> Spec:
@@ -112,9 +127,18 @@ def _draw_window(table: Columns) -> Spec:
     total = sum(sizes)
     window = sum(table["tokens"])
     bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
-    mark = {"type": "line", "x0": window, "x1": window, "y0": -0.5, "y1": 0.5, "line": {"color": ALARM, "width": 3}}
+    mark = {
+        "type": "line",
+        "x0": window,
+        "x1": window,
+        "y0": -0.5,
+        "y1": 0.5,
+        "line": {"color": ALARM, "width": 3},
+    }
     end = note(f"window ends: {window:,}", window, 0.5, yanchor="bottom", xanchor="right")
-    drawn = layout(170, {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]})
+    drawn = layout(
+        170, {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]}
+    )
     if total > window:
         drawn |= {"shapes": [mark], "annotations": [end]}
     return {"data": bars, "layout": {**drawn, "barmode": "stack"}}
@@ -122,7 +146,11 @@ def _draw_window(table: Columns) -> Spec:
 
 def _segment(line: str, tokens: int, total: int) -> Spec:
     fits = tokens > total * 0.012 * max(len(line), 4)
-    text = {"text": [f"{plain(line)}<br>{short(tokens)}" if fits else ""], "textposition": "inside", "textangle": 0}
+    text = {
+        "text": [f"{plain(line)}<br>{short(tokens)}" if fits else ""],
+        "textposition": "inside",
+        "textangle": 0,
+    }
     text |= {"insidetextanchor": "start", "textfont": {"color": ink(colour(line))}}
     hover = {"hovertext": [f"{plain(line)}: {tokens:,} tokens"], "hoverinfo": "text"}
     marker = {"color": colour(line), "pattern": {"shape": "/" if line in HATCHED else ""}}
@@ -139,7 +167,9 @@ def _waterfall_answer(plan: Plan | Budget) -> Columns:
     lines = claims(plan)
     reserves = [c for c in lines if c.kind == "reserve" and c.tokens]
     sections = [
-        c for c in lines if c.kind == "section" and c.line != rest and (rest or budget.caps[c.line] is not None)
+        c
+        for c in lines
+        if c.kind == "section" and c.line != rest and (rest or budget.caps[c.line] is not None)
     ]
     steps = [(WINDOW, "window", budget.window, 0, budget.window)]
     left = budget.window
@@ -155,20 +185,40 @@ def _draw_waterfall(table: Columns) -> Spec:
     lines = table["line"]
     ends = [sorted(pair) for pair in zip(table["start"], table["end"], strict=True)]
     names = [plain(line) for line in lines]
-    negative = [kind == "remainder" and size < 0 for kind, size in zip(table["kind"], table["tokens"], strict=True)]
+    negative = [
+        kind == "remainder" and size < 0
+        for kind, size in zip(table["kind"], table["tokens"], strict=True)
+    ]
     texts = [signed(tokens) for tokens in table["tokens"]]
     hover = [f"{name}: {text} tokens" for name, text in zip(names, texts, strict=True)]
     marker = {
-        "color": [ALARM if bad else colour(line) for line, bad in zip(lines, negative, strict=True)],
+        "color": [
+            ALARM if bad else colour(line) for line, bad in zip(lines, negative, strict=True)
+        ],
         "pattern": {"shape": ["/" if line in HATCHED else "" for line in lines]},
         "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"},
     }
-    bar = bars((high - low for low, high in ends), base=[low for low, _ in ends], customdata=lines, marker=marker)
+    bar = bars(
+        (high - low for low, high in ends),
+        base=[low for low, _ in ends],
+        customdata=lines,
+        marker=marker,
+    )
     bar = written(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
     widest = float(max(high for _, high in ends))
-    x = {"range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24], "tickformat": "~s", "nticks": 5}
+    x = {
+        "range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24],
+        "tickformat": "~s",
+        "nticks": 5,
+    }
     ticks = [label(line) for line in lines]
-    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": ticks, "showgrid": False, "zeroline": False}
+    y = {
+        "autorange": "reversed",
+        "tickvals": bar["y"],
+        "ticktext": ticks,
+        "showgrid": False,
+        "zeroline": False,
+    }
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": widest}
     return {"data": [bar], "layout": layout(len(lines) * ROW + 84, x, y, meta=meta)}
 

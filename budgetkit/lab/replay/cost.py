@@ -100,7 +100,9 @@ class Prices:
     source: str = ""
     date: str = ""
 
-    def cost(self, fresh: Ints, cached: Ints, written: Ints, output: Ints, sent: Ints | None = None) -> Floats:
+    def cost(
+        self, fresh: Ints, cached: Ints, written: Ints, output: Ints, sent: Ints | None = None
+    ) -> Floats:
         """Return what requests cost.
 
         Parameters
@@ -118,7 +120,9 @@ class Prices:
         sent = fresh + cached + written if sent is None else sent
         listed = self.input, self.cache_read, self.cache_write or self.input, self.output
         parts = zip((fresh, cached, written, output), listed, strict=True)
-        return sum((_times(tokens, price, sent) for tokens, price in parts), np.zeros(np.shape(sent)))
+        return sum(
+            (_times(tokens, price, sent) for tokens, price in parts), np.zeros(np.shape(sent))
+        )
 
 
 def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | None:
@@ -147,7 +151,9 @@ def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | No
     if given is None or isinstance(given, Prices):
         return given
     if not isinstance(given, str | Model | ResolvedModel):
-        raise TypeError(f"prices {brief(given)}; they are Prices or a model's name; give bk.cost.prices('gpt-4o'), say")
+        raise TypeError(
+            f"prices {brief(given)}; they are Prices or a model's name; give bk.cost.prices('gpt-4o'), say"
+        )
     return prices(given)
 
 
@@ -193,7 +199,9 @@ def prices(
     (True, Price(base=1.0, tiers=()))
     """
     if strange := [name for name in overrides if name not in PRICED]:
-        raise TypeError(f"no price {brief(strange[0])}; there are {', '.join(PRICED)}; use one of them")
+        raise TypeError(
+            f"no price {brief(strange[0])}; there are {', '.join(PRICED)}; use one of them"
+        )
     name = model if isinstance(model, str) else model.name
     found = _listed(name, on, provider, hour)
     given: dict[str, Any] = {
@@ -206,7 +214,9 @@ def prices(
     return replace(found, source=note, **given)
 
 
-def compaction_turns(before: int, after: int, summary_input: int, summary_output: int, prices: Prices) -> float | None:
+def compaction_turns(
+    before: int, after: int, summary_input: int, summary_output: int, prices: Prices
+) -> float | None:
     """Return after how many turns a compaction has paid for itself.
 
     k* = once / saved;  once = summary_output * output + after * (write - read);  saved = (before - after) * read
@@ -278,7 +288,9 @@ def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Pr
         except LookupError:
             continue
     else:
-        return Prices(model, source=f"{release} knows no {brief(model)}", date=day.date().isoformat())
+        return Prices(
+            model, source=f"{release} knows no {brief(model)}", date=day.date().isoformat()
+        )
     source = f"{release}, {seller.id}/{entry.id}"
     if spelling != name:
         source += f", of which {brief(model)} is a spelling"
@@ -288,7 +300,9 @@ def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Pr
     else:
         longer = None
     write = found.cache_write_mtok if longer is None else longer
-    given = zip(PRICED, (found.input_mtok, found.output_mtok, found.cache_read_mtok, write), strict=True)
+    given = zip(
+        PRICED, (found.input_mtok, found.output_mtok, found.cache_read_mtok, write), strict=True
+    )
     listed: dict[str, Any] = {name: _price(each) for name, each in given}
     return Prices(model, **listed, source=source, date=day.date().isoformat())
 
@@ -298,5 +312,7 @@ def _price(value: Any) -> Price | None:
     if value is None:
         return None
     if hasattr(value, "tiers"):
-        return Price(float(value.base), tuple((int(tier.start), float(tier.price)) for tier in value.tiers))
+        return Price(
+            float(value.base), tuple((int(tier.start), float(tier.price)) for tier in value.tiers)
+        )
     return Price(float(value))

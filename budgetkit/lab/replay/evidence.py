@@ -71,7 +71,9 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
         raise ValueError(f"evidence by {brief(by)}; known are auto, marks, names; use one of them")
     marks = [] if by == "names" else list(_marked(trace))
     rows = marks or ([] if by == "marks" else list(_named(trace)))
-    frame = pd.DataFrame(rows, columns=["message", "needs", "term"]).astype({"message": "int64", "needs": "int64"})
+    frame = pd.DataFrame(rows, columns=["message", "needs", "term"]).astype(
+        {"message": "int64", "needs": "int64"}
+    )
     starts = [turn.start for turn in trace.turns]
     frame.insert(2, "turn", np.searchsorted(starts, frame["message"].to_numpy(), "right"))
     frame["source"] = "marked" if marks else PROXY
@@ -106,21 +108,33 @@ def _named(trace: Trace) -> Iterator[tuple[int, int, str]]:
     vocabulary = {word for message_words in words for word in message_words}
     lower = {word for word in vocabulary if word.islower() and word.isalpha()}
     folded = {w: w.casefold() for w in vocabulary}
-    often = Counter(word for message_words in words for word in {folded[word] for word in message_words})
-    turns = np.searchsorted([turn.start for turn in trace.turns], np.arange(len(words)), "right").tolist()
+    often = Counter(
+        word for message_words in words for word in {folded[word] for word in message_words}
+    )
+    turns = np.searchsorted(
+        [turn.start for turn in trace.turns], np.arange(len(words)), "right"
+    ).tolist()
     introduced: dict[str, int] = {}
     for index, message in enumerate(trace.messages):
         shared = [word for word in words[index] if 1 < often[folded[word]] <= _MOST]
-        earlier = [w for w in shared if turns[introduced.setdefault(folded[w], index)] < turns[index]]
+        earlier = [
+            w for w in shared if turns[introduced.setdefault(folded[w], index)] < turns[index]
+        ]
         pairs: dict[int, str] = {}
-        for word in sorted(earlier, key=lambda word: (often[folded[word]], word.lower() in lower, -len(word))):
+        for word in sorted(
+            earlier, key=lambda word: (often[folded[word]], word.lower() in lower, -len(word))
+        ):
             if trace.messages[first := introduced[folded[word]]].role not in SYSTEM_ROLES:
                 pairs.setdefault(first, word)
-        if message.role != "tool":  # a result names what it was asked for; that it was asked stands in the call
+        if (
+            message.role != "tool"
+        ):  # a result names what it was asked for; that it was asked stands in the call
             yield from ((index, first, word) for first, word in sorted(pairs.items()))
 
 
 def _words(message: Message) -> list[str]:
     texts = [message.text, *(call.arguments for call in message.tool_calls)]
-    words = dict.fromkeys(word for text in texts for word in (_PLAIN if text.isascii() else _WORD).findall(text))
+    words = dict.fromkeys(
+        word for text in texts for word in (_PLAIN if text.isascii() else _WORD).findall(text)
+    )
     return [word for word in words if len(word) >= _SHORTEST]

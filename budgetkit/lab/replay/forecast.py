@@ -106,7 +106,9 @@ def draws(
     ([[0, 0, 0], [0, 0, 0]], [[1.0], [1.0]])
     """
     if not seen:
-        raise ValueError("no turn was seen; a forecast draws from past turns; give the sizes of at least one")
+        raise ValueError(
+            "no turn was seen; a forecast draws from past turns; give the sizes of at least one"
+        )
     random = np.random.default_rng(seed)
     chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
     if not widen:
@@ -174,7 +176,10 @@ def bursts(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] =
         return f"turns come in bursts: {vary}; such conversations are not foretold"
 
     of_others = [variation for other in others if (variation := _variation(other)) is not None]
-    if len(of_others) >= _OTHERS_THAT_BURST and (middle := float(np.median(of_others))) > _BURST_OF_OTHERS:
+    if (
+        len(of_others) >= _OTHERS_THAT_BURST
+        and (middle := float(np.median(of_others))) > _BURST_OF_OTHERS
+    ):
         vary = f"their sizes vary by {100 * middle:.0f} % of the mean"
         return f"turns of the others come in bursts: {vary}; such conversations are not foretold"
     return ""
@@ -240,7 +245,13 @@ def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | In
     goes_on = [place for place, other in enumerate(known) if len(other) > seen]
     middles = {place: float(np.median(np.delete(later, place))) for place in goes_on}
     distances = [
-        abs(float(np.log(later[place]) - (1 - unseen) * np.log(first[place]) - unseen * np.log(middles[place])))
+        abs(
+            float(
+                np.log(later[place])
+                - (1 - unseen) * np.log(first[place])
+                - unseen * np.log(middles[place])
+            )
+        )
         for place in goes_on
     ]
     middle = float(np.median(later) / own) ** unseen
@@ -259,7 +270,9 @@ def _variances(known: Sequence[Floats]) -> tuple[float, float]:
     """Return the mean variance within groups, and the variance between their means that this does not explain."""
     turns = np.array([len(other) for other in known])
     means = np.array([other.mean() for other in known])
-    within = sum(float(((other - other.mean()) ** 2).sum()) for other in known) / float((turns - 1).sum())
+    within = sum(float(((other - other.mean()) ** 2).sum()) for other in known) / float(
+        (turns - 1).sum()
+    )
     apart = float(turns @ (means - turns @ means / turns.sum()) ** 2) - (len(known) - 1) * within
     return within, max(0.0, apart / float(turns.sum() - (turns**2).sum() / turns.sum()))
 
@@ -285,7 +298,9 @@ def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
     """
     ends = np.quantile(drawn, QUANTILES, axis=0)
     names = ("low", "lower", "median", "upper", "high")
-    return pd.DataFrame({"turn": np.arange(first, first + drawn.shape[1]), **dict(zip(names, ends, strict=True))})
+    return pd.DataFrame(
+        {"turn": np.arange(first, first + drawn.shape[1]), **dict(zip(names, ends, strict=True))}
+    )
 
 
 def first_over(drawn: Ints | Floats, limits: Mapping[str, float], first: int = 1) -> pd.DataFrame:

@@ -69,19 +69,32 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
     """Return for each pair the request that needs it, the message that it needs, and whether it is there."""
     sents = outcome.placed.sents
-    asks = np.array([message.role == "assistant" for message in outcome.trace.messages], dtype=np.bool_)
+    asks = np.array(
+        [message.role == "assistant" for message in outcome.trace.messages], dtype=np.bool_
+    )
     later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
     # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
-    at = np.where(asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right"))
+    at = np.where(
+        asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right")
+    )
     at, needs = at[at < len(sents)], needs[at < len(sents)]
-    gone, shrunk = (np.array(column, dtype=np.int64)[needs] for column in (outcome.kept.gone, outcome.kept.shrunk))
-    there = ~outcome.placed.unsent[needs] & ((gone == NEVER) | (gone > at)) & ((shrunk == NEVER) | (shrunk > at))
+    gone, shrunk = (
+        np.array(column, dtype=np.int64)[needs]
+        for column in (outcome.kept.gone, outcome.kept.shrunk)
+    )
+    there = (
+        ~outcome.placed.unsent[needs]
+        & ((gone == NEVER) | (gone > at))
+        & ((shrunk == NEVER) | (shrunk > at))
+    )
     return at, needs, there | _came_back(outcome, needs, at)
 
 
 def _came_back(outcome: Replay, needs: Ints, at: Ints) -> Flags:
     back = {(request, slot) for request, slots in enumerate(outcome.returned) for slot in slots}
-    return np.array([pair in back for pair in zip(at.tolist(), needs.tolist(), strict=True)], dtype=np.bool_)
+    return np.array(
+        [pair in back for pair in zip(at.tolist(), needs.tolist(), strict=True)], dtype=np.bool_
+    )
 
 
 def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
@@ -151,13 +164,17 @@ def evidence_shares(
     budget = budget_of(budget, options.get("model") or trace.model, options.pop("window", None))
     if budget.remainder is None:
         names = quoted(budget.sections)
-        raise ValueError(f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget")
+        raise ValueError(
+            f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget"
+        )
     pairs = evidence(trace) if pairs is None else pairs
     by_name = policies_of(policies)
     rows = []
     for cap in caps:
         # What the floor of a preset promises may not exceed the cap that is tried.
-        capped = budget.assign(**{budget.remainder: {"cap": cap, "floor": min(cap, budget.floors[budget.remainder])}})
+        capped = budget.assign(
+            **{budget.remainder: {"cap": cap, "floor": min(cap, budget.floors[budget.remainder])}}
+        )
         for name, policy in by_name.items():
             outcome = replay(trace, capped, policy, **options)
             by_request = losses(outcome, pairs)
@@ -177,5 +194,15 @@ def evidence_shares(
                 "source": by_request["source"].iloc[0],
             }
             rows.append(row)
-    columns = ["policy", "cap", "needed", "present", "share", "possible", "cached_share", "relative_cost", "source"]
+    columns = [
+        "policy",
+        "cap",
+        "needed",
+        "present",
+        "share",
+        "possible",
+        "cached_share",
+        "relative_cost",
+        "source",
+    ]
     return pd.DataFrame(rows, columns=columns)

@@ -15,7 +15,15 @@ from budgetkit.counters import counter
 from budgetkit.inputs.budgets import AnyModel, preset_of
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import MILLION, Prices
-from budgetkit.lab.replay.forecast import Pace, draws, first_over, notice, own_pace, pace_beside, paths
+from budgetkit.lab.replay.forecast import (
+    Pace,
+    draws,
+    first_over,
+    notice,
+    own_pace,
+    pace_beside,
+    paths,
+)
 from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, resolve
@@ -140,7 +148,9 @@ def outlook(
 
 
 @renamed(count="counter")
-def pace_of(trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None) -> Pace | None:
+def pace_of(
+    trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None
+) -> Pace | None:
     """Return how much larger or smaller a conversation's turns become, by how others of its kind went on."""
     sizes = [turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS])]
     return pace_beside(sizes[0], sizes[1:])
@@ -191,7 +201,9 @@ def first_cut(
         roles = budget.roles or DEFAULT_ROLES
     if not budget.roles and budget.undeclared == "error":
         budget = replace(budget, undeclared="pool")
-    user = next((message for message in trace.messages if message.role == "user"), Message({"role": "user"}))
+    user = next(
+        (message for message in trace.messages if message.role == "user"), Message({"role": "user"})
+    )
     section = past_section(user, roles)
     asked = _Asked.of(trace.ledger(counter, roles, framing), trace.turns, section)
     known, limit = asked.over(budget, asked.known)
@@ -216,12 +228,18 @@ class _Asked:
     @classmethod
     def of(cls, ledger: Ledger, turns: Sequence[Turn], section: str) -> _Asked:
         frame = ledger.demand(turns, [section])
-        known = {str(name): frame[name].to_numpy() for name in frame.columns if frame[name].any() or name == section}
+        known = {
+            str(name): frame[name].to_numpy()
+            for name in frame.columns
+            if frame[name].any() or name == section
+        }
         edges = [turn.start for turn in turns] + [turns[-1].end]
         sums = {name: _running(ledger, name)[edges] for name in known}
         lasting = {name: column - sums[name][:-1] for name, column in known.items()}
         left = {name: np.diff(column) for name, column in sums.items()}
-        return cls(section, known, lasting, left, {name: int(column[-1]) for name, column in sums.items()})
+        return cls(
+            section, known, lasting, left, {name: int(column[-1]) for name, column in sums.items()}
+        )
 
     def drawn(self, turns: Ints, pace: Floats) -> dict[str, Ints]:
         """Return what drawn turns ask for: what is there, what those before left, and what they bring themselves."""

@@ -105,7 +105,9 @@ class PrefixLayout:
         gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
         edges[1:] = np.where(gone, starts[:-1], sents[:-1])
         taken = self.ledger.gone
-        for at in np.unique(taken[taken < len(taken)]).tolist():  # a recorded compaction breaks the prefix there
+        for at in np.unique(
+            taken[taken < len(taken)]
+        ).tolist():  # a recorded compaction breaks the prefix there
             edges[np.searchsorted(sents, at, "right") :][:1] = np.flatnonzero(taken == at)[0]
         return edges
 
@@ -115,21 +117,34 @@ class PrefixLayout:
         return {}
 
 
-def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> PrefixLayout:
+def place(
+    ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()
+) -> PrefixLayout:
     """Say which messages can be pruned, and from which request on."""
     ledger = _without(ledger, unsent)
     past = _with_calls(ledger.past, section)
-    present = _with_earlier_calls(_with_calls(ledger.present, section), past, section, {r.start for r in requests})
+    present = _with_earlier_calls(
+        _with_calls(ledger.present, section), past, section, {r.start for r in requests}
+    )
     ledger = replace(ledger, past=past, present=present)
     later = _in(ledger.past, section)
     now = _enters_at_once(ledger, section)
     starts = np.array([r.start for r in requests], dtype=np.int64)
     sents = np.array([r.sent for r in requests], dtype=np.int64)
     index = np.arange(len(later))
-    entry = np.where(now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right"))
+    entry = np.where(
+        now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right")
+    )
     leave = np.searchsorted(sents, ledger.gone, "right")
     entry = np.where(later & (entry < leave), entry, len(requests))
-    return PrefixLayout(section, ledger, requests, later, entry, np.where(entry < len(requests), leave, len(requests)))
+    return PrefixLayout(
+        section,
+        ledger,
+        requests,
+        later,
+        entry,
+        np.where(entry < len(requests), leave, len(requests)),
+    )
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
@@ -142,7 +157,9 @@ def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) 
     return limits
 
 
-def equal_prefix(placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
+def equal_prefix(
+    placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints
+) -> Ints:
     """Return the longest prefix that each request shares with the last one."""
     starts = placed.starts
     running = placed.running
@@ -205,7 +222,10 @@ def _with_earlier_calls(
 
 def _enters_at_once(ledger: Ledger, section: str) -> Flags:
     """Say which messages can be pruned while their own turn lasts."""
-    return np.array([enters_at_once(item.payload.role, item.section, section) for item in ledger.present], np.bool_)
+    return np.array(
+        [enters_at_once(item.payload.role, item.section, section) for item in ledger.present],
+        np.bool_,
+    )
 
 
 def _in(items: Sequence[Item], section: str) -> Flags:
@@ -231,7 +251,9 @@ def _starting(placed: PrefixLayout, section: str) -> Ints:
     in_head = [item.section for item in (*ledger.past[: ledger.opening], *ledger.schemas)]
     if section in in_head:
         return np.full(len(placed.requests) - 1, -1, dtype=np.int64)
-    first = next((i for i, item in enumerate(ledger.past) if item.section == section), len(ledger.past))
+    first = next(
+        (i for i, item in enumerate(ledger.past) if item.section == section), len(ledger.past)
+    )
     starts = placed.starts[:-1]
     now = _sums(_in(ledger.present, section).astype(np.int64))
     of_this_turn = now[placed.sents[:-1]] > now[starts]

@@ -96,7 +96,12 @@ class PromptCache:
         return (cached * self.read + written * self.write + fresh) / sent
 
     def split(
-        self, sent: Ints, head: Ints, equal: Ints, pauses: Floats | None = None, new_blocks: Ints | None = None
+        self,
+        sent: Ints,
+        head: Ints,
+        equal: Ints,
+        pauses: Floats | None = None,
+        new_blocks: Ints | None = None,
     ) -> tuple[Ints, Ints]:
         """Divide what is sent into what is read from the cache and what is written to it.
 
@@ -149,7 +154,9 @@ class PromptCache:
             return np.zeros_like(head)
         return np.where((equal >= head) & (before > 0), head, 0)
 
-    def _ends(self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None) -> Ints:
+    def _ends(
+        self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None
+    ) -> Ints:
         """Return the longest end of an earlier request, still alive, that each request begins with.
 
         Two requests share at least the shortest prefix that neighbours between them share.

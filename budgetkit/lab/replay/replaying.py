@@ -31,7 +31,14 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.old_names import renamed
 from budgetkit.conversation.engine import with_promise
-from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, read_budget, setup_of
+from budgetkit.inputs.budgets import (
+    DEFAULT_COUNTER,
+    AnyBudget,
+    AnyCounter,
+    AnyModel,
+    read_budget,
+    setup_of,
+)
 from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
@@ -161,10 +168,14 @@ def replay(
     sizes = _sizes(trace_demand, budget)
     slots = trace_demand.slots(trace, policy)
     visits = sizes.visits(trace_demand)
-    retained = retain(slots, visits, policy, _measure(trace, policy, count, framing, start_on), start_on)
+    retained = retain(
+        slots, visits, policy, _measure(trace, policy, count, framing, start_on), start_on
+    )
     limits = [visit.room.limit for visit in visits]
     back = returned(trace, trace_demand.placed, slots, retained, limits, policy, start_on)
-    pruned = _Pruned(trace_demand=trace_demand, sizes=sizes, retained=retained, slots=slots, back=back)
+    pruned = _Pruned(
+        trace_demand=trace_demand, sizes=sizes, retained=retained, slots=slots, back=back
+    )
     return _outcome(trace, pruned, policy, cache or CACHES[IDEAL], prices_of(prices))
 
 
@@ -180,7 +191,9 @@ class _TraceDemand:
     new_blocks: Ints
     turns: list[int]
     is_result: list[bool]
-    moves: tuple[list[list[int]], list[list[int]]]  # which messages enter at each request, and which are taken out
+    moves: tuple[
+        list[list[int]], list[list[int]]
+    ]  # which messages enter at each request, and which are taken out
 
     @property
     def section(self) -> str:
@@ -190,7 +203,8 @@ class _TraceDemand:
         units = self.turn_units if policy.unit == "turn" else self.units
         importance = _importance(policy, trace.messages)
         arriving = [
-            policy.arriving(*message) for message in zip(self.placed.tokens.tolist(), self.is_result, strict=True)
+            policy.arriving(*message)
+            for message in zip(self.placed.tokens.tolist(), self.is_result, strict=True)
         ]
         roles = [message.role for message in trace.messages]
         return Slots(arriving, units, self.turns, self.is_result, importance, roles)
@@ -234,20 +248,30 @@ def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
     return [policy.importance(message) if has_opinion else 0 for message in messages]
 
 
-def _demand_of(trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By) -> _TraceDemand:
+def _demand_of(
+    trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
+) -> _TraceDemand:
     requests = requests_of(trace, by)
     ledger = trace.ledger(count, roles, framing)
     placed = place(ledger, requests, section or past_section(_user(trace), roles), unpaired(trace))
     names = [] if callable(roles) else list(roles.values())
     frame = placed.ledger.demand(requests, [*names, placed.section])
-    sections = {str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section}
+    sections = {
+        str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section
+    }
     sizes = np.where(placed.prunable, placed.tokens, 0)
-    entered, left = (np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave))
+    entered, left = (
+        np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave)
+    )
     pinned = sections[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
     moves = _by_request(placed.entry, requests), _by_request(placed.leave, requests)
-    turns = np.searchsorted([turn.start for turn in trace.turns], np.arange(len(sizes)), "right").tolist()
+    turns = np.searchsorted(
+        [turn.start for turn in trace.turns], np.arange(len(sizes)), "right"
+    ).tolist()
     is_result = [message.role in RESULT_ROLES for message in trace.messages]
-    output = unwritable(answers(trace.answers(count, framing), requests, by))  # every replay hands it out
+    output = unwritable(
+        answers(trace.answers(count, framing), requests, by)
+    )  # every replay hands it out
     return _TraceDemand(
         placed=placed,
         sections=sections,
@@ -321,7 +345,11 @@ def _others(columns: Columns, trace_demand: _TraceDemand) -> Ints:
     for section, column in columns.items():
         if section != trace_demand.section:
             is_cut = column["cut"].any()
-            others += np.maximum(column["granted"], trace_demand.uncut[section]) if is_cut else column["granted"]
+            others += (
+                np.maximum(column["granted"], trace_demand.uncut[section])
+                if is_cut
+                else column["granted"]
+            )
     return others
 
 
@@ -356,7 +384,9 @@ def _units(ledger: Ledger, turns: list[int], by_turn: bool) -> list[int]:
     return [lead(slot) for slot in range(len(turns))]
 
 
-def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing, start_on: StartOn) -> Measure:
+def _measure(
+    trace: Trace, policy: Policy, count: Count, framing: Framing, start_on: StartOn
+) -> Measure:
     """Count the texts of summaries, each of which is read again by the next one."""
     standing: dict[int, Message] = {}
 
@@ -370,7 +400,9 @@ def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing, start
     return measure
 
 
-def _outcome(trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None) -> Replay:
+def _outcome(
+    trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None
+) -> Replay:
     trace_demand = pruned.trace_demand
     sizes = pruned.sizes
     retained = pruned.retained
@@ -378,22 +410,30 @@ def _outcome(trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, 
     back = pruned.back
     placed = trace_demand.placed
     section = trace_demand.section
-    history = np.array(retained.tokens, dtype=np.int64) + trace_demand.pinned + sizes_of(back, slots)
+    history = (
+        np.array(retained.tokens, dtype=np.int64) + trace_demand.pinned + sizes_of(back, slots)
+    )
     over = np.array(retained.over, dtype=np.int64)
-    columns = allocate_columns(sizes.budget, {**trace_demand.sections, section: history}, len(history))
+    columns = allocate_columns(
+        sizes.budget, {**trace_demand.sections, section: history}, len(history)
+    )
     granted = {s: c["granted"].copy() for s, c in columns.items()}
     if policy.floor.conflict == "shrink":
         over = _shrink_others(sizes.budget, trace_demand, history, over, granted)
     granted[section] = history
     sent = sum(granted.values(), np.zeros_like(history))
-    equal = equal_prefix(placed, sizes.boundaries, np.array(retained.equal_to), np.array(retained.equal), sent)
+    equal = equal_prefix(
+        placed, sizes.boundaries, np.array(retained.equal_to), np.array(retained.equal), sent
+    )
     if any(back):
         equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
     kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
     head = np.minimum(placed.head(), kept_at_most)
     equal = np.minimum(equal, kept_at_most)
-    cached, written = cache.split(kept_at_most, head, equal, trace_demand.pauses, trace_demand.new_blocks)
+    cached, written = cache.split(
+        kept_at_most, head, equal, trace_demand.pauses, trace_demand.new_blocks
+    )
     cache = _at_prices(cache, prices)
     return Replay(
         trace=trace,

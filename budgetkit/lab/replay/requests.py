@@ -65,7 +65,10 @@ def answers(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
     if by == "turn":
         return np.array([sums[r.end] - sums[r.start] for r in requests], dtype=np.int64)
     ends = [min(r.sent + 1, len(billed)) for r in requests]
-    return np.array([sums[end] - sums[min(r.sent, end)] for r, end in zip(requests, ends, strict=True)], dtype=np.int64)
+    return np.array(
+        [sums[end] - sums[min(r.sent, end)] for r, end in zip(requests, ends, strict=True)],
+        dtype=np.int64,
+    )
 
 
 def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:

@@ -220,7 +220,9 @@ class Replay:
         slots = np.arange(len(past))
         first = np.searchsorted(sents, slots, "right") + 1
         first = np.where(self.placed.unsent, len(sents) + 1, first)
-        fates = [_fate(state, gone) for state, gone in zip(retention.state, retention.gone, strict=True)]
+        fates = [
+            _fate(state, gone) for state, gone in zip(retention.state, retention.gone, strict=True)
+        ]
         return pd.DataFrame(
             {
                 "message": slots,
@@ -251,7 +253,9 @@ class Replay:
         return {
             **sums,
             "cached_share": sums["cached"] / max(1, sums["sent"]),
-            "relative_cost": self.cache.relative_cost(sums["cached"], sums["written"], sums["fresh"]),
+            "relative_cost": self.cache.relative_cost(
+                sums["cached"], sums["written"], sums["fresh"]
+            ),
             "cost": float(np.sum(self.cost)),
         }
 
@@ -276,7 +280,9 @@ class Replay:
         self._check(request)
         sent = self.placed.requests[request - 1].sent
         unsent = self.placed.unsent
-        there = (slot for slot, gone in enumerate(self.kept.gone[:sent]) if not NEVER < gone < request)
+        there = (
+            slot for slot, gone in enumerate(self.kept.gone[:sent]) if not NEVER < gone < request
+        )
         return [slot for slot in there if not unsent[slot]]
 
     def _demand(self) -> Ints:
@@ -296,8 +302,14 @@ class Replay:
 
     def _repr_html_(self) -> str:
         totals = self.totals()
-        shown = [(name, int(totals[name])) for name in ("cached", "written", "fresh", "dropped", "over", "output")]
-        rows = [(name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent") for name, tokens in shown]
+        shown = [
+            (name, int(totals[name]))
+            for name in ("cached", "written", "fresh", "dropped", "over", "output")
+        ]
+        rows = [
+            (name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent")
+            for name, tokens in shown
+        ]
         if self.prices is not None and not np.isnan(totals["cost"]):
             cost = [f"Cost: {totals['cost']:,.4f}"]
         else:

@@ -60,7 +60,10 @@ def shared_at_most(found: Returned, slots: Slots, placed: PrefixLayout, sent: In
     before = sent - placed.ledger.priming - (sums[placed.sents] - sums[placed.starts]) - back
     most = np.array(sent)
     for number in range(1, len(found)):
-        if found[number] != found[number - 1] or placed.requests[number].start != placed.requests[number - 1].start:
+        if (
+            found[number] != found[number - 1]
+            or placed.requests[number].start != placed.requests[number - 1].start
+        ):
             for each in (number - 1, number):
                 most[number] = min(most[number], before[each] if found[each] else most[number])
     return np.maximum(most, 0)

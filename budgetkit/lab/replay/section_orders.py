@@ -60,13 +60,24 @@ def section_orders(outcome: Replay, *orders: Sequence[str]) -> pd.DataFrame:
     True
     """
     contents = [_contents(outcome, number) for number in range(1, len(outcome.over) + 1)]
-    present = list(dict.fromkeys([*outcome.budget.sections, *(section for content in contents for section in content)]))
-    orders_by_name: dict[str, Sequence[str]] = {"present": present, "stable": _stable(outcome, present, contents)}
+    present = list(
+        dict.fromkeys(
+            [*outcome.budget.sections, *(section for content in contents for section in content)]
+        )
+    )
+    orders_by_name: dict[str, Sequence[str]] = {
+        "present": present,
+        "stable": _stable(outcome, present, contents),
+    }
     for number, order in enumerate(orders, 1):
         if sorted(order) != sorted(present):
-            raise ValueError(f"an order of {quoted(order)}; the sections are {quoted(present)}; name each once")
+            raise ValueError(
+                f"an order of {quoted(order)}; the sections are {quoted(present)}; name each once"
+            )
         orders_by_name[str(number)] = order
-    table = pd.DataFrame([_priced(outcome, name, order, contents) for name, order in orders_by_name.items()])
+    table = pd.DataFrame(
+        [_priced(outcome, name, order, contents) for name, order in orders_by_name.items()]
+    )
     table["saved"] = 1 - table["relative_cost"] / table["relative_cost"][0]
     return table
 
@@ -88,7 +99,9 @@ def _contents(outcome: Replay, number: int) -> Contents:
     for index in range(request.start, request.sent):
         for place, item in enumerate(ledger.retrieved.get(index, ())):
             contents.setdefault(item.section, []).append(((index, "passage", place), item.tokens))
-    return {section: _as_granted(outcome, section, number, parts) for section, parts in contents.items()}
+    return {
+        section: _as_granted(outcome, section, number, parts) for section, parts in contents.items()
+    }
 
 
 def _as_granted(outcome: Replay, section: str, number: int, parts: list[Part]) -> list[Part]:
@@ -101,20 +114,31 @@ def _as_granted(outcome: Replay, section: str, number: int, parts: list[Part]) -
         carried = 0
     if size == granted - carried:
         return parts
-    return [(("cut", granted - carried, tuple(name for name, _ in parts)), max(0, granted - carried))]
+    return [
+        (("cut", granted - carried, tuple(name for name, _ in parts)), max(0, granted - carried))
+    ]
 
 
 def _carries(outcome: Replay, section: str, number: int) -> bool:
     """Say whether the message that opens the turn, and with it the priming, stands in a section."""
     request = outcome.placed.requests[number - 1]
-    return request.start < request.sent and outcome.placed.ledger.present[request.start].section == section
+    return (
+        request.start < request.sent
+        and outcome.placed.ledger.present[request.start].section == section
+    )
 
 
 def _stable(outcome: Replay, present: Sequence[str], contents: Sequence[Contents]) -> list[str]:
     """Sort sections by how seldom they are exchanged, then by how seldom they change; what was just said is last."""
     pairs = list(zip(contents, contents[1:], strict=False))
-    last = {outcome.placed.ledger.present[r.start].section for r in outcome.placed.requests if r.start < r.sent}
-    last -= {past_section(message, outcome.budget.roles or {}) for message in outcome.trace.messages[:1]}
+    last = {
+        outcome.placed.ledger.present[r.start].section
+        for r in outcome.placed.requests
+        if r.start < r.sent
+    }
+    last -= {
+        past_section(message, outcome.budget.roles or {}) for message in outcome.trace.messages[:1]
+    }
 
     def moves(section: str) -> tuple[bool, int, int]:
         both = [(before.get(section, []), now.get(section, [])) for before, now in pairs]
@@ -125,14 +149,22 @@ def _stable(outcome: Replay, present: Sequence[str], contents: Sequence[Contents
     return sorted(present, key=moves)
 
 
-def _priced(outcome: Replay, name: str, order: Sequence[str], contents: Sequence[Contents]) -> dict[str, object]:
-    lines = [[part for section in order for part in content.get(section, ())] for content in contents]
+def _priced(
+    outcome: Replay, name: str, order: Sequence[str], contents: Sequence[Contents]
+) -> dict[str, object]:
+    lines = [
+        [part for section in order for part in content.get(section, ())] for content in contents
+    ]
     sent = _array(sum(tokens for _, tokens in line) for line in lines)
-    equal = _array([0, *(_shared(before, now) for before, now in zip(lines, lines[1:], strict=False))])
+    equal = _array(
+        [0, *(_shared(before, now) for before, now in zip(lines, lines[1:], strict=False))]
+    )
     head = np.minimum(outcome.placed.head(), sent)
     messages = outcome.trace.messages
     requests = outcome.placed.requests
-    parts = outcome.cache.split(sent, head, equal, pauses(messages, requests), new_blocks(messages, requests))
+    parts = outcome.cache.split(
+        sent, head, equal, pauses(messages, requests), new_blocks(messages, requests)
+    )
     cached, written = (int(part.sum()) for part in parts)
     whole = int(outcome.sent.sum())
     sums = {"sent": whole, "cached": cached, "written": written, "fresh": whole - cached - written}
@@ -141,7 +173,10 @@ def _priced(outcome: Replay, name: str, order: Sequence[str], contents: Sequence
 
 
 def _shared(before: Sequence[Part], now: Sequence[Part]) -> int:
-    return sum(one[1] for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+    return sum(
+        one[1]
+        for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False))
+    )
 
 
 def _array(sizes: Iterable[int]) -> Ints:

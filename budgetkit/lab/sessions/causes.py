@@ -45,7 +45,9 @@ _MINIMUM = 1_024
 _LOOKBACK = 20
 _NEAR = 512  # tokens by which a cache that measures in steps stops short of where an earlier prompt ended
 _HABIT = 3  # misses of one shape in a session that are no accident
-_KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos")  # of all turns
+_KEEPS_THINKING = re.compile(
+    r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos"
+)  # of all turns
 
 
 def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.DataFrame:
@@ -70,9 +72,13 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
     ends = np.where(written.any(), read + written, prompt)
     head = int(read[0]) + LEAST_MISS if len(read) else 0
     at_heads = (whole - read > LEAST_MISS) & (read <= head) & _flags(happened, "new_turn")
-    at_heads &= (happened["pause"] <= happened["life"]).to_numpy(dtype=np.bool_) & ~_flags(happened, "compacted")
+    at_heads &= (happened["pause"] <= happened["life"]).to_numpy(dtype=np.bool_) & ~_flags(
+        happened, "compacted"
+    )
     is_habit = int(at_heads.sum()) >= _HABIT
-    compacted, new_model, left = (_flags(happened, name) for name in ("compacted", "new_model", "left"))
+    compacted, new_model, left = (
+        _flags(happened, name) for name in ("compacted", "new_model", "left")
+    )
     new_setting = _flags(happened, "new_setting")
     new_turn = _flags(happened, "new_turn")
     pause, life = (happened[name].to_numpy(dtype=np.float64) for name in ("pause", "life"))

@@ -119,7 +119,9 @@ def compare(
     >>> table.loc[table["system"] == "claude-code", "compactions"].item()
     1
     """
-    return comparison(source, systems, window=window, prices=prices, cache=cache, counter=counter).table
+    return comparison(
+        source, systems, window=window, prices=prices, cache=cache, counter=counter
+    ).table
 
 
 def comparison(
@@ -201,7 +203,11 @@ class Comparison:
 
 
 def setup_of(
-    source: Trace | Session, window: int | None, price: Prices | str | None, cache: PromptCache | str | None, count: Any
+    source: Trace | Session,
+    window: int | None,
+    price: Prices | str | None,
+    cache: PromptCache | str | None,
+    count: Any,
 ) -> Setup:
     """Prepare a conversation for any rule.
 
@@ -231,7 +237,9 @@ def setup_of(
     prices = prices_of(price)
     if prices is None and name is not None:
         prices = look_up(name, hour=is_long)
-    with catch_warnings(action="ignore"):  # a session may name a model that has ended, or that nobody knows
+    with catch_warnings(
+        action="ignore"
+    ):  # a session may name a model that has ended, or that nobody knows
         own_cache = provider_rules(name) if name else IDEAL
     if isinstance(cache, PromptCache):
         rules = cache
@@ -289,7 +297,9 @@ def _whole(trace: Trace, unlogged: int) -> tuple[Trace, tuple[int, ...]]:
     """
     summaries: set[int] = set()
     for compaction in trace.fields.get("compactions") or ():
-        summaries.update(range(compaction["at"], compaction["at"] + int(compaction.get("messages", 1))))
+        summaries.update(
+            range(compaction["at"], compaction["at"] + int(compaction.get("messages", 1)))
+        )
     if unlogged:
         messages = [Message({"role": "system", "content": UNLOGGED})]
     else:
@@ -359,7 +369,9 @@ def _row(outcome: RuleOutcome, setup: Setup, pairs: pd.DataFrame) -> dict[str, A
     retention = most.kept
     totals = most.totals()
     summaries = np.array(retention.summaries)
-    acts = np.flatnonzero(summaries + np.array(retention.shrunk_messages) + np.array(retention.dropped_messages))
+    acts = np.flatnonzero(
+        summaries + np.array(retention.shrunk_messages) + np.array(retention.dropped_messages)
+    )
     compacts = np.flatnonzero(summaries)
     left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
     return {

@@ -10,7 +10,16 @@ import pandas as pd
 
 from budgetkit.budget.colours import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
 from budgetkit.lab.figures.marks import line, note, points
-from budgetkit.lab.figures.question import Question, Spec, counted, dollars, layout, plain, rows, short
+from budgetkit.lab.figures.question import (
+    Question,
+    Spec,
+    counted,
+    dollars,
+    layout,
+    plain,
+    rows,
+    short,
+)
 from budgetkit.lab.replay.figures.replays import LINES
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
@@ -51,7 +60,9 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
         retention = outcome.kept
         sent = outcome.sent
         compacts = np.array(retention.summaries) > 0
-        clears = ~compacts & (np.array(retention.shrunk_messages) + np.array(retention.dropped_messages) > 0)
+        clears = ~compacts & (
+            np.array(retention.shrunk_messages) + np.array(retention.dropped_messages) > 0
+        )
         places = _places(len(sent), compacts)
         there = np.zeros(len(sent), dtype=np.bool_)
         needed = np.zeros(len(sent), dtype=np.bool_)
@@ -60,7 +71,9 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
             there[int(outcome.placed.entry[followed]) : min(ends, default=len(sent))] = True
             at, needs, _ = needed_there(outcome, comparison.pairs)
             needed[at[needs == followed]] = True
-            places = np.union1d(places, np.flatnonzero(needed | (np.diff(there, prepend=there[:1]) != 0)))
+            places = np.union1d(
+                places, np.flatnonzero(needed | (np.diff(there, prepend=there[:1]) != 0))
+            )
         frame = {
             "system": row["system"],
             "label": row["label"],
@@ -100,7 +113,10 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
             top = max(1, int(part["sent"].max()))
         height = -lane + _LANE * part["sent"] / top
         title = str(part["label"].iloc[0])
-        texts = [f"{plain(title)}, request {at:,}: {size:,} tokens" for at, size in part[["request", "sent"]].values]
+        texts = [
+            f"{plain(title)}, request {at:,}: {size:,} tokens"
+            for at, size in part[["request", "sent"]].values
+        ]
         shown = {"text": texts, "hoverinfo": "text", "name": plain(title), "showlegend": False}
         traces.append(line(part["request"], height, line={"color": SLATE, "width": 1.3}, **shown))
         traces += _acts(part, height, plain(title))
@@ -113,14 +129,30 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
             did = f"{number:,} compactions"
         else:
             did = ""
-        did = did or ("clears results" if part["clears"].any() else "does not act" if name != AS_IT_WAS else "")
+        did = did or (
+            "clears results"
+            if part["clears"].any()
+            else "does not act"
+            if name != AS_IT_WAS
+            else ""
+        )
         words = ", ".join(filter(None, (str(cost), did)))
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
         notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
     legend = _legend(table)
     height = _PIXELS * len(systems) + 130
-    x = {"title": {"text": "request", "standoff": 4}, "range": [1, max(2, last)], "showgrid": False, **counted(last)}
-    y = {"visible": False, "range": [-len(systems) + 0.8, 1.05], "showgrid": False, "zeroline": False}
+    x = {
+        "title": {"text": "request", "standoff": 4},
+        "range": [1, max(2, last)],
+        "showgrid": False,
+        **counted(last),
+    }
+    y = {
+        "visible": False,
+        "range": [-len(systems) + 0.8, 1.05],
+        "showgrid": False,
+        "zeroline": False,
+    }
     below = {"showlegend": True, "legend": {"orientation": "h", "y": -52 / height}}
     return {"data": [*traces, *legend], "layout": layout(height, x, y, annotations=notes, **below)}
 
@@ -135,7 +167,9 @@ def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
         here = part[part[column]]
         if here.empty:
             continue
-        texts = [f"{title}: {word} at request {at:,}, {size:,} tokens after" for at, size in _pairs(here)]
+        texts = [
+            f"{title}: {word} at request {at:,}, {size:,} tokens after" for at, size in _pairs(here)
+        ]
         mark = {"symbol": symbol, "color": colour, "size": 8 if column == "compacts" else 4}
         shown = {"text": texts, "hoverinfo": "text", "showlegend": False, "name": word}
         traces.append(points(here["request"], height[here.index], marker=mark, **shown))
@@ -149,14 +183,19 @@ def _followed(part: pd.DataFrame, lane: int, title: str) -> list[Spec]:
     traces = []
     if not there.empty:
         ends = [int(there["request"].min()), int(there["request"].max())]
-        shown: dict[str, Any] = {"text": [f"{title}: there from request {ends[0]:,} to {ends[1]:,}"] * 2}
+        shown: dict[str, Any] = {
+            "text": [f"{title}: there from request {ends[0]:,} to {ends[1]:,}"] * 2
+        }
         shown |= {"hoverinfo": "text", "showlegend": False}
         traces.append(line(ends, [base, base], line={"color": GREEN, "width": 5}, **shown))
     needed = part[part["needed"]]
     if not needed.empty:
         colours = [GREEN if is_there else ALARM for is_there in needed["followed"]]
         words = ["and is there" if is_there else "and is gone" for is_there in needed["followed"]]
-        texts = [f"{title}: needed at request {at:,} {word}" for at, word in zip(needed["request"], words, strict=True)]
+        texts = [
+            f"{title}: needed at request {at:,} {word}"
+            for at, word in zip(needed["request"], words, strict=True)
+        ]
         mark = {"symbol": "x", "color": colours, "size": 8}
         shown = {"text": texts, "hoverinfo": "text", "showlegend": False}
         traces.append(points(needed["request"], [base] * len(needed), marker=mark, **shown))
@@ -174,7 +213,14 @@ def _legend(table: pd.DataFrame) -> list[Spec]:
     )
     for column, words, symbol, colour in marks:
         if table[column].any():
-            entries.append(points([None], [None], name=words, marker={"symbol": symbol, "color": colour, "size": 9}))
+            entries.append(
+                points(
+                    [None],
+                    [None],
+                    name=words,
+                    marker={"symbol": symbol, "color": colour, "size": 9},
+                )
+            )
     return entries
 
 
@@ -198,7 +244,13 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
         ("foretold", "read, as foretold", {"color": ORANGE, "width": 2, "dash": "dot"}),
     ]
     traces = [
-        line(at, table[column], name=name, line=style, hovertemplate="%{y:,} " + name + "<extra></extra>")
+        line(
+            at,
+            table[column],
+            name=name,
+            line=style,
+            hovertemplate="%{y:,} " + name + "<extra></extra>",
+        )
         for column, name, style in shades
     ]
     missed = table[table["missed"] > 0]
@@ -208,12 +260,31 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
             cost = ""
         else:
             cost = f"; the request cost {dollars(row['cost'])}"
-        texts.append(f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}{cost}")
+        texts.append(
+            f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}{cost}"
+        )
     mark = {"symbol": "x", "color": ALARM, "size": 8}
-    traces.append(points(missed["request"], missed["read"], name="miss", marker=mark, text=texts, hoverinfo="text"))
+    traces.append(
+        points(
+            missed["request"],
+            missed["read"],
+            name="miss",
+            marker=mark,
+            text=texts,
+            hoverinfo="text",
+        )
+    )
     last = int(at.max())
-    x = {"title": {"text": "request", "standoff": 4}, "range": [1, max(2, last)], "showgrid": False, **counted(last)}
-    return {"data": traces, "layout": layout(320, x, {"tickformat": "~s", "rangemode": "tozero"}, **_LEGEND)}
+    x = {
+        "title": {"text": "request", "standoff": 4},
+        "range": [1, max(2, last)],
+        "showgrid": False,
+        **counted(last),
+    }
+    return {
+        "data": traces,
+        "layout": layout(320, x, {"tickformat": "~s", "rangemode": "tozero"}, **_LEGEND),
+    }
 
 
 def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -227,7 +298,10 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
     reads = sorted(set(table["read"]), reverse=True)
     windows = sorted(set(table["window"]))
     names = list(dict.fromkeys(table["system"]))
-    shades = {name: PALE if name == AS_IT_WAS else LINES[place % len(LINES)] for place, name in enumerate(names)}
+    shades = {
+        name: PALE if name == AS_IT_WAS else LINES[place % len(LINES)]
+        for place, name in enumerate(names)
+    }
     cells = {(row["read"], row["window"]): row for row in rows(table)}
     traces: list[Spec] = []
     for name in names:
@@ -241,7 +315,12 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
         y = [windows.index(window) for _, window in here]
         traces.append(points(x, y, name=plain(name), marker=mark, text=texts, hoverinfo="text"))
     notes = [
-        note(f"{row['change']:+.0%}".replace("-", "\u2212"), reads.index(read), windows.index(window), yshift=-22)
+        note(
+            f"{row['change']:+.0%}".replace("-", "\u2212"),
+            reads.index(read),
+            windows.index(window),
+            yshift=-22,
+        )
         for (read, window), row in cells.items()
     ]
     edge = {"type": "line", "line": {"color": ALARM, "width": 3}}
@@ -250,21 +329,56 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
         for level, window in enumerate(windows):
             name = cells[read, window]["system"]
             if place and cells[reads[place - 1], window]["system"] != name:
-                edges.append({**edge, "x0": place - 0.5, "x1": place - 0.5, "y0": level - 0.5, "y1": level + 0.5})
+                edges.append(
+                    {
+                        **edge,
+                        "x0": place - 0.5,
+                        "x1": place - 0.5,
+                        "y0": level - 0.5,
+                        "y1": level + 0.5,
+                    }
+                )
             if level and cells[read, windows[level - 1]]["system"] != name:
-                edges.append({**edge, "x0": place - 0.5, "x1": place + 0.5, "y0": level - 0.5, "y1": level - 0.5})
-    x_axis = {"title": {"text": "what reading a cached token costs, of the input price"}, "showgrid": False}
-    x_axis |= {"tickvals": [*range(len(reads))], "ticktext": [f"{read:g}" for read in reads], "zeroline": False}
+                edges.append(
+                    {
+                        **edge,
+                        "x0": place - 0.5,
+                        "x1": place + 0.5,
+                        "y0": level - 0.5,
+                        "y1": level - 0.5,
+                    }
+                )
+    x_axis = {
+        "title": {"text": "what reading a cached token costs, of the input price"},
+        "showgrid": False,
+    }
+    x_axis |= {
+        "tickvals": [*range(len(reads))],
+        "ticktext": [f"{read:g}" for read in reads],
+        "zeroline": False,
+    }
     x_axis |= {"range": [-0.6, len(reads) - 0.4]}
-    y_axis = {"title": {"text": "window"}, "showgrid": False, "zeroline": False, "range": [-0.6, len(windows) - 0.4]}
-    y_axis |= {"tickvals": [*range(len(windows))], "ticktext": [short(window) for window in windows]}
+    y_axis = {
+        "title": {"text": "window"},
+        "showgrid": False,
+        "zeroline": False,
+        "range": [-0.6, len(windows) - 0.4],
+    }
+    y_axis |= {
+        "tickvals": [*range(len(windows))],
+        "ticktext": [short(window) for window in windows],
+    }
     more = {"annotations": notes, "shapes": edges, **_LEGEND}
     return {"data": traces, "layout": layout(90 + 62 * len(windows), x_axis, y_axis, **more)}
 
 
 #: Draw rules in lanes, the cheapest first: each prompt, where the rule acts, and how long one message stays.
-rules_compared = Question("Which rule would have been cheaper, and where does it act?", _rules_table, _draw_rules)
+rules_compared = Question(
+    "Which rule would have been cheaper, and where does it act?", _rules_table, _draw_rules
+)
 #: Draw what each request read from the cache beside what was foretold, with the misses.
-cache_reads = Question("What was read from the cache, and what was foretold?", _reads_table, _draw_reads)
+cache_reads = Question(
+    "What was read from the cache, and what was foretold?", _reads_table, _draw_reads
+)
 #: Draw which rule is cheapest by the price of a cached token and by window, with a line where the order turns.
 order_turns = Question("Where does the order of rules turn?", _turning_table, _draw_turning)

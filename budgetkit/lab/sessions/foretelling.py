@@ -51,7 +51,9 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
     places = usage["message_index"].ffill().fillna(-1).to_numpy(dtype=np.int64)
     before = np.concatenate(([-1], places[:-1]))
     compactions = trace.fields.get("compactions") or ()
-    summaries = sorted(compaction["at"] for compaction in compactions if isinstance(compaction.get("at"), int))
+    summaries = sorted(
+        compaction["at"] for compaction in compactions if isinstance(compaction.get("at"), int)
+    )
     users = [place for place, message in enumerate(trace.messages) if message.role == "user"]
     settings = trace.fields.get("settings") or ()
     models = usage["model"].to_numpy(dtype=object)
@@ -64,7 +66,9 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
             "pause": np.nan_to_num(np.maximum(pause, 0)),
             "life": _lives(usage),
             "compacted": _between(summaries, before, places + 1),
-            "new_model": np.array([False, *(models[1:] != models[:-1])][: len(usage)], dtype=np.bool_),
+            "new_model": np.array(
+                [False, *(models[1:] != models[:-1])][: len(usage)], dtype=np.bool_
+            ),
             "new_turn": _between(users, before, places),
             "new_setting": _between([change["at"] for change in settings], before, places + 1),
             "left": left != np.concatenate((left[:1], left[:-1])),
@@ -152,4 +156,6 @@ def _flags(frame: pd.DataFrame, name: str) -> Flags:
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
     """Say for each pair of places whether one of some others lies between them."""
     ordered = np.array(sorted(places), dtype=np.int64)
-    return np.asarray(np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right"))
+    return np.asarray(
+        np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
+    )

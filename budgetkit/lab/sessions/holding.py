@@ -31,7 +31,17 @@ _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PATHS: Final = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
 #: Which part of a file a reading asks for, as tools call it.
 _PARTS: Final = (
-    *("offset", "limit", "start_line", "end_line", "startLine", "endLine", "view_range", "line_start", "line_end"),
+    *(
+        "offset",
+        "limit",
+        "start_line",
+        "end_line",
+        "startLine",
+        "endLine",
+        "view_range",
+        "line_start",
+        "line_end",
+    ),
     *("start_line_one_indexed", "end_line_one_indexed_inclusive", "line_range", "page", "pages"),
 )
 
@@ -53,7 +63,9 @@ def held(session: Session) -> pd.DataFrame:
     trace = session.trace
     sizes = np.round(trace.counts(session.count) * session.counted[1]).astype(np.int64)
     usage = session.usage
-    rows = np.flatnonzero(usage["message_index"].notna().to_numpy() & ~usage["is_summary"].to_numpy(dtype=np.bool_))
+    rows = np.flatnonzero(
+        usage["message_index"].notna().to_numpy() & ~usage["is_summary"].to_numpy(dtype=np.bool_)
+    )
     places = usage["message_index"].iloc[rows].to_numpy(dtype=np.int64)
     prompt = usage["context_tokens"].to_numpy(dtype=np.int64)[rows]
     read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)[rows]
@@ -67,7 +79,9 @@ def held(session: Session) -> pd.DataFrame:
         at = np.flatnonzero((places > begin) & (places <= end))
         if not len(at):
             continue
-        there = np.flatnonzero((gone > begin + 1) & (np.arange(len(sizes)) < places[at[-1]]) & (gone >= end))
+        there = np.flatnonzero(
+            (gone > begin + 1) & (np.arange(len(sizes)) < places[at[-1]]) & (gone >= end)
+        )
         ends = max(0, session.unlogged) + np.cumsum(sizes[there])
         # Where more is counted than was billed, all messages of the request shrink alike.
         last = np.searchsorted(there, places[at], "left")
@@ -144,8 +158,12 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     frame.insert(0, "calls", [calls[str(name)] for name in frame.index])
     if by != "file":
         sizes = _definitions(session, by)
-        frame["definitions"] = pd.array([sizes.get(str(name)) for name in frame.index], dtype="Int64")
-        frame["deferred"] = [_deferred(session, size, str(name), by) for name, size in frame["definitions"].items()]
+        frame["definitions"] = pd.array(
+            [sizes.get(str(name)) for name in frame.index], dtype="Int64"
+        )
+        frame["deferred"] = [
+            _deferred(session, size, str(name), by) for name, size in frame["definitions"].items()
+        ]
     if frame["saved"].notna().any():
         order = ["saved", "token_requests"]
     else:
@@ -194,8 +212,14 @@ def _named(trace: Trace, by: By) -> tuple[list[str | None], list[str], dict[str,
                 of[call.id] = name
                 parts[call.id] = _part(call.arguments) if by == "file" else ""
                 calls[name] = calls.get(name, 0) + 1
-    results = [message.tool_call_id if message.role == "tool" else None for message in trace.messages]
-    return [of.get(result) for result in results], [parts.get(result, "") for result in results], calls
+    results = [
+        message.tool_call_id if message.role == "tool" else None for message in trace.messages
+    ]
+    return (
+        [of.get(result) for result in results],
+        [parts.get(result, "") for result in results],
+        calls,
+    )
 
 
 def _name(tool: str, arguments: str, by: By) -> str | None:

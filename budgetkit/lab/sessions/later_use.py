@@ -13,7 +13,9 @@ from budgetkit.trace import Trace
 #: The least number that may be an id; a term, too, has at least five characters.
 _LEAST_ID: Final = 10_000
 # A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
-_TERM: Final = re.compile(r"(?=[A-Za-z0-9_./-]{5})[A-Za-z0-9](?=[A-Za-z.-]*[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9]")
+_TERM: Final = re.compile(
+    r"(?=[A-Za-z0-9_./-]{5})[A-Za-z0-9](?=[A-Za-z.-]*[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9]"
+)
 
 
 def used_later(trace: Trace) -> pd.DataFrame:

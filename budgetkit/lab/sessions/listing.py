@@ -43,7 +43,9 @@ class Found:
     changed: datetime
 
 
-def sessions(folder: str | os.PathLike[str] | None = None, *, newest: int = 200, billed: bool = False) -> pd.DataFrame:
+def sessions(
+    folder: str | os.PathLike[str] | None = None, *, newest: int = 200, billed: bool = False
+) -> pd.DataFrame:
     """List recorded sessions of coding agents, the newest first.
 
     Parameters
@@ -88,7 +90,15 @@ def sessions(folder: str | os.PathLike[str] | None = None, *, newest: int = 200,
         if billed:
             row |= _billed(file.path)
         rows.append(row | {"path": str(file.path)})
-    names = ["number", "program", "changed", "project", "megabytes", *(_BILLED if billed else ()), "path"]
+    names = [
+        "number",
+        "program",
+        "changed",
+        "project",
+        "megabytes",
+        *(_BILLED if billed else ()),
+        "path",
+    ]
     table = pd.DataFrame(rows, columns=names)
     table.attrs["folders"] = [str(folder) for folder in folders]
     return table
@@ -117,7 +127,9 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
     if folder is not None:
         root = Path(folder).expanduser()
         if not root.is_dir():
-            raise FileNotFoundError(f"no folder {brief(str(folder))}; give one that holds sessions of coding agents")
+            raise FileNotFoundError(
+                f"no folder {brief(str(folder))}; give one that holds sessions of coding agents"
+            )
         folders.append(root)
         files += (Found(path, "", size, changed) for path, size, changed in _own_files(root))
     else:
@@ -176,7 +188,11 @@ def _own_files(root: Path) -> Iterator[tuple[Path, int, datetime]]:
                 about = path.lstat()
             except OSError:
                 continue
-            if stat.S_ISREG(about.st_mode) and about.st_size and (user is None or about.st_uid == user):
+            if (
+                stat.S_ISREG(about.st_mode)
+                and about.st_size
+                and (user is None or about.st_uid == user)
+            ):
                 number += 1
                 yield path, about.st_size, datetime.fromtimestamp(about.st_mtime, UTC)
 

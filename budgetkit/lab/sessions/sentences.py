@@ -65,7 +65,11 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     dear = f"{totals['read'] / max(1, totals['prompt']):.0%} of the input was read from the cache"
     kinds = session.cost_by_kind()
     if not np.isnan(totals["cost"]):
-        paid = {"reading it": kinds["read"], "what was new": kinds["new"], "answers": kinds["answered"]}
+        paid = {
+            "reading it": kinds["read"],
+            "what was new": kinds["new"],
+            "answers": kinds["answered"],
+        }
         dear += ": " + ", ".join(f"${cost:,.2f} for {name}" for name, cost in paid.items())
     dear = f"{dear}. {session.sentence}"
     by_cause = session.misses().groupby("cause")["missed"].sum()
@@ -94,7 +98,9 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     if not np.isnan(totals["cost"]) and acting:
         row = acting[0]
         cost = f"{_range(row['least'], row['most'])} under a rule modelled on {row['label']}"
-        lines.append(f"What would another rule have cost? {cost}; {row['used_later']:,} messages used later were gone.")
+        lines.append(
+            f"What would another rule have cost? {cost}; {row['used_later']:,} messages used later were gone."
+        )
     return lines
 
 
@@ -192,7 +198,9 @@ def turning_points(table: pd.DataFrame) -> list[str]:
             spans[-1][1].append(f"{read:g}")
         first, prices = spans[0]
         if len(spans) == 1:
-            sentences.append(f"Window {window:,}: {first} costs least at every price of a cached token.")
+            sentences.append(
+                f"Window {window:,}: {first} costs least at every price of a cached token."
+            )
             continue
         words = f"Window {window:,}: {first} costs least where a cached token costs {_span(prices)} of the input price"
         rest = "".join(f"; {name} at {_span(later)}" for name, later in spans[1:])

@@ -120,7 +120,8 @@ class Session:
     def _misses(self) -> pd.DataFrame:
         frame = misses(self.trace, self.usage, self.happened)
         frame["cost"] = [
-            self._miss_cost(request - 1, missed) for request, missed in frame[["request", "missed"]].values
+            self._miss_cost(request - 1, missed)
+            for request, missed in frame[["request", "missed"]].values
         ]
         return frame
 
@@ -188,25 +189,39 @@ class Session:
         rest_cost = self._cost(kinds=("fresh", "written"))
         return read_cost / np.maximum(read, 1), rest_cost / np.maximum(rest, 1)
 
-    def _cost(self, with_steps: bool = True, kinds: Collection[str] = _KINDS_OF_TOKENS, at_least: int = 0) -> Floats:
+    def _cost(
+        self, with_steps: bool = True, kinds: Collection[str] = _KINDS_OF_TOKENS, at_least: int = 0
+    ) -> Floats:
         """Price tokens of some kinds of each request, with the steps of the prices or as if there were none."""
         usage = self.usage
         none = np.zeros(len(usage), dtype=np.int64)
-        columns = {"fresh": "fresh", "read": "cache_read", "written": "cache_write", "answered": "output"}
-        counts = {kind: usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for kind, name in columns.items()}
+        columns = {
+            "fresh": "fresh",
+            "read": "cache_read",
+            "written": "cache_write",
+            "answered": "output",
+        }
+        counts = {
+            kind: usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for kind, name in columns.items()
+        }
         # A step goes by the whole prompt, also where a part of it was written for an hour.
         if with_steps:
             sent = counts["fresh"] + counts["read"] + counts["written"]
         else:
             sent = none
-        priced = {kind: np.maximum(tokens, at_least) if kind in kinds else none for kind, tokens in counts.items()}
+        priced = {
+            kind: np.maximum(tokens, at_least) if kind in kinds else none
+            for kind, tokens in counts.items()
+        }
         if "written" in kinds:
             long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
         else:
             long = none
         cost = np.full(len(usage), np.nan)
         for name in usage["model"].unique():
-            rows = (usage["model"] == name).to_numpy() | (usage["model"].isna() & (name is None)).to_numpy()
+            rows = (usage["model"] == name).to_numpy() | (
+                usage["model"].isna() & (name is None)
+            ).to_numpy()
             short_prices, long_prices = self._prices(name)
             if short_prices is None or long_prices is None:
                 continue
@@ -238,7 +253,10 @@ class Session:
             log"), call_tokens (what its call read), next_paid (of the next prompt, not from the cache) and next_cost.
         """
         sizes = self.trace.counts(self.count)
-        prompts, reads = (self.usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for name in ("context", "cache_read"))
+        prompts, reads = (
+            self.usage[f"{name}_tokens"].to_numpy(dtype=np.int64)
+            for name in ("context", "cache_read")
+        )
         places = self.usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
         writes_summary = self.usage["is_summary"].to_numpy(dtype=np.bool_)
         rows = []
@@ -247,8 +265,17 @@ class Session:
             earlier = np.flatnonzero((places < at) & (places >= 0) & ~writes_summary)
             later = np.flatnonzero((places > at) & ~writes_summary)
             calls = np.flatnonzero((places == at) & writes_summary)
-            row = {"message_index": at, "before": compaction.get("before_tokens", 0), "after": 0, "left": 0}
-            row |= {"summary": round(int(sizes[at]) * self.counted[1]), "call": "not in the log", "call_tokens": 0}
+            row = {
+                "message_index": at,
+                "before": compaction.get("before_tokens", 0),
+                "after": 0,
+                "left": 0,
+            }
+            row |= {
+                "summary": round(int(sizes[at]) * self.counted[1]),
+                "call": "not in the log",
+                "call_tokens": 0,
+            }
             row |= {"next_paid": 0, "next_cost": float("nan")}
             if not row["before"] and len(earlier):
                 row["before"] = int(prompts[earlier[-1]])
@@ -263,7 +290,17 @@ class Session:
                 row["next_paid"] = int(prompts[following] - reads[following])
                 row["next_cost"] = float(self.cost[following])
             rows.append(row)
-        names = ["message_index", "before", "after", "left", "summary", "call", "call_tokens", "next_paid", "next_cost"]
+        names = [
+            "message_index",
+            "before",
+            "after",
+            "left",
+            "summary",
+            "call",
+            "call_tokens",
+            "next_paid",
+            "next_cost",
+        ]
         return pd.DataFrame(rows, columns=names)
 
     def filled_by(self, request: int | None = None) -> pd.DataFrame:
@@ -297,7 +334,9 @@ class Session:
         place = int(places[request - 1])
         prompt = int(prompts[request - 1])
         sizes = self.trace.counts(self.count)
-        calls = {call.id: call.name for message in self.trace.messages for call in message.tool_calls}
+        calls = {
+            call.id: call.name for message in self.trace.messages for call in message.tool_calls
+        }
         tokens: dict[str, float] = {UNLOGGED_ROW: float(self.unlogged)}
         for index in np.flatnonzero(self.trace.gone[:place] >= place).tolist():
             message = self.trace.messages[index]
@@ -310,7 +349,9 @@ class Session:
         rows.append((DIFFERENCE, prompt - sum(whole.values())))
         filled = pd.DataFrame(rows, columns=["what", "tokens"])
         filled["share"] = filled["tokens"] / max(1, prompt)
-        filled["mark"] = np.where(filled["what"].isin([UNLOGGED_ROW, DIFFERENCE]), "derived", "estimated")
+        filled["mark"] = np.where(
+            filled["what"].isin([UNLOGGED_ROW, DIFFERENCE]), "derived", "estimated"
+        )
         return filled
 
     def totals(self) -> dict[str, Any]:
@@ -373,7 +414,9 @@ class Session:
             f"At {len(far):,} of {len(frame):,} requests the log and the provider's number part by more than a tenth"
             f" of the prompt, first at request {first['request']:,} ({first['difference']:+,} tokens)."
         )
-        steps = np.diff(frame["difference"].to_numpy(dtype=np.int64), prepend=frame["difference"].iloc[0])
+        steps = np.diff(
+            frame["difference"].to_numpy(dtype=np.int64), prepend=frame["difference"].iloc[0]
+        )
         largest = int(np.argmax(np.abs(steps)))
         row = frame.iloc[largest]
         if abs(steps[largest]) > _JUMP * row["prompt"]:
@@ -416,7 +459,9 @@ class Session:
     def _miss_cost(self, place: int, missed: int) -> float:
         """Return what missed tokens cost beyond reading them: as they were written, or afresh where nothing was."""
         row = self.usage.iloc[place]
-        missed = min(int(missed), int(row["context_tokens"]) - int(row["cache_read_tokens"]))  # what left is not paid
+        missed = min(
+            int(missed), int(row["context_tokens"]) - int(row["cache_read_tokens"])
+        )  # what left is not paid
         short, long = self._prices(row["model"])
         if short is None or long is None:
             return float("nan")
@@ -435,7 +480,11 @@ class Session:
         return float((paid - rates.cost(none, tokens, none, none, sent))[0])
 
 
-_KINDS: Mapping[str, str] = {"user": "user", "assistant": "answers and calls", "system": "instructions in the log"}
+_KINDS: Mapping[str, str] = {
+    "user": "user",
+    "assistant": "answers and calls",
+    "system": "instructions in the log",
+}
 
 
 def _scale(counted: Ints, billed: Ints) -> float:

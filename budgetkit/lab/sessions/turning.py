@@ -18,7 +18,15 @@ import pandas as pd
 
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.replay.results import Replay
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, UNLIMITED, USUAL, Count, Setup, replayed, setup_of
+from budgetkit.lab.sessions.comparing import (
+    AS_IT_WAS,
+    UNLIMITED,
+    USUAL,
+    Count,
+    Setup,
+    replayed,
+    setup_of,
+)
 from budgetkit.lab.sessions.session import Session
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.pruning.policies.systems import policy_of
@@ -28,7 +36,9 @@ from budgetkit.trace import Trace
 READS: Final = (1.0, 0.5, 0.25, 0.1, 0.05)
 #: Windows of today's models, in tokens.
 WINDOWS: Final = (128_000, 200_000, 272_000, 400_000, 1_000_000)
-_ANSWER = 5.0  # what a written token costs, as a multiple of the input price, where no price is known
+_ANSWER = (
+    5.0  # what a written token costs, as a multiple of the input price, where no price is known
+)
 
 
 def by_price_of_reading(
@@ -81,7 +91,15 @@ def by_price_of_reading(
             turns = name in signs and signs[name] != (change > 0)
             signs[name] = change > 0
             relative = paid / max(1, int(base.sent.sum()))
-            rows.append({"read": read, "system": name, "relative": relative, "change": change, "turns": turns})
+            rows.append(
+                {
+                    "read": read,
+                    "system": name,
+                    "relative": relative,
+                    "change": change,
+                    "turns": turns,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -136,7 +154,10 @@ def by_price_and_window(
         for read in reads:
             whole = _input_cost(base, setup, read)
             changes = {AS_IT_WAS: 0.0}
-            changes |= {name: _input_cost(outcome, setup, read) / whole - 1 for name, outcome in outcomes.items()}
+            changes |= {
+                name: _input_cost(outcome, setup, read) / whole - 1
+                for name, outcome in outcomes.items()
+            }
             acting = [name for name in changes if name == AS_IT_WAS or _acts(outcomes[name])]
             cheapest = min(acting, key=lambda name: changes[name])
             turns = before not in ("", cheapest)
@@ -144,13 +165,20 @@ def by_price_and_window(
             for name, change in changes.items():
                 place = {"window": window, "read": read, "system": name, "acts": name in acting[1:]}
                 is_cheapest = name == cheapest
-                rows.append(place | {"change": change, "cheapest": is_cheapest, "turns": is_cheapest and turns})
+                rows.append(
+                    place
+                    | {"change": change, "cheapest": is_cheapest, "turns": is_cheapest and turns}
+                )
     return pd.DataFrame(rows)
 
 
 def _acts(outcome: Replay) -> bool:
     retention = outcome.kept
-    return bool(sum(retention.summaries) or sum(retention.shrunk_messages) or sum(retention.dropped_messages))
+    return bool(
+        sum(retention.summaries)
+        or sum(retention.shrunk_messages)
+        or sum(retention.dropped_messages)
+    )
 
 
 def _input_cost(outcome: Replay, setup: Setup, read: float) -> float:
@@ -168,7 +196,11 @@ def _input_cost(outcome: Replay, setup: Setup, read: float) -> float:
         return paid
     prompts = int(outcome.summary_prompts.sum())
     answer = _ANSWER
-    if setup.prices is not None and setup.prices.input is not None and setup.prices.output is not None:
+    if (
+        setup.prices is not None
+        and setup.prices.input is not None
+        and setup.prices.output is not None
+    ):
         if setup.prices.input.base:
             answer = setup.prices.output.base / setup.prices.input.base
         else:

@@ -21,7 +21,14 @@ from budgetkit.pruning.policies.pruners import (
 )
 from budgetkit.pruning.policies.returning import BringBack
 from budgetkit.pruning.policies.system import SYSTEMS, System, system
-from budgetkit.pruning.policies.systems import NAMED, POLICIES, agent_framework, haystack, octopus, prompt_poet
+from budgetkit.pruning.policies.systems import (
+    NAMED,
+    POLICIES,
+    agent_framework,
+    haystack,
+    octopus,
+    prompt_poet,
+)
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 __all__ = [

@@ -405,15 +405,21 @@ class Policy:
 
     def __repr__(self) -> str:
         shown = []
-        for place, (name, definition) in enumerate(sorted(self.__dataclass_fields__.items(), key=_own_first)):
+        for place, (name, definition) in enumerate(
+            sorted(self.__dataclass_fields__.items(), key=_own_first)
+        ):
             value = getattr(self, name)
             default = definition.default
             if definition.default_factory is not MISSING:
                 default = definition.default_factory()
             if value != default:
                 written = repr(value)
-                if isinstance(value, FunctionType):  # by its line, not by its address, which changes from run to run
-                    written = f"<function {value.__qualname__}, line {value.__code__.co_firstlineno}>"
+                if isinstance(
+                    value, FunctionType
+                ):  # by its line, not by its address, which changes from run to run
+                    written = (
+                        f"<function {value.__qualname__}, line {value.__code__.co_firstlineno}>"
+                    )
                 is_first = place == 0 and not definition.kw_only
                 shown.append(written if is_first else f"{name}={written}")
         return f"{type(self).__name__}({', '.join(shown)})"

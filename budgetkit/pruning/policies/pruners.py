@@ -15,7 +15,14 @@ from typing import Any, get_args
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief
-from budgetkit.pruning.policies.policy import Base, Cut, Policy, PruningContext, SummaryCall, SummaryRule
+from budgetkit.pruning.policies.policy import (
+    Base,
+    Cut,
+    Policy,
+    PruningContext,
+    SummaryCall,
+    SummaryRule,
+)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -70,7 +70,10 @@ class System(Chain):
         System
             All else is equal.
         """
-        rules = [replace(rule, size=tokens) if isinstance(rule, Compact) else rule for rule in self.policies]
+        rules = [
+            replace(rule, size=tokens) if isinstance(rule, Compact) else rule
+            for rule in self.policies
+        ]
         return replace(self, policies=tuple(rules))
 
     def __repr__(self) -> str:
@@ -103,7 +106,9 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     20000
     """
     if name not in SYSTEMS:
-        raise LookupError(f"no system {brief(name)}; known are {quoted(SYSTEMS)}; choose from these")
+        raise LookupError(
+            f"no system {brief(name)}; known are {quoted(SYSTEMS)}; choose from these"
+        )
     row = SYSTEMS[name]
     least, most = row.get("summary_tokens", read_toml("systems.toml")["defaults"]["summary_tokens"])
     if summary_tokens is None:

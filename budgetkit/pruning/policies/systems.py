@@ -18,13 +18,21 @@ from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table
 from budgetkit.pruning.policies.policy import Floor, Policy
-from budgetkit.pruning.policies.pruners import OldestFirst, SlidingWindow, Step, Summarise, TriggerTarget
+from budgetkit.pruning.policies.pruners import (
+    OldestFirst,
+    SlidingWindow,
+    Step,
+    Summarise,
+    TriggerTarget,
+)
 from budgetkit.pruning.policies.returning import BringBack
 from budgetkit.pruning.policies.system import System, makers, system
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
-def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: int = 4_000, turns: int = 10) -> System:
+def octopus(
+    prune: Literal["oldest", "window", "summarise"] = "oldest", floor: int = 4_000, turns: int = 10
+) -> System:
     """Octopus: only the history is pruned, and 4,000 tokens of it always stay.
 
     Parameters
@@ -116,7 +124,12 @@ def prompt_poet(step: int = 1_000) -> System:
 
 #: The functions of four systems by name.
 POLICIES: Final[Mapping[str, Callable[[], System]]] = MappingProxyType(
-    {"octopus": octopus, "agent-framework": agent_framework, "haystack": haystack, "prompt-poet": prompt_poet}
+    {
+        "octopus": octopus,
+        "agent-framework": agent_framework,
+        "haystack": haystack,
+        "prompt-poet": prompt_poet,
+    }
 )
 
 #: Every policy that goes by a name: those of this kit at usual numbers, and the rows of systems.toml.

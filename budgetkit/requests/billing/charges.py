@@ -57,6 +57,10 @@ def sizes(charges: Sequence[Charge], count: Count) -> list[int]:
     counted = iter(checked(count_of(count)).many(texts))
     totals = []
     for charge in charges:
-        tokens = sum(next(counted) for _ in charge.texts) - sum(next(counted) for _ in charge.without)
-        totals.append(charge.fixed + (tokens if charge.times == 1 else round(charge.times * tokens)))
+        tokens = sum(next(counted) for _ in charge.texts) - sum(
+            next(counted) for _ in charge.without
+        )
+        totals.append(
+            charge.fixed + (tokens if charge.times == 1 else round(charge.times * tokens))
+        )
     return totals

@@ -20,7 +20,13 @@ from dataclasses import dataclass
 
 from budgetkit.requests.billing.charges import Charge
 from budgetkit.requests.reading.request import as_object
-from budgetkit.requests.reading.tools import Schema, function_name, parameters_of, properties_of, unwrapped
+from budgetkit.requests.reading.tools import (
+    Schema,
+    function_name,
+    parameters_of,
+    properties_of,
+    unwrapped,
+)
 
 _AROUND = 5
 _OWN_MESSAGE = 4
@@ -63,14 +69,24 @@ class ToolConstants:
             for name, schema in properties.items():
                 choices = schema.get("enum")
                 choices = choices if isinstance(choices, list | tuple) else ()
-                texts += [f"{name}:{schema.get('type', 'any')}:{_described(schema)}", *map(str, choices)]
-                fixed += self.per_property + (self.enumeration + self.per_choice * len(choices) if choices else 0)
+                texts += [
+                    f"{name}:{schema.get('type', 'any')}:{_described(schema)}",
+                    *map(str, choices),
+                ]
+                fixed += self.per_property + (
+                    self.enumeration + self.per_choice * len(choices) if choices else 0
+                )
         return Charge("tools", "constants", tuple(texts), fixed)
 
 
 def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
     """Charge tool schemas as the declaration that OpenAI's older models are shown; a system message carries it."""
-    return Charge("tools", "declaration", (declaration(tools),), _AROUND + (0 if with_system else _OWN_MESSAGE))
+    return Charge(
+        "tools",
+        "declaration",
+        (declaration(tools),),
+        _AROUND + (0 if with_system else _OWN_MESSAGE),
+    )
 
 
 def declaration(tools: Sequence[Schema]) -> str:

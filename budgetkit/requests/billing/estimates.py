@@ -28,7 +28,18 @@ from budgetkit.requests.reading.request import Request, as_object
 from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
 
 #: The constants of a family, each a column of the table; README.md of data/ says what each is.
-CONSTANTS = ("request", "turn", "tools", "forced", "sequential", "tool", "property", "call", "schema", "thinking")
+CONSTANTS = (
+    "request",
+    "turn",
+    "tools",
+    "forced",
+    "sequential",
+    "tool",
+    "property",
+    "call",
+    "schema",
+    "thinking",
+)
 # The constants that are a text nobody sees, and what each is called in a ledger.
 _HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
 _HIDDEN |= {"thinking": "thinking"}
@@ -51,7 +62,9 @@ class Estimate:
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
     source: str = ""  # where it was fitted
     date: str = ""  # when that was read
-    projects: int = 0  # how many the recorded calls come from; 0 where it was taken from a family like it
+    projects: int = (
+        0  # how many the recorded calls come from; 0 where it was taken from a family like it
+    )
 
 
 def estimate_for(model: str) -> Estimate:
@@ -67,7 +80,9 @@ def estimate_for(model: str) -> Estimate:
     fields |= {name: float(row[name]) for name in ("slope", "mark", "tool_times")}
     fields["projects"] = int(row["projects"])
     fields["constants"] = {name: int(row[name]) for name in CONSTANTS}
-    fields["spread"] = {kind: (float(row[f"{kind}_low"]), float(row[f"{kind}_high"])) for kind in ("text", "tools")}
+    fields["spread"] = {
+        kind: (float(row[f"{kind}_low"]), float(row[f"{kind}_high"])) for kind in ("text", "tools")
+    }
     return Estimate(schema_shown=row["schema_shown"] == "yes", **fields)
 
 
@@ -145,7 +160,9 @@ def estimated_tools(request: Request, estimate: Estimate) -> Iterator[Charge]:
     cost = estimate.constants
     times = constants_of(request)
     for tool in request.tools:
-        yield Charge("tools", function_name(tool), (_written(tool, estimate),), times=estimate.tool_times)
+        yield Charge(
+            "tools", function_name(tool), (_written(tool, estimate),), times=estimate.tool_times
+        )
     frame = cost["property"] * times["property"] + cost["tool"] * times["tool"]
     if frame:
         yield Charge("tools", "frame", fixed=frame)
@@ -174,7 +191,9 @@ def _written(tool: Mapping[str, Any], estimate: Estimate) -> str:
 def _turns(request: Request) -> set[int]:
     """Return the indices of messages where the speaker changes between the model and anybody else."""
     speakers = [
-        (index, message.role == "assistant") for index, message in enumerate(request.messages) if not is_system(message)
+        (index, message.role == "assistant")
+        for index, message in enumerate(request.messages)
+        if not is_system(message)
     ]
     return {index for (_, one), (index, other) in pairwise(speakers) if one != other}
 

@@ -58,7 +58,9 @@ class Evidence:
     @property
     def earns_exact(self) -> bool:
         """Whether a count of this combination may be called exact."""
-        return self.calls >= CALLS and self.projects >= PROJECTS and self.exact >= SHARE * self.calls
+        return (
+            self.calls >= CALLS and self.projects >= PROJECTS and self.exact >= SHARE * self.calls
+        )
 
     def __str__(self) -> str:
         projects = f"{self.projects} project" + ("" if self.projects == 1 else "s")
@@ -86,7 +88,9 @@ def looked_up(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     """Return what a table says of the first of these names, with the interval of the first that has enough calls."""
     matches = [rows[name] for name in names if name in rows]
     enough = (row for row in matches if row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS)
-    spread = next(enough, matches[-1] if matches else Evidence(names[0], low=-_UNHEARD_OF, high=_UNHEARD_OF))
+    spread = next(
+        enough, matches[-1] if matches else Evidence(names[0], low=-_UNHEARD_OF, high=_UNHEARD_OF)
+    )
     return replace(rows.get(names[0], Evidence(names[0])), low=spread.low, high=spread.high)
 
 

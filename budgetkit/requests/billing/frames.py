@@ -26,7 +26,13 @@ from typing import Any, Final, Literal
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, Message, ToolCall
 from budgetkit.requests.billing.charges import Charge
-from budgetkit.requests.billing.estimates import Estimate, estimate_for, estimated_schema, estimated_tools, leaves
+from budgetkit.requests.billing.estimates import (
+    Estimate,
+    estimate_for,
+    estimated_schema,
+    estimated_tools,
+    leaves,
+)
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai_chat import is_system, parsed
 from budgetkit.requests.billing.openai_tools import namespace
@@ -53,7 +59,9 @@ class Frame:
     tools: int = 0  # once where there are tools
     required: int = 0  # instead, where some tool must be called
     forced: int = 0  # instead, where a named tool must be called, beside its name
-    sequential: Mapping[str, int] = field(default_factory=dict, hash=False)  # more, where calls at once are forbidden
+    sequential: Mapping[str, int] = field(
+        default_factory=dict, hash=False
+    )  # more, where calls at once are forbidden
     schema: int = 0  # for an answer schema, beside its JSON
     thinking: int = 0  # where thinking is switched on
     adaptive: int = 0  # where the model decides how much it thinks
@@ -76,7 +84,9 @@ class Frame:
     user_last: int = 0  # where the user speaks last
     no_system: int = 0  # where no system message stands
     no_system_for_tools: int = 0  # where none stands to carry the tools
-    tool_form: Literal["", "function", "wrapped", "declarations"] = ""  # how a template writes tools; "": an estimate
+    tool_form: Literal["", "function", "wrapped", "declarations"] = (
+        ""  # how a template writes tools; "": an estimate
+    )
     forgets_thinking: bool = False  # whether a new question takes away what was thought before it
     obeys_choice: bool = False  # whether tools that may not be called are left out
 
@@ -91,7 +101,10 @@ def frame_for(model: str, host: str = "") -> Frame | None:
     """
     name = re.sub(r"[.:_]", "-", model.casefold())
     hosts = ("", host_name(host))
-    return next((frame for frame in _frames() if frame.host in hosts and re.search(frame.models, name)), None)
+    return next(
+        (frame for frame in _frames() if frame.host in hosts and re.search(frame.models, name)),
+        None,
+    )
 
 
 def host_name(host: str) -> str:
@@ -102,7 +115,9 @@ def host_name(host: str) -> str:
     """
     rows: Mapping[str, Mapping[str, Any]] = read_toml("frames.toml")["host"]
     name = host.casefold()
-    return next((table_name for table_name, row in rows.items() if name in row.get("also", ())), name)
+    return next(
+        (table_name for table_name, row in rows.items() if name in row.get("also", ())), name
+    )
 
 
 def hidden_prompt(host: str) -> str:
@@ -138,8 +153,16 @@ class FrameRules:
             return [*claude_charges(request, self.frame)]
         if self.frame.form == "gemini":
             return [*_gemini_charges(request, self.frame)]
-        shown = _template_tools(request, self.frame) if self.frame.tool_form else self._estimated_tools(request)
-        return [*_template_charges(request, self.frame), *shown, *estimated_schema(request, self.estimate)]
+        shown = (
+            _template_tools(request, self.frame)
+            if self.frame.tool_form
+            else self._estimated_tools(request)
+        )
+        return [
+            *_template_charges(request, self.frame),
+            *shown,
+            *estimated_schema(request, self.estimate),
+        ]
 
     def _estimated_tools(self, request: Request) -> list[Charge]:
         """List what tools cost by the estimate of the model's family; thinking is the frame's to charge."""
@@ -176,7 +199,9 @@ def claude_charges(request: Request, frame: Frame) -> Iterator[Charge]:
         for call in message.tool_calls:
             yield replace(_call(call, frame, end="<"), message=index)
         if len(message.tool_calls) > 1:
-            yield Charge("message", f"{len(message.tool_calls)} calls", fixed=frame.several, message=index)
+            yield Charge(
+                "message", f"{len(message.tool_calls)} calls", fixed=frame.several, message=index
+            )
         before = message
 
 
@@ -187,7 +212,9 @@ def _before(request: Request, frame: Frame) -> Iterator[Charge]:
     seams = int(shown and (bool(system) or frame.joined))
     if system:
         first = next(index for index, message in enumerate(request.messages) if is_system(message))
-        free = 1 if system.startswith("\n") else 0  # the frame before it ends in a line break, which takes one in
+        free = (
+            1 if system.startswith("\n") else 0
+        )  # the frame before it ends in a line break, which takes one in
         yield Charge("message", "system", (system,), -free, message=first)
         if frame.joined:
             yield Charge("framing", "before the messages", fixed=1, message=first)
@@ -202,7 +229,9 @@ def _before(request: Request, frame: Frame) -> Iterator[Charge]:
             yield Charge("tools", "seams", ("".join(tools),), without=tools)
         yield _choice(request, frame)
     if request.schema is not None:
-        written = json.dumps(parsed_schema(request.schema), indent=2, ensure_ascii=True, default=str)
+        written = json.dumps(
+            parsed_schema(request.schema), indent=2, ensure_ascii=True, default=str
+        )
         yield Charge("answer schema", "", (written,), frame.schema)
     if request.thinking and frame.thinking:
         more = 1 if system and not frame.joined else 0
@@ -253,7 +282,9 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
         else:
             written = json.dumps(value, ensure_ascii=False, default=str)
         texts += [str(name), f"{written}{end}"]
-    return Charge("message", f"call {call.name}", tuple(texts), frame.call + frame.parameter * len(named))
+    return Charge(
+        "message", f"call {call.name}", tuple(texts), frame.call + frame.parameter * len(named)
+    )
 
 
 def _claude_tool(tool: Mapping[str, Any]) -> str:
@@ -280,8 +311,16 @@ def _gemini_charges(request: Request, frame: Frame) -> Iterator[Charge]:
     before: Message | None = None
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
-        goes_on = before is not None and before.role in RESULT_ROLES and message.role in RESULT_ROLES
-        yield Charge("message", message.role, _words_of(message), 0 if goes_on else frame.content, message=index)
+        goes_on = (
+            before is not None and before.role in RESULT_ROLES and message.role in RESULT_ROLES
+        )
+        yield Charge(
+            "message",
+            message.role,
+            _words_of(message),
+            0 if goes_on else frame.content,
+            message=index,
+        )
         for call in message.tool_calls:
             words = (call.name, *leaves(parsed(call.arguments)))
             yield Charge("message", f"call {call.name}", words, frame.call, message=index)
@@ -333,7 +372,9 @@ def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
         else:
             fixed = of_role.get(message.role, frame.user)
         fixed += frame.same_speaker if message.role == before == "user" else 0
-        is_kept = bool(message.tool_calls) and index > last_question  # what was thought before a call is sent again
+        is_kept = (
+            bool(message.tool_calls) and index > last_question
+        )  # what was thought before a call is sent again
         if is_kept:
             thought = message.raw.get("reasoning_content")
         else:
@@ -347,7 +388,9 @@ def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
             yield replace(_call(call, frame), message=index)
         if len(message.tool_calls) > 1 and frame.further:
             several = frame.further * (len(message.tool_calls) - 1)
-            yield Charge("message", f"{len(message.tool_calls)} calls", fixed=several, message=index)
+            yield Charge(
+                "message", f"{len(message.tool_calls)} calls", fixed=several, message=index
+            )
         before = message.role
 
 

@@ -24,7 +24,9 @@ from budgetkit.models.resolved import images_rule
 from budgetkit.requests.billing.charges import Charge
 
 
-def tile_tokens(width: int, height: int, detail: str = "high", base: int = 85, tile: int = 170) -> int:
+def tile_tokens(
+    width: int, height: int, detail: str = "high", base: int = 85, tile: int = 170
+) -> int:
     """Price an image for OpenAI's models that see it in tiles (gpt-4o, gpt-4.1 and their like).
 
     Parameters
@@ -87,7 +89,9 @@ def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: fl
         shrink *= min(floor(wide) / wide, floor(high) / high)
         columns = ceil(round(width * shrink / 32, 6))
         rows = ceil(round(height * shrink / 32, 6))
-    return ceil(columns * rows * float(multiplier))  # the provider rounds floats: 300 patches at 1.62 are 487
+    return ceil(
+        columns * rows * float(multiplier)
+    )  # the provider rounds floats: 300 patches at 1.62 are 487
 
 
 def square_tokens(width: int, height: int, side: int = 28) -> int:
@@ -118,7 +122,9 @@ _ASSUMED_SIDE: Final = 1024
 # The rules that data/framings.toml names, each with the numbers of its row.
 _RULES: Final[Mapping[str, Callable[..., int]]] = {
     "tiles": tile_tokens,
-    "patches": lambda width, height, _, multiplier: patch_tokens(width, height, 1536, multiplier) + 1,
+    "patches": lambda width, height, _, multiplier: (
+        patch_tokens(width, height, 1536, multiplier) + 1
+    ),
     # Anthropic shrinks an image of more than about 1,568 tokens to that, as its documentation says.
     "squares": lambda width, height, _: min(1_568, square_tokens(width, height)) + 4,
     "fixed": lambda width, height, _, tokens: tokens,
@@ -204,7 +210,10 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
         if marker in _FRAMES:
             height, width = unpack(">HH", data[at + 5 : at + 9])
             return width, height
-        if marker in (None, 0xFF):  # no segment begins here: a stray byte, or filling before a marker
+        if marker in (
+            None,
+            0xFF,
+        ):  # no segment begins here: a stray byte, or filling before a marker
             at += 1
         elif marker in _BARE:
             at += 2
@@ -219,7 +228,9 @@ def _webp(data: bytes) -> tuple[int, int] | None:
     if len(data) < 30:
         return None
     if kind == b"VP8 ":
-        return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
+        return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(
+            data[28:30], "little"
+        ) & 0x3FFF
     if kind == b"VP8L":
         bits = int.from_bytes(data[21:25], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1

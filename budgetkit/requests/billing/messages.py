@@ -138,7 +138,11 @@ class Framing:
             In tokens, one number a message.
         """
         read = _read(messages)
-        charges = [charge for charge in self.charges(Request("chat", messages=read)) if charge.message is not None]
+        charges = [
+            charge
+            for charge in self.charges(Request("chat", messages=read))
+            if charge.message is not None
+        ]
         tokens = [0] * len(read)
         for charge, size in zip(charges, sizes(charges, counter), strict=True):
             tokens[charge.message or 0] += size
@@ -164,7 +168,9 @@ class Framing:
         if self.rules is None:
             sized = zip(read, self.messages(read, counter), strict=True)
             return [size if message.role == "assistant" else 0 for message, size in sized]
-        bills = [self.rules.answer(message) if message.role == "assistant" else [] for message in read]
+        bills = [
+            self.rules.answer(message) if message.role == "assistant" else [] for message in read
+        ]
         counted = iter(sizes([charge for charges in bills for charge in charges], counter))
         return [sum(next(counted) for _ in charges) for charges in bills]
 
@@ -190,7 +196,9 @@ class Framing:
         return sum(sizes(self.charges(request), counter))
 
     @renamed(count="counter")
-    def schemas(self, tools: Any, counter: Count, messages: Sequence[AnyMessage] | None = None) -> int:
+    def schemas(
+        self, tools: Any, counter: Count, messages: Sequence[AnyMessage] | None = None
+    ) -> int:
         """Count tool schemas: what a request costs with them beyond what it costs without.
 
         Every number of tool schemas in this package is this one: a bill's, a plan's, a gate's, a conversation's.
@@ -225,7 +233,11 @@ class Framing:
         else:
             charges = [
                 Charge("framing", "request", fixed=self.priming),
-                *(charge for index, message in enumerate(request.messages) for charge in self._charged(message, index)),
+                *(
+                    charge
+                    for index, message in enumerate(request.messages)
+                    for charge in self._charged(message, index)
+                ),
                 *self._tools(request),
             ]
         return [*charges, *thinking_charges(request, charges)]
@@ -253,14 +265,20 @@ class Framing:
         return priced(image, self.rules.model if self.rules else "")
 
     def _charged(self, message: Message, index: int) -> Iterator[Charge]:
-        yield Charge("message", message.role, self._texts(message), self._fixed(message), message=index)
-        yield from (Charge("image", "", fixed=self.image(image), message=index) for image in message.images)
+        yield Charge(
+            "message", message.role, self._texts(message), self._fixed(message), message=index
+        )
+        yield from (
+            Charge("image", "", fixed=self.image(image), message=index) for image in message.images
+        )
 
     def _tools(self, request: Request) -> Iterator[Charge]:
         if request.tools and isinstance(self.tools, ToolConstants):
             yield self.tools.charge(request.tools)
         elif request.tools and self.tools == "declaration":
-            yield declaration_charge(request.tools, any(message.role == "system" for message in request.messages))
+            yield declaration_charge(
+                request.tools, any(message.role == "system" for message in request.messages)
+            )
         elif request.tools:
             yield json_charge(request.tools)
 
@@ -293,4 +311,6 @@ class Framing:
 
 
 def _read(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
-    return tuple(message if isinstance(message, Message) else Message(message) for message in messages)
+    return tuple(
+        message if isinstance(message, Message) else Message(message) for message in messages
+    )

@@ -40,7 +40,9 @@ def answer_charges(message: Message) -> list[Charge]:
     else:
         charges = []
     if len(calls) == 1:
-        charges.append(Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6))
+        charges.append(
+            Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6)
+        )
     elif calls:
         charges.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
     return charges
@@ -48,7 +50,12 @@ def answer_charges(message: Message) -> list[Charge]:
 
 def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     """List what each message bills: 4 tokens, a name and 1 token for it, its texts, images, calls and results."""
-    several = {call.id for message in request.messages if len(message.tool_calls) > 1 for call in message.tool_calls}
+    several = {
+        call.id
+        for message in request.messages
+        if len(message.tool_calls) > 1
+        for call in message.tool_calls
+    }
     escaped = family.name != "gpt-4o" or "mini" in request.model
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
@@ -57,21 +64,31 @@ def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
         elif message.role in RESULT_ROLES and message.tool_call_id in several:
             yield Charge("message", message.role, (_listed([message], escaped),), message=index)
         elif message.role in RESULT_ROLES:
-            yield Charge("message", message.role, message.texts, 5, message=index)  # its name went with the call
+            yield Charge(
+                "message", message.role, message.texts, 5, message=index
+            )  # its name went with the call
         else:
             yield _spoken(message, index, request, family)
         if len(message.tool_calls) == 1 or (message.tool_calls and family.older_tools):
             yield from (_call(call, index, family) for call in message.tool_calls)
         elif message.tool_calls:
             ids = {call.id for call in message.tool_calls}
-            yield _calls(message, index, [m for m in request.messages[index:] if m.tool_call_id in ids], escaped)
+            yield _calls(
+                message,
+                index,
+                [m for m in request.messages[index:] if m.tool_call_id in ids],
+                escaped,
+            )
 
 
 def _spoken(message: Message, index: int, request: Request, family: OpenAIFamily) -> Charge:
     """Charge a message's text and name; a name equal to the role costs 1 token, an answer what its family adds."""
     named = message.name is not None
     fixed = family.per_message + (family.per_name if named else 0)
-    texts = [*message.texts, *([message.name] if message.name and message.name != message.role else [])]
+    texts = [
+        *message.texts,
+        *([message.name] if message.name and message.name != message.role else []),
+    ]
     if message.role == "assistant" and message.tool_calls:
         fixed += family.per_calling
     elif message.role == "assistant":
@@ -85,7 +102,9 @@ def _spoken(message: Message, index: int, request: Request, family: OpenAIFamily
 def _call(call: ToolCall, index: int, family: OpenAIFamily) -> Charge:
     """Charge one call: its name with and without "functions.", its arguments as compact JSON, and 3 tokens."""
     if family.older_tools:
-        return Charge("message", f"call {call.name}", (call.name, call.name, call.arguments), 3, message=index)
+        return Charge(
+            "message", f"call {call.name}", (call.name, call.name, call.arguments), 3, message=index
+        )
     texts = (f"functions.{call.name}", call.name, compact(call.arguments))
     return Charge("message", f"call {call.name}", texts, 3, message=index)
 
@@ -94,7 +113,9 @@ def _calls(message: Message, index: int, results: Sequence[Message], escaped: bo
     """Charge several calls of one message as one JSON object, and all their results as one JSON list."""
     by_itself = tuple(_listed([result], escaped) for result in results)
     texts = (_uses(message), _listed(results, escaped))
-    return Charge("message", f"{len(message.tool_calls)} calls", texts, 16, by_itself, message=index)
+    return Charge(
+        "message", f"{len(message.tool_calls)} calls", texts, 16, by_itself, message=index
+    )
 
 
 def _uses(message: Message) -> str:
@@ -108,15 +129,21 @@ def _uses(message: Message) -> str:
 
 def _listed(results: Sequence[Message], escaped: bool) -> str:
     """Write results as one JSON list; a result that is JSON is parsed first."""
-    return json.dumps([parsed(result.text) for result in results], ensure_ascii=escaped, default=str)
+    return json.dumps(
+        [parsed(result.text) for result in results], ensure_ascii=escaped, default=str
+    )
 
 
 def _blocks(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     """List tools and answer schema, which stand as blocks of text after the first system message."""
     if family.older_tools and request.tools:
-        yield declaration_charge(request.tools, any(is_system(message) for message in request.messages))
+        yield declaration_charge(
+            request.tools, any(is_system(message) for message in request.messages)
+        )
     tools = () if family.older_tools else request.tools
-    system = next(("".join(message.texts) for message in request.messages if is_system(message)), None)
+    system = next(
+        ("".join(message.texts) for message in request.messages if is_system(message)), None
+    )
     if system is None:
         before = ""
     else:
@@ -130,17 +157,26 @@ def _blocks(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
         without = (block,)
     if request.schema:
         name = str(request.schema.get("name") or "")
-        yield Charge("answer schema", name, (before + schema_block(request.schema),), fixed, without)
+        yield Charge(
+            "answer schema", name, (before + schema_block(request.schema),), fixed, without
+        )
         if family.schema_answer and not tools:
             yield Charge("answer schema", "begins the answer", (name,), 2)
 
 
 def tool_charges(
-    tools: Sequence[Schema], family: OpenAIFamily, block: str, fixed: int, without: tuple[str, ...] = ()
+    tools: Sequence[Schema],
+    family: OpenAIFamily,
+    block: str,
+    fixed: int,
+    without: tuple[str, ...] = (),
 ) -> Iterator[Charge]:
     """Charge each tool by itself, then their block without what it holds of them."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
-    yield from (Charge("tools", function_name(tool), (part,)) for tool, part in zip(tools, parts, strict=True))
+    yield from (
+        Charge("tools", function_name(tool), (part,))
+        for tool, part in zip(tools, parts, strict=True)
+    )
     if family.first_undescribed and not unwrapped(tools[0]).get("description"):
         fixed += family.first_undescribed
     yield Charge("tools", "heading and seams", (block,), fixed, (*without, *parts))

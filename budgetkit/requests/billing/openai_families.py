@@ -38,7 +38,10 @@ class OpenAIFamily:
 
 
 FAMILIES: Final[Mapping[str, OpenAIFamily]] = Table(
-    lambda: {name: OpenAIFamily(name, **row) for name, row in read_rows("framings.toml", "family").items()}
+    lambda: {
+        name: OpenAIFamily(name, **row)
+        for name, row in read_rows("framings.toml", "family").items()
+    }
 )
 
 

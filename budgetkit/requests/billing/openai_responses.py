@@ -19,7 +19,9 @@ from budgetkit.requests.billing.openai_tools import namespace, schema_block
 from budgetkit.requests.reading.request import Request, objects
 from budgetkit.requests.reading.tools import function_name
 
-_AS_ANSWERED = 3  # a call that stands alone and is sent back with the id and status it was answered with
+_AS_ANSWERED = (
+    3  # a call that stands alone and is sent back with the id and status it was answered with
+)
 _ONLY_TOOL = 6  # beside its name, where some tool must be called and there is only one
 _SEQUENTIAL = 78  # gpt-5 is told that calls at once are forbidden
 
@@ -51,7 +53,9 @@ def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
 
 def _is_beside_text(message: Message) -> bool:
     """Say whether an answer holds something else than a message: calls, reasoning, or what the provider did itself."""
-    holds_items = bool(message.tool_calls or message.uncounted) or "reasoning_content" in message.raw
+    holds_items = (
+        bool(message.tool_calls or message.uncounted) or "reasoning_content" in message.raw
+    )
     return message.role == "assistant" and holds_items
 
 
@@ -81,7 +85,11 @@ def _as_answered(message: Message) -> set[Any]:
     """Name the calls that are sent back just as they were answered, with the provider's own id and a status."""
     native = message.raw.get("native")
     items = objects(native if isinstance(native, list) else [native])
-    return {item.get("call_id") for item in items if str(item.get("id") or "").startswith("fc_") and "status" in item}
+    return {
+        item.get("call_id")
+        for item in items
+        if str(item.get("id") or "").startswith("fc_") and "status" in item
+    }
 
 
 def _tools(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
@@ -95,7 +103,12 @@ def _schema(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge the answer schema: its block, and 1 token where its name begins the answer."""
     if request.schema:
         fixed = 1 if family.schema_answer else 0
-        yield Charge("answer schema", str(request.schema.get("name") or ""), (schema_block(request.schema),), fixed)
+        yield Charge(
+            "answer schema",
+            str(request.schema.get("name") or ""),
+            (schema_block(request.schema),),
+            fixed,
+        )
 
 
 def _choice(request: Request, family: OpenAIFamily) -> Iterator[Charge]:

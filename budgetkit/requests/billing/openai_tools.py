@@ -11,13 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from budgetkit.requests.reading.request import as_object
-from budgetkit.requests.reading.tools import Schema, function_name, parameters_of, properties_of, unwrapped
+from budgetkit.requests.reading.tools import (
+    Schema,
+    function_name,
+    parameters_of,
+    properties_of,
+    unwrapped,
+)
 
 _DEEPEST = 40  # schemas nested deeper, or that refer to themselves, are "any" from there on
 
 
 # Keys of a choice that keep a union from standing on one line.
-_MORE_THAN_A_TYPE = frozenset({"title", "description", "default", "format", "properties", "items", "enum", "anyOf"})
+_MORE_THAN_A_TYPE = frozenset(
+    {"title", "description", "default", "format", "properties", "items", "enum", "anyOf"}
+)
 
 
 def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
@@ -60,7 +68,10 @@ class _Root:
 
     def __init__(self, schema: Schema, plain: bool) -> None:
         self.plain = plain
-        self.definitions = {**as_object(schema.get("definitions")), **as_object(schema.get("$defs"))}
+        self.definitions = {
+            **as_object(schema.get("definitions")),
+            **as_object(schema.get("$defs")),
+        }
 
     def resolved(self, schema: Schema) -> Schema:
         """Follow ``$ref``; keys beside the reference override those it leads to."""
@@ -77,7 +88,9 @@ class _Root:
         required = schema.get("required")
         if not isinstance(required, list | tuple):
             required = ()
-        written = [self.member(name, member, name in required, depth) for name, member in members.items()]
+        written = [
+            self.member(name, member, name in required, depth) for name, member in members.items()
+        ]
         if not any("\n" in line or "//" in line for line in written):
             return f"{{ {' '.join(written).removesuffix(',')} }}"
         return "\n".join(["{", *written, "}"])
@@ -103,7 +116,9 @@ class _Root:
                 return self.union(choices, depth, is_bare=_is_bare(schema))
         kind = schema.get("type", "any")
         if isinstance(kind, list | tuple):
-            return self.union([{**schema, "type": name} for name in kind], depth, is_bare=_is_bare(schema))
+            return self.union(
+                [{**schema, "type": name} for name in kind], depth, is_bare=_is_bare(schema)
+            )
         if isinstance(schema.get("enum"), list | tuple):
             return " | ".join(_json(choice) for choice in schema["enum"])
         if "const" in schema:
@@ -115,7 +130,9 @@ class _Root:
 
         gpt-5 is shown all choices on one line, and so is every model where no choice has anything written beside it.
         """
-        if self.plain or (is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)):
+        if self.plain or (
+            is_bare and not any(_MORE_THAN_A_TYPE.intersection(choice) for choice in choices)
+        ):
             return " | ".join(self.type(choice, depth + 1) for choice in choices)
         lines = []
         for choice in choices:
@@ -177,7 +194,9 @@ def _trailing(schema: Schema, is_choice: bool = False) -> str:
         comments.append(f"format: {schema['format']}")
     if "default" in schema:
         default = schema["default"]
-        comments.append(f"default: {default if 'enum' in schema and isinstance(default, str) else _json(default)}")
+        comments.append(
+            f"default: {default if 'enum' in schema and isinstance(default, str) else _json(default)}"
+        )
     if not comments:
         return ""
     return f" // {', '.join(comments)}"
@@ -189,7 +208,9 @@ def _json(value: object) -> str:
 
 # Keys that the model is not shown. Names of properties stay, whatever they are.
 _UNSEEN = {"required", "additionalProperties", "default", "$schema", "multipleOf"}
-_UNSEEN |= {f"{end}{of}" for end in ("min", "max") for of in ("Items", "Length", "imum", "Properties")}
+_UNSEEN |= {
+    f"{end}{of}" for end in ("min", "max") for of in ("Items", "Length", "imum", "Properties")
+}
 _UNSEEN |= {"exclusiveMinimum", "exclusiveMaximum"}
 _NAMES = ("properties", "$defs", "definitions")
 _DEEPEST_SHOWN = 200
@@ -221,7 +242,10 @@ def _shown(value: Any, names: bool = False, depth: int = 0) -> Any:
         return None
     if isinstance(value, Mapping):
         fields = {key: inner for key, inner in value.items() if names or not _is_unseen(key, value)}
-        return {key: _shown(inner, not names and key in _NAMES, depth + 1) for key, inner in fields.items()}
+        return {
+            key: _shown(inner, not names and key in _NAMES, depth + 1)
+            for key, inner in fields.items()
+        }
     if not isinstance(value, list | tuple):
         return value
     return [_shown(inner, depth=depth + 1) for inner in value]

@@ -65,7 +65,9 @@ def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | 
     """
     resolved = resolve(model)
     if resolved.openai_family:
-        return OpenAIRules(FAMILIES[resolved.openai_family], model=resolved.name, is_routed=resolved.is_routed)
+        return OpenAIRules(
+            FAMILIES[resolved.openai_family], model=resolved.name, is_routed=resolved.is_routed
+        )
     frame = frame_for(resolved.name, resolved.host)
     if frame is not None and (resolved.tokenizer == "exact" or best(resolved.name) is not None):
         return FrameRules(frame, resolved.name)

@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from budgetkit.counters import CalibratedCounter, ExactCounter, ReconstructedCounter, VocabularyCounter, count_of
+from budgetkit.counters import (
+    CalibratedCounter,
+    ExactCounter,
+    ReconstructedCounter,
+    VocabularyCounter,
+    count_of,
+)
 from budgetkit.counters.vocabularies import FOLDERS
 from budgetkit.files import Table, read_rows
 from budgetkit.models import Model
@@ -121,7 +127,9 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     if not isinstance(counter, _OF_A_MODEL) or not counter.model:
         return DEFAULT_FRAMING
     model = resolve(counter.model)
-    has_rules = model.is_known or bool(model.openai_family) or bool(estimate_for(model.name).pattern)
+    has_rules = (
+        model.is_known or bool(model.openai_family) or bool(estimate_for(model.name).pattern)
+    )
     if has_rules:
         return framing_for(model)
     return DEFAULT_FRAMING
@@ -142,5 +150,8 @@ def _by_rules(model: ResolvedModel, folders: str) -> Framing:
     estimate = rules.estimate
     source = f"{estimate.family}: {estimate.source}, read {estimate.date}"
     return Framing(
-        priming=estimate.constants["request"], rules=rules, counter=f"calibrated:{model.name}", source=source
+        priming=estimate.constants["request"],
+        rules=rules,
+        counter=f"calibrated:{model.name}",
+        source=source,
     )

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_ASSUMED: Final = {"chat": "gpt-4o", "responses": "gpt-4o", "anthropic": "claude-4-5", "gemini": "gemini"}
+_ASSUMED: Final = {
+    "chat": "gpt-4o",
+    "responses": "gpt-4o",
+    "anthropic": "claude-4-5",
+    "gemini": "gemini",
+}
 # sizes of images that cost least and most
 _LEAST = (1, 1)
 _MOST = (2_048, 768)
@@ -132,7 +137,9 @@ class RequestCount:
         """
         import pandas as pd
 
-        columns = {name: [getattr(row, name) for row in self.ledger] for name in LedgerRow.__slots__}
+        columns = {
+            name: [getattr(row, name) for row in self.ledger] for name in LedgerRow.__slots__
+        }
         return pd.DataFrame(columns).astype({"message": "Int64", "tokens": "int64"})
 
     def __repr__(self) -> str:
@@ -150,7 +157,9 @@ class RequestCount:
         if self.exact:
             between = ""
         else:
-            between = f", {low:,} to {f'{high:,}' if high is not None else 'nobody can say how many'}"
+            between = (
+                f", {low:,} to {f'{high:,}' if high is not None else 'nobody can say how many'}"
+            )
         if self.uncounted:
             missing = f" Not counted: {', '.join(self.uncounted)}."
         else:
@@ -161,16 +170,27 @@ class RequestCount:
         else:
             basis = self.basis
         sure = f", {basis}{between}."
-        rows = [(row.kind, row.part, "" if row.message is None else row.message, row.tokens) for row in self.ledger]
+        rows = [
+            (row.kind, row.part, "" if row.message is None else row.message, row.tokens)
+            for row in self.ledger
+        ]
         nearer = f" It could be {self.nearer}." if self.nearer else ""
         summary = element(
-            "div", element("b", f"{self.tokens:,} tokens"), f"{sure}{missing} Counted by: {self.counted_by}.{nearer}"
+            "div",
+            element("b", f"{self.tokens:,} tokens"),
+            f"{sure}{missing} Counted by: {self.counted_by}.{nearer}",
         )
-        return shown(summary, table([("kind", "part", "message", "tokens"), *rows], style="border-collapse:collapse"))
+        return shown(
+            summary,
+            table([("kind", "part", "message", "tokens"), *rows], style="border-collapse:collapse"),
+        )
 
 
 def count_request(
-    request: Mapping[str, Any] | str | bytes, model: str | Model | ResolvedModel | None = None, *, host: str = ""
+    request: Mapping[str, Any] | str | bytes,
+    model: str | Model | ResolvedModel | None = None,
+    *,
+    host: str = "",
 ) -> RequestCount:
     """Count what a provider bills for a request: messages, tools, answer schema, images, framing and all.
 
@@ -239,7 +259,9 @@ def count_request(
         counted_by=f"{assumed}rules of {_told(rules, named, evidence)}; the counter is {count.name}"
         + _after(_unknown(name)),
         exact=basis == "exact",
-        interval=(tokens, tokens) if basis == "exact" else _interval(rules, billed, charges, tokens, evidence),
+        interval=(tokens, tokens)
+        if basis == "exact"
+        else _interval(rules, billed, charges, tokens, evidence),
         uncounted=uncounted,
         ledger=ledger,
         basis=basis,
@@ -313,11 +335,16 @@ def _after(sentence: str) -> str:
 
 def _unsized(request: Request) -> list[Image]:
     """List the images whose size nobody can read."""
-    return [image for message in request.messages for image in message.images if sized(image) is None]
+    return [
+        image for message in request.messages for image in message.images if sized(image) is None
+    ]
 
 
 def _basis(
-    rules: OpenAIRules | FrameRules | EstimatedRules, count: Counter, evidence: Evidence, is_sure: bool
+    rules: OpenAIRules | FrameRules | EstimatedRules,
+    count: Counter,
+    evidence: Evidence,
+    is_sure: bool,
 ) -> Basis:
     """Return what a count rests on; the word exact is said only of what recorded calls have confirmed."""
     if not is_sure or isinstance(rules, EstimatedRules):

@@ -85,7 +85,9 @@ def uncounted_thinking(
     return tuple(dict.fromkeys([*names, *unruled_thinking(messages, shape, rules)]))
 
 
-def unruled_thinking(messages: Sequence[Message], shape: str, rules: ThinkingRules | None) -> list[str]:
+def unruled_thinking(
+    messages: Sequence[Message], shape: str, rules: ThinkingRules | None
+) -> list[str]:
     """Name the thinking of which the form says nothing, where the model's rules say nothing either."""
     if shape not in ("chat", "responses"):
         return []
@@ -102,5 +104,7 @@ def carries_thinking(message: Message) -> bool:
     True
     """
     raw = message.raw
-    is_sealed = "native" in raw and raw.get("reasoning_content") == ""  # as it came it has thinking, without a text
+    is_sealed = (
+        "native" in raw and raw.get("reasoning_content") == ""
+    )  # as it came it has thinking, without a text
     return message.role == "assistant" and (is_sealed or any(raw.get(field) for field in _FIELDS))

@@ -33,7 +33,9 @@ class Format:
     usage: str = "usage|usageMetadata"
     model: str = "model"
     said: tuple[tuple[str, str], ...] = ()  # the fields that are a message each: role and path
-    lines: tuple[str, ...] = ()  # what the first line holds where each line is a record of one document, one of these
+    lines: tuple[
+        str, ...
+    ] = ()  # what the first line holds where each line is a record of one document, one of these
     of: str = ""  # what a message of it holds
     role: str = "role"  # a path, or "=role"; "=" for a record that is no message
     text: str = "content"  # where the parts are; "" where the record itself is one
@@ -53,7 +55,9 @@ def table(part: str) -> Any:
 @cache
 def formats() -> tuple[Format, ...]:
     """Read the rows, once."""
-    return tuple(Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("format"))
+    return tuple(
+        Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("format")
+    )
 
 
 @cache
@@ -70,14 +74,18 @@ def record_rows() -> tuple[Format, ...]:
 
 def row_of(value: Mapping[str, Any]) -> Format | None:
     """Return the first row that describes a document."""
-    return next((row for row in formats() if any(holds(value, needed) for needed in row.needs)), None)
+    return next(
+        (row for row in formats() if any(holds(value, needed) for needed in row.needs)), None
+    )
 
 
 def row_of_lines(first: Any) -> Format | None:
     """Return the row that describes a file by its first line, where every line is a record of one document."""
     if not isinstance(first, Mapping):
         return None
-    return next((row for row in formats() if any(holds(first, needed) for needed in row.lines)), None)
+    return next(
+        (row for row in formats() if any(holds(first, needed) for needed in row.lines)), None
+    )
 
 
 @cache
@@ -111,7 +119,9 @@ def nearest(value: Any) -> str:
         keys = {key for key in value if isinstance(key, str)}
     else:
         keys = set[str]()
-    lacking = [(row, _words(needed)) for row in formats() for needed in row.needs if _words(needed) - keys]
+    lacking = [
+        (row, _words(needed)) for row in formats() for needed in row.needs if _words(needed) - keys
+    ]
     row, words = max(lacking, key=lambda candidate: len(keys & candidate[1]) / len(candidate[1]))
     if not keys & words:
         return ""

@@ -55,7 +55,13 @@ _ANTHROPIC: Final[Mapping[str, str]] = {
     "document": "source",
 }
 #: Types of items that stand in a request of OpenAI Responses without a role.
-_ITEMS: Final = ("reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request")
+_ITEMS: Final = (
+    "reasoning",
+    "item_reference",
+    "compaction",
+    "mcp_list_tools",
+    "mcp_approval_request",
+)
 _ITEM_ENDINGS: Final = ("_call", "_call_output", "_approval_response")
 _ITEM_PARTS: Final = {"input_text", "output_text", "input_image", "input_file"}
 
@@ -166,7 +172,9 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
             origin["bytes"] = True
-    messages = [{name: value for name, value in raw.items() if name != "native"} for raw in read.messages]
+    messages = [
+        {name: value for name, value in raw.items() if name != "native"} for raw in read.messages
+    ]
     return [Message({**raw, ORIGIN: origin}) for raw, origin in zip(messages, origins, strict=True)]
 
 
@@ -192,7 +200,12 @@ def _origins(record: Raw, form: str, number: int) -> Iterator[dict[str, Any]]:
         yield {"form": form, "records": [record]}
         return
     for part in range(number):
-        yield {"form": form, "records": [record] if part == 0 else [], "part": part, "parts": number}
+        yield {
+            "form": form,
+            "records": [record] if part == 0 else [],
+            "part": part,
+            "parts": number,
+        }
 
 
 def form_of_all(forms: Collection[str]) -> str:

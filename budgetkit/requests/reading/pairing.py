@@ -18,7 +18,9 @@ class Pairing:
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
-    named: Counter[str] = field(default_factory=Counter)  # calls of each tool that came without an id
+    named: Counter[str] = field(
+        default_factory=Counter
+    )  # calls of each tool that came without an id
 
     def forget_answered(self) -> None:
         """Keep only the newest calls that wait, so that a conversation that goes on for ever takes no more memory."""
@@ -44,7 +46,9 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
                 pairing.waiting.append(_identified(call, pairing))
         if message.get("role") == "tool" and not _answers(message, pairing) and not strict:
             orphans += 1
-            answer = {name: value for name, value in message.items() if name != "tool_call_id"} | {"role": "function"}
+            answer = {name: value for name, value in message.items() if name != "tool_call_id"} | {
+                "role": "function"
+            }
             messages[place] = located(line, answer)
     if not orphans:
         return []
@@ -59,7 +63,9 @@ def _identified(call: dict[str, Any], pairing: Pairing) -> str:
         call["id"] = f"{name}-{pairing.named[name]}"
     id = str(call.get("id") or "")
     prefix, _, number = id.rpartition("-")
-    if prefix == name and number.isdecimal() and len(number) < 10:  # an id that was given here, and then saved
+    if (
+        prefix == name and number.isdecimal() and len(number) < 10
+    ):  # an id that was given here, and then saved
         pairing.named[name] = max(pairing.named[name], int(number))
     pairing.tools[id] = name
     return id

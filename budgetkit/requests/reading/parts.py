@@ -27,14 +27,18 @@ def sorted_part(part: Any) -> list[Sorted]:
     {'name': 'weather', 'arguments': '{}'}
     """
     if not isinstance(part, Mapping):
-        return [("text", {"type": "text", "text": part if isinstance(part, str) else json.dumps(part)})]
+        return [
+            ("text", {"type": "text", "text": part if isinstance(part, str) else json.dumps(part)})
+        ]
     mark = _mark(part)
     if mark in table("thoughts") or part.get("thought") is True or part.get("isThought") is True:
         return [("thought", plain_text(found(part, table("thoughts").get(mark, "text"))))]
     sorts: list[Sorted] = []
     if mark in table("calls"):
         sorts.append(("call", _call(part, mark)))
-    if mark in table("results") and (mark not in table("calls") or found(part, table("results")[mark][2]) is not None):
+    if mark in table("results") and (
+        mark not in table("calls") or found(part, table("results")[mark][2]) is not None
+    ):
         sorts.append(("result", _result(part, mark)))
     if not sorts and mark in table("marks")["nothing"]:
         return [("nothing", None)]
@@ -43,7 +47,9 @@ def sorted_part(part: Any) -> list[Sorted]:
 
 def is_item(value: Mapping[str, Any]) -> bool:
     """Say whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
-    return "role" not in value and any(_mark(value) in table(name) for name in ("calls", "results", "thoughts"))
+    return "role" not in value and any(
+        _mark(value) in table(name) for name in ("calls", "results", "thoughts")
+    )
 
 
 def content_of(parts: list[dict[str, Any]]) -> Any:
@@ -60,7 +66,9 @@ def plain_text(value: Any) -> str:
     'Look.\nThen act.'
     """
     if isinstance(value, list):
-        return "\n".join(filter(None, (plain_text(part) for part in value if not isinstance(part, list))))
+        return "\n".join(
+            filter(None, (plain_text(part) for part in value if not isinstance(part, list)))
+        )
     at = found(value, table("paths")["text"]) if isinstance(value, Mapping) else value
     return at if isinstance(at, str) else ""
 
@@ -68,23 +76,35 @@ def plain_text(value: Any) -> str:
 def _mark(part: Raw) -> str:
     kind = part.get("type", part.get("content_type"))
     if isinstance(kind, str) and kind:
-        if kind.startswith("tool-") and "toolCallId" in part and kind not in ("tool-call", "tool-result"):
+        if (
+            kind.startswith("tool-")
+            and "toolCallId" in part
+            and kind not in ("tool-call", "tool-result")
+        ):
             return "dynamic-tool"  # the AI SDK names a tool it knows in the part's type
-        return next((mark for ending, mark in table("endings").items() if kind.endswith(ending)), kind)
+        return next(
+            (mark for ending, mark in table("endings").items() if kind.endswith(ending)), kind
+        )
     if isinstance(part.get("function_call"), Mapping) and "role" not in part:
         return "function_call_part"
     if "toolCallId" in part and "toolName" in part:
         return "tool-invocation"
     if "name" in part and ("arguments" in part or "args" in part):
         return "tool_call"
-    return next((name for name in table("marks")["typeless"] if isinstance(part.get(name), Mapping)), "")
+    return next(
+        (name for name in table("marks")["typeless"] if isinstance(part.get(name), Mapping)), ""
+    )
 
 
 def _call(part: Raw, mark: str) -> dict[str, Any]:
     id, name, arguments = (found(part, path) for path in table("calls")[mark])
     if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
-    return {"id": _name(id), "type": "function", "function": {"name": _name(name), "arguments": _json(arguments)}}
+    return {
+        "id": _name(id),
+        "type": "function",
+        "function": {"name": _name(name), "arguments": _json(arguments)},
+    }
 
 
 def _result(part: Raw, mark: str) -> dict[str, Any]:
@@ -99,12 +119,20 @@ def _result(part: Raw, mark: str) -> dict[str, Any]:
     content = content_of(contents)
     is_error = bool(part.get("is_error")) or found(part, "toolResult.status") == "error"
     named = filled(name=name if isinstance(name, str) else "")
-    return {"role": "tool", "tool_call_id": _name(id), **named, "content": content, **filled(is_error=is_error)}
+    return {
+        "role": "tool",
+        "tool_call_id": _name(id),
+        **named,
+        "content": content,
+        **filled(is_error=is_error),
+    }
 
 
 def _contents(parts: Any) -> list[dict[str, Any]]:
     """List the content in a list of parts, in OpenAI's form."""
-    return [value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"]
+    return [
+        value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
+    ]
 
 
 def _is_content(output: Any) -> bool:
@@ -120,13 +148,25 @@ def _content_part(part: Raw) -> dict[str, Any]:
         return _content_part(wrapped)
     kind = part.get("type", part.get("content_type"))
     mime = found(part, table("paths")["mime"])
-    picture = kind in table("marks")["image"] or part.get("modality") == "image" or str(mime).startswith("image/")
+    picture = (
+        kind in table("marks")["image"]
+        or part.get("modality") == "image"
+        or str(mime).startswith("image/")
+    )
     if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
         return {**part, "type": kind} if kind in ("image_url", "input_image") else _image_part(part)
-    about_user = [sentence for sentence in map(part.get, table("marks")["about_user"]) if isinstance(sentence, str)]
+    about_user = [
+        sentence
+        for sentence in map(part.get, table("marks")["about_user"])
+        if isinstance(sentence, str)
+    ]
     text = found(part, table("paths")["text"]) or "\n".join(about_user) or None
     if isinstance(text, str) or part.get("text") == "":
-        return {**part, "type": kind if isinstance(kind, str) and kind else "text", "text": text or ""}
+        return {
+            **part,
+            "type": kind if isinstance(kind, str) and kind else "text",
+            "text": text or "",
+        }
     if not kind and isinstance(part.get("json"), dict | list):
         return {"type": "text", "text": _json(part["json"])}
     named = kind if isinstance(kind, str) and kind else str(mime or "")
@@ -158,7 +198,9 @@ def _media_type(part: Raw) -> str:
 
 def objects_in(value: Any) -> list[Raw]:
     """List the objects of a list; an empty list where it is none."""
-    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+    return (
+        [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+    )
 
 
 def as_text(value: Any) -> str:

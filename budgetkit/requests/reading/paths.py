@@ -24,7 +24,9 @@ def found(value: Any, path: str, unpack: bool = False) -> Any:
     >>> found({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), found({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
     """
-    return next((at for steps in _steps(path) if (at := _walk(value, steps, unpack)) is not None), None)
+    return next(
+        (at for steps in _steps(path) if (at := _walk(value, steps, unpack)) is not None), None
+    )
 
 
 def filled(**fields: Any) -> dict[str, Any]:
@@ -58,9 +60,12 @@ def _is_one_of(at: Any, choices: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=1024)
 def _clauses(condition: str) -> tuple[tuple[str, tuple[str, ...] | None, bool], ...]:
     clauses = condition.split(" & ")
-    parted = [(*clause.removeprefix("!").partition("="), not clause.startswith("!")) for clause in clauses]
+    parted = [
+        (*clause.removeprefix("!").partition("="), not clause.startswith("!")) for clause in clauses
+    ]
     return tuple(
-        (path, tuple(choices.split(",")) if is_one else None, wanted) for path, is_one, choices, wanted in parted
+        (path, tuple(choices.split(",")) if is_one else None, wanted)
+        for path, is_one, choices, wanted in parted
     )
 
 
@@ -78,7 +83,9 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
                 members = value.values()
             elif isinstance(value, list):
                 members = value
-            return [at for one in members if (at := _walk(one, steps[place + 1 :], unpack)) is not None] or None
+            return [
+                at for one in members if (at := _walk(one, steps[place + 1 :], unpack)) is not None
+            ] or None
         if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
             value = value.get(step)
         elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
@@ -124,7 +131,9 @@ def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
         entries = [one for one in attributes if isinstance(one, Mapping)]
     else:
         entries = []
-    return [(one["key"], _typed(one.get("value"))) for one in entries if isinstance(one.get("key"), str)]
+    return [
+        (one["key"], _typed(one.get("value"))) for one in entries if isinstance(one.get("key"), str)
+    ]
 
 
 def _typed(value: Any) -> Any:
@@ -135,7 +144,9 @@ def _typed(value: Any) -> Any:
     if kind == "intValue" and isinstance(inner, str) and inner.isdigit() and len(inner) < 20:
         return int(inner)
     if kind == "arrayValue":
-        return [_typed(entry) for entry in found(inner, "values") or [] if not isinstance(entry, list)]
+        return [
+            _typed(entry) for entry in found(inner, "values") or [] if not isinstance(entry, list)
+        ]
     if str(kind).endswith("Value"):
         return inner
     return value

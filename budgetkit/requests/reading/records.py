@@ -17,7 +17,9 @@ from budgetkit.requests.reading.usage import usage_of
 
 Raw = Mapping[str, Any]
 _GENERIC: Final = Format(name="", label="")
-_NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")  # of a kind that nobody knows yet
+_NEW_ITEM: Final = Format(
+    name="", label="", role="=assistant", text=""
+)  # of a kind that nobody knows yet
 
 
 @dataclass(slots=True)
@@ -31,7 +33,10 @@ class Records:
 
 
 def read_records(
-    records: Iterable[Any], row: Format | None = None, model: Any = None, read: Records | None = None
+    records: Iterable[Any],
+    row: Format | None = None,
+    model: Any = None,
+    read: Records | None = None,
 ) -> Records:
     """Read records in order and add them to those read before; records in OpenAI's own form stay as they are."""
     read = Records() if read is None else read
@@ -39,7 +44,9 @@ def read_records(
     last = row
     for record in records:
         line, raw = placed(record)
-        spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
+        spelling = _spelling(raw, last) or (
+            _NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None
+        )
         if spelling is None:
             messages = [raw]
         else:
@@ -69,7 +76,11 @@ def system_messages(body: Raw, row: Format) -> list[dict[str, Any]]:
         system = unpacked(found(body, row.system, unpack=True))
     else:
         system = None
-    if isinstance(system, list) and system and all(is_record(part) and "role" in part for part in system):
+    if (
+        isinstance(system, list)
+        and system
+        and all(is_record(part) and "role" in part for part in system)
+    ):
         return read_records(system).messages
     if not system or not isinstance(system, str | list | Mapping):
         return []
@@ -106,7 +117,10 @@ def _is_plain(raw: Raw) -> bool:
     if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in table("marks")["foreign"]):
         return False
     if isinstance(content, list):
-        return all(isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in content)
+        return all(
+            isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str)
+            for p in content
+        )
     return isinstance(content, str) or (content is None and "content" in raw)
 
 
@@ -122,13 +136,21 @@ def _is_odd(raw: Raw) -> bool:
     else:
         parts = []
     part_types = table("marks")["part"]
-    textless = any(part.get("type") == "text" and not isinstance(part.get("text"), str) for part in parts)
+    textless = any(
+        part.get("type") == "text" and not isinstance(part.get("text"), str) for part in parts
+    )
     return (
         (role not in OWN_ROLES and role.lower() in role_names())
         or isinstance(content, Mapping)
         or textless
-        or any(part.get("type") not in part_types or isinstance(part.get("text"), Mapping) for part in parts)
-        or (isinstance(calls, list) and any(isinstance(call, Mapping) and "args" in call for call in calls))
+        or any(
+            part.get("type") not in part_types or isinstance(part.get("text"), Mapping)
+            for part in parts
+        )
+        or (
+            isinstance(calls, list)
+            and any(isinstance(call, Mapping) and "args" in call for call in calls)
+        )
         or (role == "tool" and "tool_call_id" not in raw and "tool_call_ids" in raw)
     )
 
@@ -201,11 +223,14 @@ def _steps(role: Any, parts: list[Sorted]) -> list[dict[str, Any]]:
 
 def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
     texts, thoughts, calls, results = (
-        [value for kind, value in step if kind == wanted] for wanted in ("text", "thought", "call", "result")
+        [value for kind, value in step if kind == wanted]
+        for wanted in ("text", "thought", "call", "result")
     )
     if not (texts or thoughts or calls):
         return results
-    more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | filled(tool_calls=calls)
+    more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | filled(
+        tool_calls=calls
+    )
     return [{"role": role, "content": content_of(texts), **more}, *results]
 
 
@@ -214,22 +239,38 @@ def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, 
     name = found(raw, "name|message.author.name|tool_call_metadata.function_name")
     content = content_of([value for kind, value in parts if kind == "text"])
     named = filled(name=name if isinstance(name, str) else "")
-    return {"role": role, "tool_call_id": "" if id is None else str(id), **named, "content": content}
+    return {
+        "role": role,
+        "tool_call_id": "" if id is None else str(id),
+        **named,
+        "content": content,
+    }
 
 
 def _called(raw: Raw, row: Format) -> dict[str, Any]:
     id, name, arguments = (found(raw, path) for path in row.call)
-    if isinstance(arguments, Mapping):  # what was thought stands among the arguments, and was read as text
+    if isinstance(
+        arguments, Mapping
+    ):  # what was thought stands among the arguments, and was read as text
         arguments = {key: value for key, value in arguments.items() if key != "thought"}
     return _call(str(id or ""), str(name or ""), arguments)
 
 
 def _addressed(raw: Raw, tool: str, parts: list[Sorted]) -> dict[str, Any]:
-    return _call(str(found(raw, "id|message.id") or ""), tool, plain_text([v for kind, v in parts if kind == "text"]))
+    return _call(
+        str(found(raw, "id|message.id") or ""),
+        tool,
+        plain_text([v for kind, v in parts if kind == "text"]),
+    )
 
 
 def _call(id: str, name: str, arguments: Any) -> dict[str, Any]:
-    return next(value for _, value in sorted_part({"type": "tool_call", "id": id, "name": name, "args": arguments}))
+    return next(
+        value
+        for _, value in sorted_part(
+            {"type": "tool_call", "id": id, "name": name, "args": arguments}
+        )
+    )
 
 
 def _role(raw: Raw, row: Format) -> Any:
@@ -247,7 +288,9 @@ def _role(raw: Raw, row: Format) -> Any:
         return "user"
     if not isinstance(foreign_role, str):
         return foreign_role
-    role = next((name for pattern, name in row.roles.items() if fnmatchcase(foreign_role, pattern)), None)
+    role = next(
+        (name for pattern, name in row.roles.items() if fnmatchcase(foreign_role, pattern)), None
+    )
     return role or role_names().get(foreign_role.lower(), foreign_role)
 
 
@@ -267,7 +310,9 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
-    if not is_piece and ("native" not in last or last.get("content") is not None or last.get("tool_calls")):
+    if not is_piece and (
+        "native" not in last or last.get("content") is not None or last.get("tool_calls")
+    ):
         return False  # whatever stands after thoughts alone is what they led to
     if "native" not in last:
         last = {**last, "native": last}
@@ -291,7 +336,9 @@ def _usage(raw: Any, place: int, model: Any) -> dict[str, Any] | None:
     if not isinstance(raw, Mapping):
         return None
     named = raw.get("model")
-    counted = usage_of(found(raw, table("paths")["usage"]), place, named if isinstance(named, str) else model)
+    counted = usage_of(
+        found(raw, table("paths")["usage"]), place, named if isinstance(named, str) else model
+    )
     if counted and counted["context_tokens"]:
         return counted
     return None

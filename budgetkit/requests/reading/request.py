@@ -33,7 +33,14 @@ _ENVELOPES: Final = ("body", "generateContentRequest")
 # What only one shape has.
 _CONVERSE_FIELDS: Final = {"toolConfig", "inferenceConfig", "schemaVersion"}
 _ANTHROPIC_FIELDS: Final = {"system", "anthropic_version", "stop_sequences", "output_config"}
-_ANTHROPIC_BLOCKS: Final = ("tool_use", "tool_result", "image", "document", "server_tool_use", "redacted_thinking")
+_ANTHROPIC_BLOCKS: Final = (
+    "tool_use",
+    "tool_result",
+    "image",
+    "document",
+    "server_tool_use",
+    "redacted_thinking",
+)
 # Where the shapes have their tools, if not under "tools"; chat has two fields while a program moves to the newer one.
 _TOOLS: Final = {"chat": ("tools", "functions"), "converse": ("toolConfig",)}
 # Fields by which a provider takes up what it has kept itself.
@@ -121,7 +128,9 @@ def _decoded(body: object) -> Raw:
         try:
             body = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"a request that is no JSON ({error}); give its body as JSON or as a dictionary") from None
+            raise ValueError(
+                f"a request that is no JSON ({error}); give its body as JSON or as a dictionary"
+            ) from None
     if not isinstance(body, Mapping):
         raise ValueError(
             f"a request of type {type(body).__name__}; a request is an object; give its body as JSON or a dictionary"
@@ -145,7 +154,8 @@ def _shape(raw: Raw) -> str | None:
     tools = raw.get("tools")
     tools = objects(tools if isinstance(tools, list | tuple) else as_object(tools).get("tools"))
     names_roles = any(
-        "tool_calls" in entry or entry.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES) for entry in messages
+        "tool_calls" in entry or entry.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES)
+        for entry in messages
     )
     if names_roles or any("function" in tool for tool in tools):
         return "chat"
@@ -183,15 +193,22 @@ def _listed(raw: Raw, shape: str) -> list[Any]:
     else:
         records = [] if value is None else [value]
     if shape == "responses":
-        return [{"role": "user", "content": item} if isinstance(item, str) else item for item in records]
+        return [
+            {"role": "user", "content": item} if isinstance(item, str) else item for item in records
+        ]
     if shape == "gemini":
-        return [{"parts": [{"text": content}]} if isinstance(content, str) else content for content in records]
+        return [
+            {"parts": [{"text": content}]} if isinstance(content, str) else content
+            for content in records
+        ]
     return records
 
 
 def _is_foreign(read: Records) -> bool:
     """Say whether messages were written in words of another format than OpenAI's own."""
-    made_here = any(isinstance(message, Mapping) and "native" in message for message in read.messages)
+    made_here = any(
+        isinstance(message, Mapping) and "native" in message for message in read.messages
+    )
     return bool(read.formats or read.notes or made_here)
 
 
@@ -223,13 +240,17 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
         signs = ["reasoning before a call"] if signed else []
         return [*signs, *(["thinking in the history"] if thinks else [])]
     if shape == "anthropic":
-        blocks = [block for message in objects(records) for block in objects(message.get("content"))]
+        blocks = [
+            block for message in objects(records) for block in objects(message.get("content"))
+        ]
         thinks = any(block.get("type") in _THINKING_BLOCKS for block in blocks)
         if not thinks:
             return []
         return ["thinking in the history"]
     if shape == "converse":
-        blocks = [block for message in objects(records) for block in objects(message.get("content"))]
+        blocks = [
+            block for message in objects(records) for block in objects(message.get("content"))
+        ]
         thinks = any("reasoningContent" in block for block in blocks)
         if not thinks:
             return []
@@ -264,12 +285,21 @@ def asked(raw: Raw, shape: str) -> dict[str, Any]:
     """
     row = read_toml("framings.toml")["request"][shape]
     schema, forced = (
-        next((found(raw, path, unpack=True) for needed, path in row.get(name, ()) if holds(raw, needed)), None)
+        next(
+            (
+                found(raw, path, unpack=True)
+                for needed, path in row.get(name, ())
+                if holds(raw, needed)
+            ),
+            None,
+        )
         for name in ("schema", "forced")
     )
     if isinstance(schema, Mapping) and row.get("bare_schema"):
         schema = {"schema": schema}
-    settings = {name: any(holds(raw, condition) for condition in row.get(name, ())) for name in _SETTINGS}
+    settings = {
+        name: any(holds(raw, condition) for condition in row.get(name, ())) for name in _SETTINGS
+    }
     return {
         "model": as_text(found(raw, row["model"])).removeprefix("models/"),
         "forced": as_text(forced),

@@ -125,7 +125,9 @@ def _opened(value: Any) -> Any:
             break
         inside = next((field for field in _ENVELOPES if field in value), None)
         if inside is None and "error" in value:
-            raise ValueError(f"the answer of an MCP server is an error, {brief(value['error'])}; ask it again")
+            raise ValueError(
+                f"the answer of an MCP server is an error, {brief(value['error'])}; ask it again"
+            )
         if inside is None:
             break
         value = value[inside]
@@ -183,10 +185,14 @@ def _as_sent(entry: Schema) -> Iterator[Schema]:
 
 def _declared(tool: Schema) -> Schema:
     """Return a declaration of Gemini's with its schema under the older of its two names, which OpenAI has too."""
-    newer = next((field for field in _NEWER_PARAMETERS if isinstance(tool.get(field), Mapping)), None)
+    newer = next(
+        (field for field in _NEWER_PARAMETERS if isinstance(tool.get(field), Mapping)), None
+    )
     if newer is None or "parameters" in tool:
         return tool
-    return {name: value for name, value in tool.items() if name != newer} | {"parameters": tool[newer]}
+    return {name: value for name, value in tool.items() if name != newer} | {
+        "parameters": tool[newer]
+    }
 
 
 def _renamed(tool: Schema, field: str) -> dict[str, Any]:
@@ -215,7 +221,9 @@ def _builtin(tool: Schema) -> str:
 
 def _has_unreadable_parameters(tool: Schema) -> bool:
     function = unwrapped(tool)
-    return any(function.get(field) and not isinstance(function[field], Mapping) for field in _PARAMETERS)
+    return any(
+        function.get(field) and not isinstance(function[field], Mapping) for field in _PARAMETERS
+    )
 
 
 def unwrapped(tool: Schema) -> Schema:
@@ -244,4 +252,6 @@ def properties_of(schema: Schema) -> dict[str, Schema]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return {}
-    return {name: member if isinstance(member, Mapping) else {} for name, member in properties.items()}
+    return {
+        name: member if isinstance(member, Mapping) else {} for name, member in properties.items()
+    }

@@ -38,7 +38,8 @@ def usage_of(raw: Any, message_index: int | None, model: Any = None) -> dict[str
         "message_index": message_index,
         "model": model if isinstance(model, str) else None,
         "input_tokens": sent,
-        "output_tokens": (_count(raw, names["output"]) or 0) + (_count(raw, names["thoughts"]) or 0),
+        "output_tokens": (_count(raw, names["output"]) or 0)
+        + (_count(raw, names["thoughts"]) or 0),
         "cache_read_tokens": read or _count(raw, names["read_inside"]) or 0,
         "cache_write_tokens": written or _count(raw, names["written_inside"]) or 0,
         "context_tokens": sent + (0 if inside else read + written),

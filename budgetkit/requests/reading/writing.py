@@ -27,7 +27,11 @@ from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 
 Raw = Mapping[str, Any]
-_BESIDE: Final = ("anthropic", "gemini", "converse")  # forms whose system text stands beside the messages
+_BESIDE: Final = (
+    "anthropic",
+    "gemini",
+    "converse",
+)  # forms whose system text stands beside the messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,12 @@ def written(raws: Sequence[Raw], form: str, most_head: int | None = None) -> Wri
     most_head = len(raws) if most_head is None else most_head
     while form in _BESIDE and head < most_head and raws[head]["role"] in SYSTEM_ROLES:
         head += 1
-    names = {call.id: call.name for raw in raws if raw.get("tool_calls") for call in Message(raw).tool_calls}
+    names = {
+        call.id: call.name
+        for raw in raws
+        if raw.get("tool_calls")
+        for call in Message(raw).tool_calls
+    }
     messages: list[dict[str, Any]] = []
     ends: list[int] = []
     place = head
@@ -214,7 +223,12 @@ def _rewritten(record: Raw, raw: Raw, form: str) -> dict[str, Any]:
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
-            return {**record, "output": _with_others({"type": "input_text", "text": text}, _others(record["output"]))}
+            return {
+                **record,
+                "output": _with_others(
+                    {"type": "input_text", "text": text}, _others(record["output"])
+                ),
+            }
         if "content" not in record:
             return dict(record)
     field = blocks_field(form)
@@ -228,7 +242,9 @@ def _rewritten(record: Raw, raw: Raw, form: str) -> dict[str, Any]:
         kinds = {kind for kind, _ in sorted_part(block)}
         if "result" in kinds:
             changed.append(_result_with(block, text))
-        elif kinds == {"text"} and isinstance(block, Mapping) and isinstance(block.get("text"), str):
+        elif (
+            kinds == {"text"} and isinstance(block, Mapping) and isinstance(block.get("text"), str)
+        ):
             if not done:
                 changed.append({**block, "text": text})
             done = True
@@ -244,14 +260,24 @@ def _result_with(block: Raw, text: str) -> dict[str, Any]:
         if isinstance(inner, Mapping):
             if name != "toolResult":  # with Gemini pictures stand beside the response
                 return {**block, name: {**inner, "response": {"result": text}}}
-            return {**block, name: {**inner, "content": [{"text": text}, *_others(inner.get("content"))]}}
-    return {**block, "content": _with_others({"type": "text", "text": text}, _others(block.get("content")))}
+            return {
+                **block,
+                name: {**inner, "content": [{"text": text}, *_others(inner.get("content"))]},
+            }
+    return {
+        **block,
+        "content": _with_others({"type": "text", "text": text}, _others(block.get("content"))),
+    }
 
 
 def _others(content: Any) -> list[Raw]:
     """List the parts of a content, in whatever form, that hold no text: pictures, files."""
     parts = objects_in(list(content) if isinstance(content, tuple) else content)
-    return [part for part in parts if not any("text" in value for kind, value in sorted_part(part) if kind == "text")]
+    return [
+        part
+        for part in parts
+        if not any("text" in value for kind, value in sorted_part(part) if kind == "text")
+    ]
 
 
 def _with_others(text: dict[str, Any], others: Sequence[Raw]) -> Any:
@@ -275,7 +301,9 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, 
         return [{"role": speaker, "content": raw["content"]}]
     else:
         blocks = [_block(part, form) for part in _parts_to_send(message)]
-        blocks += [_call_block(call.id, call.name, call.arguments, form) for call in message.tool_calls]
+        blocks += [
+            _call_block(call.id, call.name, call.arguments, form) for call in message.tool_calls
+        ]
     if not blocks:
         return []
     return [{"role": speaker, blocks_field(form): blocks}]
@@ -283,7 +311,11 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, 
 
 def _parts_to_send(message: Message) -> list[Raw]:
     """List the parts of a message; providers refuse an empty text, which often stands beside calls."""
-    return [part for part in message.parts if not isinstance(part.get("text"), str) or part["text"].strip()]
+    return [
+        part
+        for part in message.parts
+        if not isinstance(part.get("text"), str) or part["text"].strip()
+    ]
 
 
 def _items(message: Message) -> list[dict[str, Any]]:
@@ -311,7 +343,14 @@ def _items(message: Message) -> list[dict[str, Any]]:
         role = "user" if message.role in RESULT_ROLES else message.role
         items.append({"role": role, "content": content or ""})
     for call in message.tool_calls:
-        items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments})
+        items.append(
+            {
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": call.arguments,
+            }
+        )
     return items
 
 
@@ -405,4 +444,7 @@ def _joined(before: Raw, record: Raw, form: str) -> dict[str, Any]:
 
 
 def _is_result(record: Raw) -> bool:
-    return any("functionResponse" in part or "function_response" in part for part in objects_in(record.get("parts")))
+    return any(
+        "functionResponse" in part or "function_response" in part
+        for part in objects_in(record.get("parts"))
+    )

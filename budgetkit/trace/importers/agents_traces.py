@@ -31,7 +31,11 @@ def documents(value: Raw) -> list[dict[str, Any]]:
     'Hello world'
     """
     records = objects_in(found(value, "lines|data|spans"))
-    names = {record.get("id"): record.get("workflow_name") for record in records if record.get("object") == "trace"}
+    names = {
+        record.get("id"): record.get("workflow_name")
+        for record in records
+        if record.get("object") == "trace"
+    }
     runs: list[_Run] = []
     ids_alone = 0
     for span in records:
@@ -43,7 +47,10 @@ def documents(value: Raw) -> list[dict[str, Any]]:
         question, answer = request
         trace = span.get("trace_id")
         counted = _with_usage(answer, found(data, "usage|response.usage"))
-        run = next((run for run in reversed(runs) if run.trace == trace and run.is_repeated_in(question)), None)
+        run = next(
+            (run for run in reversed(runs) if run.trace == trace and run.is_repeated_in(question)),
+            None,
+        )
         if run is None:
             run = _Run(trace=trace, messages=[*question])
             runs.append(run)
@@ -53,7 +60,9 @@ def documents(value: Raw) -> list[dict[str, Any]]:
         run.messages += counted
         run.model = _model(data) or run.model
     if ids_alone and not runs:
-        problem = f"{ids_alone:,} answers of which it holds the ids and no text, since OpenAI keeps them"
+        problem = (
+            f"{ids_alone:,} answers of which it holds the ids and no text, since OpenAI keeps them"
+        )
         raise ValueError(
             f"a trace of OpenAI's Agents SDK with {problem}; save the run's input list, or give its session"
         )

@@ -42,7 +42,11 @@ def _records(answer: Any) -> list[Any]:
             return [_as_said(entry) for entry in answer]
         if isinstance(answer, Mapping) and (_is_said(answer) or is_item(answer)):
             return [_as_said(answer)]
-        if isinstance(answer, list) and answer and all(isinstance(e, Mapping) and "type" in e for e in answer):
+        if (
+            isinstance(answer, list)
+            and answer
+            and all(isinstance(e, Mapping) and "type" in e for e in answer)
+        ):
             return [{"role": "assistant", "content": answer}]
         inside = found(answer, table("paths")["answer"], unpack=True)
         if inside is None:
@@ -58,14 +62,23 @@ def _unless_text(answer: Any) -> Any:
     inside = unpacked(answer)
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
-    fields = ["role", *(name for name in table("marks")["answer"] if isinstance(found(inside, name), list | Mapping))]
+    fields = [
+        "role",
+        *(
+            name
+            for name in table("marks")["answer"]
+            if isinstance(found(inside, name), list | Mapping)
+        ),
+    ]
     if isinstance(inside, Mapping) and any(name in inside for name in fields):
         return inside
     return answer
 
 
 def _is_message(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and ("role" in entry or (is_record(entry) and not is_item(entry)))
+    return isinstance(entry, Mapping) and (
+        "role" in entry or (is_record(entry) and not is_item(entry))
+    )
 
 
 def _is_said(answer: Mapping[str, Any]) -> bool:
@@ -78,7 +91,11 @@ def _as_said(answer: Any) -> Any:
     """Give the assistant's role to an answer that does not say who speaks."""
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
-    if isinstance(answer, Mapping) and answer.get("role") is None and ("parts" in answer or "content" in answer):
+    if (
+        isinstance(answer, Mapping)
+        and answer.get("role") is None
+        and ("parts" in answer or "content" in answer)
+    ):
         if "type" not in answer or "role" in answer:
             return {**answer, "role": "assistant"}
         return answer
@@ -105,16 +122,27 @@ def assembled(answer: Any) -> Any:
     {'role': 'assistant', 'content': [{'type': 'text', 'text': 'HelloHello'}], 'usage': {'prompt_tokens': 9}}
     """
     if isinstance(answer, str) and answer.startswith(("data:", "event:")):
-        answer = [unpacked(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")]
+        answer = [
+            unpacked(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")
+        ]
     if isinstance(answer, list):
         events = [event for event in answer if isinstance(event, dict)]
     else:
         events = []
-    whole = next((at for event in events if isinstance(at := event.get("response"), dict) and "output" in at), None)
+    whole = next(
+        (
+            at
+            for event in events
+            if isinstance(at := event.get("response"), dict) and "output" in at
+        ),
+        None,
+    )
     if whole is not None and events[-1].get("type") == "response.completed":
         return events[-1]["response"]
     if events and all("candidates" in event or "usageMetadata" in event for event in events):
-        parts = [part for event in events for part in found(event, "candidates.0.content.parts.*") or []]
+        parts = [
+            part for event in events for part in found(event, "candidates.0.content.parts.*") or []
+        ]
         return {"role": "model", "parts": parts, "usage": _usage(events)}
     names = table("streams")
     if not any(found(event, names["mark"]) is not None for event in events):
@@ -130,10 +158,21 @@ def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str,
         for piece in calls if isinstance(calls, list) else [event]:
             at = str(found(piece, names["index"]))
             if isinstance(name := found(piece, names["name"]), str):
-                call = {"type": "tool_call", "id": found(piece, names["id"]), "name": name, "arguments": ""}
+                call = {
+                    "type": "tool_call",
+                    "id": found(piece, names["id"]),
+                    "name": name,
+                    "arguments": "",
+                }
                 blocks.setdefault(("arguments", at), call)
-            for field, kind in (("text", "text"), ("thinking", "thinking"), ("arguments", "tool_call")):
-                if isinstance(text := found(piece, names[field]), str) and (text or field != "thinking"):
+            for field, kind in (
+                ("text", "text"),
+                ("thinking", "thinking"),
+                ("arguments", "tool_call"),
+            ):
+                if isinstance(text := found(piece, names[field]), str) and (
+                    text or field != "thinking"
+                ):
                     block = blocks.setdefault((field, at), {"type": kind, field: ""})
                     block[field] += text
     return list(blocks.values())
@@ -141,5 +180,7 @@ def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str,
 
 def _usage(events: Sequence[Event]) -> dict[str, Any]:
     """Merge the usage of several events; later values win."""
-    usages = [at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)]
+    usages = [
+        at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)
+    ]
     return {key: value for usage in usages for key, value in usage.items() if value is not None}

@@ -13,7 +13,9 @@ from typing import Any
 Record = Mapping[str, Any]
 
 
-def counting(records: Sequence[Record], answer_of: Callable[[Record], Hashable | None]) -> list[bool]:
+def counting(
+    records: Sequence[Record], answer_of: Callable[[Record], Hashable | None]
+) -> list[bool]:
     """Say of each record whether it is on the branch that counts.
 
     A record without an id, or whose parent is not in the file, follows the record before it.
@@ -24,7 +26,9 @@ def counting(records: Sequence[Record], answer_of: Callable[[Record], Hashable |
     [True, False, True]
     """
     parents = _parents(records)
-    ends = [place for place, record in enumerate(records) if isinstance(record.get("message"), Mapping)]
+    ends = [
+        place for place, record in enumerate(records) if isinstance(record.get("message"), Mapping)
+    ]
     on_branch = [False] * len(records)
 
     # Walk from the last message back to the first.
@@ -34,7 +38,9 @@ def counting(records: Sequence[Record], answer_of: Callable[[Record], Hashable |
         place = parents[place]
 
     # An answer written over several records counts as a whole, and so do the results of its calls.
-    answers = {answer_of(record) for record, counts in zip(records, on_branch, strict=True) if counts} - {None}
+    answers = {
+        answer_of(record) for record, counts in zip(records, on_branch, strict=True) if counts
+    } - {None}
     calls: set[Any] = set()
     for place, record in enumerate(records):
         on_branch[place] = on_branch[place] or answer_of(record) in answers
@@ -54,7 +60,9 @@ def _parents(records: Sequence[Record]) -> list[int]:
     places.pop(None, None)
     parents: list[int] = []
     for place, record in enumerate(records):
-        named = (_name(record.get(field)) for field in ("parentUuid", "parentId", "logicalParentUuid"))
+        named = (
+            _name(record.get(field)) for field in ("parentUuid", "parentId", "logicalParentUuid")
+        )
         candidates = (places[name] for name in named if name in places)
         parents.append(next(candidates, place - 1))
     return parents
@@ -75,5 +83,7 @@ def _ids(record: Record, kind: str, field: str) -> list[str]:
     return [
         block[field]
         for block in blocks
-        if isinstance(block, Mapping) and block.get("type") == kind and isinstance(block.get(field), str)
+        if isinstance(block, Mapping)
+        and block.get("type") == kind
+        and isinstance(block.get(field), str)
     ]

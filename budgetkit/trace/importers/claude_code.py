@@ -62,7 +62,14 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
         *(record for _, record in events[:1]),
         *(record for agent_lines in agents.values() for _, record in agent_lines),
     ]
-    name = next((id for record in named if isinstance(id := record.get("sessionId", record.get("id")), str)), None)
+    name = next(
+        (
+            id
+            for record in named
+            if isinstance(id := record.get("sessionId", record.get("id")), str)
+        ),
+        None,
+    )
     if events:
         yield events[0][0], _conversation(main, name, notes) | {"other_lines": aside}
     for agent, records in agents.items():
@@ -76,7 +83,11 @@ def _speaker(record: Any) -> tuple[str | None, Any]:
     if not isinstance(record, Mapping):
         return None, record
     data = record.get("data")
-    if record.get("type") == "progress" and isinstance(data, Mapping) and data.get("type") == "agent_progress":
+    if (
+        record.get("type") == "progress"
+        and isinstance(data, Mapping)
+        and data.get("type") == "agent_progress"
+    ):
         return str(data.get("agentId") or _SIDE), data.get("message")
     if record.get("isSidechain") is True:
         return str(record.get("agentId") or _SIDE), record
@@ -87,12 +98,16 @@ def _is_event(value: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("message"), Mapping)
 
 
-def _conversation(lines: list[Numbered], name: Any, notes: list[str], side_chain: bool = False) -> dict[str, Any]:
+def _conversation(
+    lines: list[Numbered], name: Any, notes: list[str], side_chain: bool = False
+) -> dict[str, Any]:
     """Read the records of one conversation into messages, usage and compactions."""
     read = Records()
     usage: list[dict[str, Any]] = []
     compactions: list[dict[str, Any]] = []
-    places: dict[Hashable, int] = {}  # where a record's message stands, by the record's ids and its line
+    places: dict[
+        Hashable, int
+    ] = {}  # where a record's message stands, by the record's ids and its line
     boundary: Raw = {}  # what Claude Code measured before the summary that follows
     settings: list[dict[str, Any]] = []  # where the thinking was set otherwise, for the next answer
     level: Any = None
@@ -101,7 +116,9 @@ def _conversation(lines: list[Numbered], name: Any, notes: list[str], side_chain
     for entry in _entries(lines):
         record = entry.record
         start = len(read.messages)
-        named = {key: start for key in (record.get("id"), record.get("uuid")) if isinstance(key, str)}
+        named = {
+            key: start for key in (record.get("id"), record.get("uuid")) if isinstance(key, str)
+        }
         places |= named | {("line", entry.line): start}
         boundary = found(record, "compactMetadata") or boundary
         if record.get("type") == "thinking_level_change":
@@ -114,7 +131,9 @@ def _conversation(lines: list[Numbered], name: Any, notes: list[str], side_chain
                 left_requests += 1
                 usage.append(counted | {"left": True})
             continue
-        if record.get("isCompactSummary") is True or (record.get("type") == "compaction" and not side_chain):
+        if record.get("isCompactSummary") is True or (
+            record.get("type") == "compaction" and not side_chain
+        ):
             compactions.append(_compaction(record, start, places, lines, boundary))
             boundary = {}
         if entry.message is None:
@@ -127,8 +146,12 @@ def _conversation(lines: list[Numbered], name: Any, notes: list[str], side_chain
                 settings.append({"at": start, "thinking": level})
             level_before = level
         for message in read_records([entry.message]).messages:
-            read.messages.append(LocatedMessage(entry.line, {**placed(message)[1], **_about(record)}))
-        if len(read.messages) > start and (counted := _usage(entry, len(read.messages) - 1, side_chain)):
+            read.messages.append(
+                LocatedMessage(entry.line, {**placed(message)[1], **_about(record)})
+            )
+        if len(read.messages) > start and (
+            counted := _usage(entry, len(read.messages) - 1, side_chain)
+        ):
             usage.append(counted)
 
     notes = list(notes)
@@ -139,7 +162,9 @@ def _conversation(lines: list[Numbered], name: Any, notes: list[str], side_chain
             billed = f"; their requests stay in the usage: {left_requests:,}"
         else:
             billed = ""
-        notes.append(f"messages of branches that were left are not counted: {left_messages:,}{billed}")
+        notes.append(
+            f"messages of branches that were left are not counted: {left_messages:,}{billed}"
+        )
     notes += paired(read.messages, strict=False)
     conversation = {"id": name, "messages": read.messages, "usage": usage, "format": "session"}
     return conversation | filled(compactions=compactions, settings=settings, warnings=notes)
@@ -159,7 +184,9 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
         if id is not None and id in answers:
             _go_on(answers[id], message, usage)
             continue
-        entry = Entry(line=line, record=record, message=message, counts=counts, started=sent_at, usage=usage)
+        entry = Entry(
+            line=line, record=record, message=message, counts=counts, started=sent_at, usage=usage
+        )
         entries.append(entry)
         if id is not None:
             answers[id] = entry
@@ -183,8 +210,14 @@ def _answer_id(record: Raw) -> Hashable | None:
 def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> None:
     """Add the blocks of a further record to an answer; a call that stands there already is the same call."""
     before = entry.message or {}
-    calls = {block.get("id") for block in _blocks(before) if isinstance(block, Mapping) and "id" in block}
-    more = [block for block in _blocks(message or {}) if not (isinstance(block, Mapping) and block.get("id") in calls)]
+    calls = {
+        block.get("id") for block in _blocks(before) if isinstance(block, Mapping) and "id" in block
+    }
+    more = [
+        block
+        for block in _blocks(message or {})
+        if not (isinstance(block, Mapping) and block.get("id") in calls)
+    ]
     entry.message = {**before, **(message or {}), "content": [*_blocks(before), *more]}
     if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
         entry.usage = usage
@@ -218,10 +251,21 @@ def _named(event: Raw) -> dict[str, Any] | None:
     if not isinstance(message, Mapping):
         return None
     if message.get("role") == "toolResult":
-        result = {"type": "tool_result", "tool_use_id": message.get("toolCallId"), "content": message.get("content")}
-        return {**message, "role": "user", "content": [result | filled(is_error=bool(message.get("isError")))]}
+        result = {
+            "type": "tool_result",
+            "tool_use_id": message.get("toolCallId"),
+            "content": message.get("content"),
+        }
+        return {
+            **message,
+            "role": "user",
+            "content": [result | filled(is_error=bool(message.get("isError")))],
+        }
     if message.get("role") == "bashExecution":
-        return {"role": "user", "content": "\n".join(str(message.get(name) or "") for name in ("command", "output"))}
+        return {
+            "role": "user",
+            "content": "\n".join(str(message.get(name) or "") for name in ("command", "output")),
+        }
     content = message.get("content")
     return {**message, "content": content if isinstance(content, str | list) else None}
 
@@ -251,7 +295,9 @@ def _compaction(
     uuids = found(boundary, "preservedMessages.uuids.*") or []
     kept_slots = [places[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in places]
     before = found(boundary, "preTokens") or record.get("tokensBefore")
-    measured = filled(before_tokens=before if type(before) is int else 0, trigger=found(boundary, "trigger"))
+    measured = filled(
+        before_tokens=before if type(before) is int else 0, trigger=found(boundary, "trigger")
+    )
     return {"at": start, "first_kept": first_kept} | filled(kept=kept_slots) | measured
 
 

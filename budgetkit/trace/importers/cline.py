@@ -15,9 +15,18 @@ from budgetkit.requests.reading.paths import filled, found
 from budgetkit.requests.reading.usage import usage_of
 
 _OF_USER: Final = ("task", "user_feedback", "user_feedback_diff")
-_OF_MODEL: Final = ("text", "completion_result", "tool", "command", "reasoning", "plan_mode_respond", "followup")
+_OF_MODEL: Final = (
+    "text",
+    "completion_result",
+    "tool",
+    "command",
+    "reasoning",
+    "plan_mode_respond",
+    "followup",
+)
 _NOTE: Final = (
-    "this is what Cline's window showed; the prompts themselves stand in api_conversation_history.json beside it"
+    "this is what Cline's window showed; the prompts themselves stand in "
+    "api_conversation_history.json beside it"
 )
 
 
@@ -51,7 +60,9 @@ def conversation(messages: list[Any]) -> dict[str, Any]:
             shown.append({"role": "assistant", "content": text, "timestamp": raw.get("ts")})
         elif kind == "command_output":
             shown.append({"role": "function", "content": text, "timestamp": raw.get("ts")})
-    usage = [row if row["message_index"] < len(shown) else row | {"message_index": None} for row in usage]
+    usage = [
+        row if row["message_index"] < len(shown) else row | {"message_index": None} for row in usage
+    ]
     return {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]} | filled(usage=usage)
 
 

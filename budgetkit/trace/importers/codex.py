@@ -56,7 +56,9 @@ def conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any]:
         elif kind == "turn_context":
             about["model"] = found(payload, "model")
         elif kind == "compacted":
-            compactions.append({"at": len(read.messages), "first_kept": len(read.messages)} | _before(usage))
+            compactions.append(
+                {"at": len(read.messages), "first_kept": len(read.messages)} | _before(usage)
+            )
             summary = {"role": "assistant", "content": found(payload, "message")}
             items = found(payload, "replacement_history.*") or [summary]
         elif kind in ("response_item", None):
@@ -69,7 +71,10 @@ def conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any]:
         read = read_records(items, _ITEMS, about.get("model"), read)
         if kind == "compacted":
             compactions[-1]["messages"] = len(read.messages) - messages_before
-        if len(read.messages) > messages_before and placed(read.messages[-1])[1].get("role") != "assistant":
+        if (
+            len(read.messages) > messages_before
+            and placed(read.messages[-1])[1].get("role") != "assistant"
+        ):
             started = time
 
         # What the request billed stands behind its answer.
@@ -90,9 +95,20 @@ def conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any]:
         started = time  # results are written before this record, so the next request starts with it
 
     notes = [*notes, *paired(read.messages, strict=False)]
-    compactions = [compaction for compaction in compactions if compaction["at"] < len(read.messages)]
-    session = {"id": about.get("id"), "messages": read.messages, "usage": usage, "other_lines": aside}
-    return session | {"format": "codex"} | filled(compactions=compactions, window=about.get("window"), warnings=notes)
+    compactions = [
+        compaction for compaction in compactions if compaction["at"] < len(read.messages)
+    ]
+    session = {
+        "id": about.get("id"),
+        "messages": read.messages,
+        "usage": usage,
+        "other_lines": aside,
+    }
+    return (
+        session
+        | {"format": "codex"}
+        | filled(compactions=compactions, window=about.get("window"), warnings=notes)
+    )
 
 
 def _before(usage: list[dict[str, Any]]) -> dict[str, Any]:
@@ -103,7 +119,9 @@ def _before(usage: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _is_message(item: Any) -> bool:
-    return isinstance(item, Mapping) and ("role" in item or item.get("type") not in ("ghost_snapshot", None))
+    return isinstance(item, Mapping) and (
+        "role" in item or item.get("type") not in ("ghost_snapshot", None)
+    )
 
 
 def _last_answer(messages: list[Any]) -> int:

@@ -20,7 +20,9 @@ from budgetkit.requests.reading.paths import filled, found
 Raw = Mapping[str, Any]
 _DEEPEST = 40
 
-_SHOWN_ARGUMENTS = "toolSpecificData.rawInput|resultDetails.input|toolSpecificData.commandLine.original"
+_SHOWN_ARGUMENTS = (
+    "toolSpecificData.rawInput|resultDetails.input|toolSpecificData.commandLine.original"
+)
 
 # The operations of VS Code's journal.
 _WHOLE, _SET, _EXTEND, _DELETE = range(4)
@@ -55,11 +57,15 @@ def chats(document: Raw) -> list[dict[str, Any]]:
 
     notes = []
     if unknown_calls:
-        notes.append(f"calls of tools of which the file holds only what the window showed: {unknown_calls:,}")
+        notes.append(
+            f"calls of tools of which the file holds only what the window showed: {unknown_calls:,}"
+        )
     about = {name: value for name, value in document.items() if name != "requests"}
     id = document.get("sessionId")
     title = document.get("customTitle")
-    return [{**about, "messages": messages, **filled(id=id, title=title, model=model, warnings=notes)}]
+    return [
+        {**about, "messages": messages, **filled(id=id, title=title, model=model, warnings=notes)}
+    ]
 
 
 def _replayed(lines: Iterable[Any]) -> dict[str, Any]:
@@ -124,7 +130,12 @@ def _question(request: Raw) -> dict[str, Any]:
     else:
         typed = found(message, "text")
     text = "\n".join(texts) or (typed if isinstance(typed, str) else "")
-    return {"role": "user", "content": text, **filled(timestamp=request.get("timestamp")), "native": message}
+    return {
+        "role": "user",
+        "content": text,
+        **filled(timestamp=request.get("timestamp")),
+        "native": message,
+    }
 
 
 def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[dict[str, Any]]:
@@ -135,19 +146,31 @@ def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[dict[str, Any]]:
             {
                 "id": str(call.get("id") or ""),
                 "type": "function",
-                "function": {"name": str(call.get("name") or ""), "arguments": as_text(call.get("arguments"))},
+                "function": {
+                    "name": str(call.get("name") or ""),
+                    "arguments": as_text(call.get("arguments")),
+                },
             }
             for call in objects_in(each_round.get("toolCalls"))
         ]
         content = each_round.get("response")
         thought = as_text(found(each_round, "thinking.text"))
         answer = {"role": "assistant", "content": content if isinstance(content, str) else None}
-        yield {**answer, **filled(tool_calls=calls, reasoning_content=thought), "native": each_round}
+        yield {
+            **answer,
+            **filled(tool_calls=calls, reasoning_content=thought),
+            "native": each_round,
+        }
         for call in calls:
             result = found(results, call["id"])
             if result is not None:
                 text = "\n".join(_leaves(found(result, "content") or result))
-                yield {"role": "tool", "tool_call_id": call["id"], "content": text, "native": result}
+                yield {
+                    "role": "tool",
+                    "tool_call_id": call["id"],
+                    "content": text,
+                    "native": result,
+                }
 
 
 def _shown(request: Raw) -> Iterator[dict[str, Any]]:
@@ -174,8 +197,15 @@ def _shown(request: Raw) -> Iterator[dict[str, Any]]:
             results[id] = "\n".join(_leaves(output))
     content = "".join(texts)
     if content or calls or thoughts:
-        answer = {"role": "assistant", "content": content or None, "native": request.get("response")}
-        yield {**answer, **filled(tool_calls=calls, reasoning_content="\n".join(filter(None, thoughts)))}
+        answer = {
+            "role": "assistant",
+            "content": content or None,
+            "native": request.get("response"),
+        }
+        yield {
+            **answer,
+            **filled(tool_calls=calls, reasoning_content="\n".join(filter(None, thoughts))),
+        }
     for call in calls:
         yield {"role": "tool", "tool_call_id": call["id"], "content": results.get(call["id"], "")}
 
@@ -186,7 +216,10 @@ def _with_usage(answer: list[dict[str, Any]], request: Raw) -> list[dict[str, An
     places = [place for place, message in enumerate(answer) if message["role"] == "assistant"]
     if not isinstance(counted, int) or not places:
         return answer
-    usage = {"prompt_tokens": counted, "completion_tokens": found(request, "result.metadata.outputTokens")}
+    usage = {
+        "prompt_tokens": counted,
+        "completion_tokens": found(request, "result.metadata.outputTokens"),
+    }
     answer[places[-1]] |= {"usage": usage, **filled(model=_model(request))}
     return answer
 
@@ -247,7 +280,9 @@ def sessions(document: Raw) -> list[dict[str, Any]]:
     if of_subagents:
         notes.append(f"messages of sub-agents are left out: {of_subagents:,}")
     if truncations:
-        notes.append(f"times that the CLI cut old messages, which are counted here: {truncations:,}")
+        notes.append(
+            f"times that the CLI cut old messages, which are counted here: {truncations:,}"
+        )
     extras = filled(id=id, model=model, compactions=compactions, warnings=notes)
     return [{"messages": messages, **extras}]
 
@@ -266,15 +301,24 @@ def _said(kind: Any, data: Raw) -> dict[str, Any] | None:
             {
                 "id": str(call.get("toolCallId") or ""),
                 "type": "function",
-                "function": {"name": str(call.get("name") or ""), "arguments": as_text(call.get("arguments"))},
+                "function": {
+                    "name": str(call.get("name") or ""),
+                    "arguments": as_text(call.get("arguments")),
+                },
             }
             for call in objects_in(data.get("toolRequests"))
         ]
         answer = {"role": "assistant", "content": content or None}
-        return answer | filled(tool_calls=calls, reasoning_content=as_text(data.get("reasoningText")))
+        return answer | filled(
+            tool_calls=calls, reasoning_content=as_text(data.get("reasoningText"))
+        )
     if kind == "tool.execution_complete":
         output = found(data, "result.content|error.message|result")
-        return {"role": "tool", "tool_call_id": str(data.get("toolCallId") or ""), "content": as_text(output)}
+        return {
+            "role": "tool",
+            "tool_call_id": str(data.get("toolCallId") or ""),
+            "content": as_text(output),
+        }
     return None
 
 

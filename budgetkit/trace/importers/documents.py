@@ -17,7 +17,14 @@ from budgetkit.requests.reading.paths import filled, found, holds, nested, unpac
 from budgetkit.requests.reading.records import is_record, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.requests.reading.usage import usage_of
-from budgetkit.trace.importers import agents_traces, cline, copilot, gemini_cli, opencode, pydantic_ai
+from budgetkit.trace.importers import (
+    agents_traces,
+    cline,
+    copilot,
+    gemini_cli,
+    opencode,
+    pydantic_ai,
+)
 from budgetkit.trace.importers.answers import answered, model_of
 
 Conversation = dict[str, Any]
@@ -42,7 +49,9 @@ def _at(value: Any, path: str) -> Any:
     return found(value, path, unpack=True)
 
 
-def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> list[Conversation] | None:
+def converted(
+    value: Any, depth: int = 0, pairing: Pairing | None = None
+) -> list[Conversation] | None:
     """Read one JSON value as conversations of a known format; None for OpenAI's chat format and for unknown formats.
 
     >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
@@ -54,7 +63,9 @@ def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> lis
         if row is not None:
             return converted_lines([placed(record)[1] for record in value], row)
     value = _as_document(value)
-    if not isinstance(value, Mapping) or ("messages" in value and str(value.get("format")) in names()):
+    if not isinstance(value, Mapping) or (
+        "messages" in value and str(value.get("format")) in names()
+    ):
         return None
     row = row_of(value)
     if row is None:
@@ -108,7 +119,11 @@ def _as_document(value: Any) -> Any:
         value = {**value, "attributes": nested(value["attributes"])}
     if isinstance(value.get("events"), list) and holds(value, "events.*.attributes"):
         value = {**value, "events": [_event(entry) for entry in value["events"]]}
-    if isinstance(messages := value.get("messages"), list) and len(messages) == 1 and isinstance(messages[0], list):
+    if (
+        isinstance(messages := value.get("messages"), list)
+        and len(messages) == 1
+        and isinstance(messages[0], list)
+    ):
         value = {**value, "messages": messages[0]}  # LangChain sends a list of prompts
     return value
 
@@ -117,14 +132,24 @@ def _event(event: Any) -> Any:
     """Read the attributes of a span's event; a message or calls that are JSON text are parsed."""
     if not isinstance(event, Mapping) or not isinstance(event.get("attributes"), list | Mapping):
         return event
-    if not isinstance(attributes := nested(event["attributes"]), Mapping):  # keys that count are a list
+    if not isinstance(
+        attributes := nested(event["attributes"]), Mapping
+    ):  # keys that count are a list
         return event
-    whole = {name: unpacked(attributes[name]) for name in ("message", "tool_calls") if name in attributes}
+    whole = {
+        name: unpacked(attributes[name]) for name in ("message", "tool_calls") if name in attributes
+    }
     return {**event, "attributes": {**attributes, **whole}}
 
 
 def _is_block(raw: Mapping[str, Any]) -> bool:
-    return "role" not in raw and raw.get("type") in ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
+    return "role" not in raw and raw.get("type") in (
+        "text",
+        "thinking",
+        "tool_use",
+        "tool_result",
+        "redacted_thinking",
+    )
 
 
 def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
@@ -133,7 +158,9 @@ def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversati
         inside = list(_flat(_at(value, row.each)))
     else:
         inside = []
-    read = [one for record in inside for one in converted(record, depth + 1) or [] if one["messages"]]
+    read = [
+        one for record in inside for one in converted(record, depth + 1) or [] if one["messages"]
+    ]
     if inside and len(read) < len(inside) and read:
         note = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
         read[0]["warnings"] = [*read[0].get("warnings", ()), note]
@@ -152,13 +179,19 @@ def _plainly(value: Mapping[str, Any], pairing: Pairing | None) -> list[Conversa
     """Read a list of messages that needs no row for its document; None where all are in OpenAI's own form."""
     read = read_records(value["messages"], None, value.get("model"))
     messages = (placed(message)[1] for message in read.messages)
-    if not read.formats and not read.notes and not any(isinstance(m, Mapping) and "native" in m for m in messages):
+    if (
+        not read.formats
+        and not read.notes
+        and not any(isinstance(m, Mapping) and "native" in m for m in messages)
+    ):
         return None
     name = next(iter(read.formats), "openai-responses")
     return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes, pairing)]
 
 
-def _by_row(value: Mapping[str, Any], row: Format, depth: int, pairing: Pairing | None = None) -> list[Conversation]:
+def _by_row(
+    value: Mapping[str, Any], row: Format, depth: int, pairing: Pairing | None = None
+) -> list[Conversation]:
     """Read a document whose messages, system text and answers stand where its row says."""
     notes: list[str] = []
     model = _at(value, row.model)
@@ -177,9 +210,14 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int, pairing: Pairing 
     for path, answer in answers or [("", None)]:
         answer_messages, counted = answered(answer, messages, row)
         usage_row = usage_of(
-            _at(value, row.usage) or counted, len(messages) + len(answer_messages) - 1, model_of(answer, model)
+            _at(value, row.usage) or counted,
+            len(messages) + len(answer_messages) - 1,
+            model_of(answer, model),
         )
-        conversation = {**{k: v for k, v in body.items() if k not in ("messages", "format")}, **rest}
+        conversation = {
+            **{k: v for k, v in body.items() if k not in ("messages", "format")},
+            **rest,
+        }
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
         if len(row.answers) > 1:
@@ -187,7 +225,13 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int, pairing: Pairing 
             conversation |= {"title": path, **filled(id="" if id is None else f"{id} {path}")}
         conversation["messages"] = [*messages, *answer_messages]
         conversations.append(
-            _finished(conversation, row.name, [*usage, *([usage_row] if usage_row else [])], notes, pairing)
+            _finished(
+                conversation,
+                row.name,
+                [*usage, *([usage_row] if usage_row else [])],
+                notes,
+                pairing,
+            )
         )
     return conversations
 
@@ -196,26 +240,46 @@ def _told(usage: Any) -> list[dict[str, Any]]:
     """Return the usage records that name the message they belong to."""
     rows = usage if isinstance(usage, list) else []
     return [
-        usage_row for usage_row in rows if isinstance(usage_row, dict) and type(usage_row.get("message_index")) is int
+        usage_row
+        for usage_row in rows
+        if isinstance(usage_row, dict) and type(usage_row.get("message_index")) is int
     ]
 
 
 def _read_in_full(value: Mapping[str, Any], row: Format) -> set[str]:
     """Name the fields that become messages, tools or usage, and so need no copy beside them."""
-    paths = [row.messages, row.system, row.tools, *(path for _, path in row.said if isinstance(value.get(path), str))]
+    paths = [
+        row.messages,
+        row.system,
+        row.tools,
+        *(path for _, path in row.said if isinstance(value.get(path), str)),
+    ]
     used = [
-        next((option for option in path.split("|") if _at(value, option) is not None), "") for path in paths if path
+        next((option for option in path.split("|") if _at(value, option) is not None), "")
+        for path in paths
+        if path
     ]
     return {path for path in used if "." not in path} | {"usage", "messages"}
 
 
 def _finished(
-    value: Conversation, name: str, usage: list[dict[str, Any]], notes: list[str], pairing: Pairing | None = None
+    value: Conversation,
+    name: str,
+    usage: list[dict[str, Any]],
+    notes: list[str],
+    pairing: Pairing | None = None,
 ) -> Conversation:
     messages = list(value["messages"])
     notes = [*notes, *paired(messages, name in _STRICT or pairing is not None, pairing)]
-    stored = (_at(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
-    notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in stored if isinstance(id, str)]
+    stored = (
+        _at(value, path)
+        for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id")
+    )
+    notes += [
+        f"what {id:.60} holds is kept by the provider, and not counted"
+        for id in stored
+        if isinstance(id, str)
+    ]
     finished = {**value, "messages": messages, "format": name}
     if value.get("id") is None and isinstance(id := _at(value, table("paths")["id"]), str | int):
         finished["id"] = id
@@ -274,18 +338,26 @@ def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Con
         return {**inside, "messages": list(inside["messages"])}
     question = _at(inside, table("paths")["question"])
     if isinstance(question, list | Mapping) and depth < _ROOM:
-        return _nested_body({"messages": question} if isinstance(question, list) else question, depth + 1, notes)
+        return _nested_body(
+            {"messages": question} if isinstance(question, list) else question, depth + 1, notes
+        )
     texts = {key: text for key, text in inside.items() if isinstance(text, str)}
     question_text = question if isinstance(question, str) else next(iter(texts.values()), None)
     if aside := ", ".join(key for key, text in texts.items() if text is not question_text):
         notes.append(f"of its inputs these are not counted: {aside:.200}")
-    return {"messages": [] if question_text is None else [{"role": "user", "content": question_text}]}
+    return {
+        "messages": [] if question_text is None else [{"role": "user", "content": question_text}]
+    }
 
 
 def _nodes(inside: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the messages of a tree by id; an empty dictionary where this is no tree."""
     nodes = {id: node for id, node in inside.items() if isinstance(node, Mapping)}
-    is_tree = nodes and len(nodes) == len(inside) and any("parent" in n or "parentId" in n for n in nodes.values())
+    is_tree = (
+        nodes
+        and len(nodes) == len(inside)
+        and any("parent" in n or "parentId" in n for n in nodes.values())
+    )
     return nodes if is_tree else {}
 
 

@@ -32,7 +32,9 @@ def documents(session: Raw) -> list[dict[str, Any]]:
     model = None
     for record in records:
         if record.get("type") == "user":
-            messages.append({"role": "user", "parts": _parts(record.get("content")), **_about(record)})
+            messages.append(
+                {"role": "user", "parts": _parts(record.get("content")), **_about(record)}
+            )
         elif record.get("type") in _ANSWERS:
             model = record.get("model") or model
             messages += _answer(record)
@@ -87,9 +89,15 @@ def _answer(record: Raw) -> list[dict[str, Any]]:
     parts: list[Any] = [{"text": _thought(thought), "thought": True} for thought in thoughts]
     parts += _parts(record.get("content"))
     parts += [
-        {"functionCall": {"id": call.get("id"), "name": call.get("name"), "args": call.get("args")}} for call in calls
+        {"functionCall": {"id": call.get("id"), "name": call.get("name"), "args": call.get("args")}}
+        for call in calls
     ]
-    answer = {"role": "model", "parts": parts, **_about(record), **filled(usage=_usage(record.get("tokens")))}
+    answer = {
+        "role": "model",
+        "parts": parts,
+        **_about(record),
+        **filled(usage=_usage(record.get("tokens"))),
+    }
     results = [part for call in calls for part in _parts(call.get("result"))]
     if not results:
         return [answer]

@@ -35,7 +35,11 @@ def conversation(value: Raw) -> dict[str, Any]:
     for record in value["messages"]:
         info = found(record, "info")
         parts = found(record, "parts")
-        if not isinstance(info, Mapping) or not isinstance(parts, list) or not isinstance(info.get("role"), str):
+        if (
+            not isinstance(info, Mapping)
+            or not isinstance(parts, list)
+            or not isinstance(info.get("role"), str)
+        ):
             left_out += 1
             continue
         is_summary = info.get("summary") is True and info["role"] == "assistant"
@@ -44,8 +48,12 @@ def conversation(value: Raw) -> dict[str, Any]:
         start = len(messages)
         messages += _messages(info, [part for part in parts if isinstance(part, Mapping)], unknown)
         place = start if len(messages) > start else None
-        steps = [part for part in parts if found(part, "type") == "step-finish" and found(part, "tokens")]
-        for counts in [found(step, "tokens") for step in steps] if len(steps) > 1 else [info.get("tokens")]:
+        steps = [
+            part for part in parts if found(part, "type") == "step-finish" and found(part, "tokens")
+        ]
+        for counts in (
+            [found(step, "tokens") for step in steps] if len(steps) > 1 else [info.get("tokens")]
+        ):
             counted = _usage(counts, info, place)
             if counted is not None:
                 usage.append(counted | filled(is_summary=is_summary))
@@ -57,11 +65,21 @@ def conversation(value: Raw) -> dict[str, Any]:
         notes.append(f"records that hold no message are passed over: {left_out:,}")
     if unknown:
         kinds = ", ".join(f"{kind[:40]} ({number:,})" for kind, number in list(unknown.items())[:5])
-        notes.append(f"parts of kinds that are not known here are passed over: {sum(unknown.values()):,}, {kinds}")
+        notes.append(
+            f"parts of kinds that are not known here are passed over: {sum(unknown.values()):,}, {kinds}"
+        )
     notes += paired(messages, strict=False)
-    session = {"id": found(value, "info.id"), "title": found(value, "info.title"), "messages": messages}
+    session = {
+        "id": found(value, "info.id"),
+        "title": found(value, "info.title"),
+        "messages": messages,
+    }
     read = filled(usage=usage, compactions=compactions, warnings=notes)
-    return {name: field for name, field in session.items() if field is not None} | {"format": "opencode"} | read
+    return (
+        {name: field for name, field in session.items() if field is not None}
+        | {"format": "opencode"}
+        | read
+    )
 
 
 def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[dict[str, Any]]:
@@ -99,7 +117,11 @@ def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[dict
 
 def _call(part: Raw) -> dict[str, Any]:
     function = {"name": str(part.get("tool") or ""), "arguments": _text(found(part, "state.input"))}
-    return {"id": str(part.get("callID") or part.get("id") or ""), "type": "function", "function": function}
+    return {
+        "id": str(part.get("callID") or part.get("id") or ""),
+        "type": "function",
+        "function": function,
+    }
 
 
 def _result(part: Raw) -> dict[str, Any] | None:
@@ -112,7 +134,9 @@ def _result(part: Raw) -> dict[str, Any] | None:
     else:
         content = _text(output)
     id = str(part.get("callID") or part.get("id") or "")
-    return {"role": "tool", "tool_call_id": id, "content": content} | filled(timestamp=found(part, "state.time.end"))
+    return {"role": "tool", "tool_call_id": id, "content": content} | filled(
+        timestamp=found(part, "state.time.end")
+    )
 
 
 def _text(value: Any) -> str:
@@ -130,7 +154,11 @@ def _usage(counts: Any, info: Raw, place: int | None) -> dict[str, Any] | None:
     read, written = (found(counts, f"cache.{name}") for name in ("read", "write"))
     names = {"input_tokens": counts.get("input"), "output_tokens": counts.get("output")}
     named = names | {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}
-    counted = usage_of({name: count for name, count in named.items() if count is not None}, place, info.get("modelID"))
+    counted = usage_of(
+        {name: count for name, count in named.items() if count is not None},
+        place,
+        info.get("modelID"),
+    )
     if counted is None or not counted["context_tokens"]:
         return None
     # Where a total is told, it says whether the thoughts are part of the answer; older files count them beside it.

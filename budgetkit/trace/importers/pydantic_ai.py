@@ -41,13 +41,17 @@ def documents(value: Raw) -> list[dict[str, Any]]:
         if isinstance(text, str) and text and text not in instructions:
             instructions.append(text)
             if len(instructions) == 1:
-                messages.append({"role": "system", "content": text, "native": {"instructions": text}})
+                messages.append(
+                    {"role": "system", "content": text, "native": {"instructions": text}}
+                )
         messages += [_requested(part) for part in records]
 
     notes = []
     if len(instructions) > 1:
         later = len(instructions) - 1
-        notes.append(f"instructions that took the place of the first ones, which are counted: {later:,}")
+        notes.append(
+            f"instructions that took the place of the first ones, which are counted: {later:,}"
+        )
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
     models = [message["model"] for message in messages if "model" in message]
     model = models[-1] if models else None
@@ -76,8 +80,17 @@ def _response(raw: Raw, parts: list[Raw]) -> list[dict[str, Any]]:
     for part in parts:
         kind = part.get("part_kind")
         if kind in _CALLS:
-            function = {"name": str(part.get("tool_name") or ""), "arguments": as_text(part.get("args"))}
-            calls.append({"id": str(part.get("tool_call_id") or ""), "type": "function", "function": function})
+            function = {
+                "name": str(part.get("tool_name") or ""),
+                "arguments": as_text(part.get("args")),
+            }
+            calls.append(
+                {
+                    "id": str(part.get("tool_call_id") or ""),
+                    "type": "function",
+                    "function": function,
+                }
+            )
         elif kind in _RESULTS:
             results.append({**_result(part), "native": part})
         elif kind == "thinking":
@@ -85,9 +98,13 @@ def _response(raw: Raw, parts: list[Raw]) -> list[dict[str, Any]]:
         elif kind == "text":
             texts.append({"type": "text", "text": as_text(part.get("content"))})
         else:
-            texts.append({**part, "type": str(kind)})  # a file, an image: what nobody can count is named
+            texts.append(
+                {**part, "type": str(kind)}
+            )  # a file, an image: what nobody can count is named
     answer = {"role": "assistant", "content": _one_text(texts)}
-    extras = filled(tool_calls=calls, reasoning_content="\n".join(thoughts), usage=_usage(raw.get("usage")))
+    extras = filled(
+        tool_calls=calls, reasoning_content="\n".join(thoughts), usage=_usage(raw.get("usage"))
+    )
     about = filled(timestamp=raw.get("timestamp"), model=raw.get("model_name"))
     return [{**answer, **extras, **about, "native": raw}, *results]
 
@@ -128,7 +145,10 @@ def _usage(usage: Any) -> dict[str, Any]:
     """Return what was counted; pydantic-ai counts what a cache holds inside the input."""
     if not isinstance(usage, Mapping):
         return {}
-    cached = {"cached_tokens": usage.get("cache_read_tokens"), "cache_creation_tokens": usage.get("cache_write_tokens")}
+    cached = {
+        "cached_tokens": usage.get("cache_read_tokens"),
+        "cache_creation_tokens": usage.get("cache_write_tokens"),
+    }
     return {
         "prompt_tokens": found(usage, "input_tokens|request_tokens"),
         "completion_tokens": found(usage, "output_tokens|response_tokens"),

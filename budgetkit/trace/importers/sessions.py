@@ -49,7 +49,9 @@ def matches(value: Any) -> bool:
 
 def may_begin(first: Any) -> bool:
     """Say whether a first line may begin a session: a record that names its kind, and has no role."""
-    return matches(first) or (isinstance(first, Mapping) and isinstance(first.get("type"), str) and "role" not in first)
+    return matches(first) or (
+        isinstance(first, Mapping) and isinstance(first.get("type"), str) and "role" not in first
+    )
 
 
 def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
@@ -102,4 +104,6 @@ def _unknown(kinds: Mapping[Any, int]) -> list[str]:
     if not strange:
         return []
     examples = ", ".join(f"{kind} ({number:,})" for kind, number in list(strange.items())[:5])
-    return [f"records of kinds that are not known here are passed over: {sum(strange.values()):,}, {examples}"]
+    return [
+        f"records of kinds that are not known here are passed over: {sum(strange.values()):,}, {examples}"
+    ]

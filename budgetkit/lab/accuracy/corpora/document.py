@@ -122,7 +122,9 @@ class Corpus:
         """
         return Corpus(tuple(filter(keep, self.documents)), self.problems)
 
-    def pieces(self, shortest: int = 500, longest: int = 2_000, most: int = 20, seed: int = 0) -> Corpus:
+    def pieces(
+        self, shortest: int = 500, longest: int = 2_000, most: int = 20, seed: int = 0
+    ) -> Corpus:
         """Cut documents into pieces of random lengths, as messages and passages have.
 
         Parameters
@@ -146,7 +148,11 @@ class Corpus:
         [(500, 'all [1]'), (500, 'all [2]')]
         """
         return Corpus(
-            tuple(piece for document in self for piece in _pieces(document, shortest, longest, most, seed)),
+            tuple(
+                piece
+                for document in self
+                for piece in _pieces(document, shortest, longest, most, seed)
+            ),
             self.problems,
         )
 
@@ -156,7 +162,9 @@ class Corpus:
         return pd.DataFrame(rows, columns=["class", "language", "source", "document", "characters"])
 
 
-def _pieces(document: Document, shortest: int, longest: int, most: int, seed: int) -> Iterable[Document]:
+def _pieces(
+    document: Document, shortest: int, longest: int, most: int, seed: int
+) -> Iterable[Document]:
     random = Random(f"{seed} {document.source} {document.name} {len(document.text)}")
     lengths: list[int] = []
     room = len(document.text)
@@ -166,5 +174,7 @@ def _pieces(document: Document, shortest: int, longest: int, most: int, seed: in
     gap = room // max(len(lengths), 1)
     start = 0
     for number, length in enumerate(lengths, 1):
-        yield replace(document, text=document.text[start : start + length], name=f"{document.name} [{number}]")
+        yield replace(
+            document, text=document.text[start : start + length], name=f"{document.name} [{number}]"
+        )
         start += length + gap

@@ -14,11 +14,32 @@ from typing import Final
 
 from budgetkit.budget.quoting import brief
 
-_EMOJI: Final = (*range(0x1F300, 0x1F650), *range(0x1F680, 0x1F6C6), *range(0x1F900, 0x1F9FF), *range(0x2600, 0x2780))
-_RUNS: Final = (
-    " \n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"
+_EMOJI: Final = (
+    *range(0x1F300, 0x1F650),
+    *range(0x1F680, 0x1F6C6),
+    *range(0x1F900, 0x1F9FF),
+    *range(0x2600, 0x2780),
 )
-_SYLLABLES: Final = ("ba", "do", "ke", "li", "mu", "ra", "so", "ti", "ve", "zo", "an", "er", "in", "on")
+_RUNS: Final = (
+    " "
+    "\n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"
+)
+_SYLLABLES: Final = (
+    "ba",
+    "do",
+    "ke",
+    "li",
+    "mu",
+    "ra",
+    "so",
+    "ti",
+    "ve",
+    "zo",
+    "an",
+    "er",
+    "in",
+    "on",
+)
 
 
 def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
@@ -49,7 +70,9 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     'e84b355657a25ccd'
     """
     if recipe not in RECIPES:
-        raise ValueError(f"no recipe {brief(recipe)}; there are {', '.join(RECIPES)}; use one of them")
+        raise ValueError(
+            f"no recipe {brief(recipe)}; there are {', '.join(RECIPES)}; use one of them"
+        )
     random = Random(f"{recipe} {seed}")
     text = ""
     for part in RECIPES[recipe](random, characters):
@@ -62,8 +85,12 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
 def _base64(random: Random, characters: int) -> Iterator[str]:
     data = random.randbytes(characters)
     if random.random() < 0.3:  # as in a binary file: stretches of zeros
-        data = b"".join(data[i : i + 24] + bytes(random.choice((0, 0, 3, 9))) for i in range(0, len(data), 24))
-    yield random.choice((base64.b64encode, base64.encodebytes, base64.urlsafe_b64encode))(data).decode()
+        data = b"".join(
+            data[i : i + 24] + bytes(random.choice((0, 0, 3, 9))) for i in range(0, len(data), 24)
+        )
+    yield random.choice((base64.b64encode, base64.encodebytes, base64.urlsafe_b64encode))(
+        data
+    ).decode()
 
 
 def _hexadecimal(random: Random, characters: int) -> Iterator[str]:
@@ -113,12 +140,15 @@ def _run(random: Random, characters: int) -> Iterator[str]:
 
 def _runs(random: Random, characters: int) -> Iterator[str]:
     while True:
-        yield random.choice(_RUNS) * random.choice((3, 4, 5, 8, 10, 16, 20, 32, 40, 60, 79, 80, 100, 200))
+        yield random.choice(_RUNS) * random.choice(
+            (3, 4, 5, 8, 10, 16, 20, 32, 40, 60, 79, 80, 100, 200)
+        )
 
 
 def _minified(random: Random, characters: int) -> Iterator[str]:
     names = [
-        "".join(random.choices("abcdefghijklmnopqrstuvwxyzABCDE$_", k=random.choice((1, 1, 1, 2)))) for _ in range(60)
+        "".join(random.choices("abcdefghijklmnopqrstuvwxyzABCDE$_", k=random.choice((1, 1, 1, 2))))
+        for _ in range(60)
     ]
     words = ["".join(random.choices(_SYLLABLES, k=random.randint(2, 4))) for _ in range(40)]
     forms: tuple[str, ...] = (
@@ -127,17 +157,25 @@ def _minified(random: Random, characters: int) -> Iterator[str]:
         "if(!{a})return;",
         "{a}[{b}]={n};",
     )
-    forms += ("var {a}={n},{b}=!0;", "{a}.{w}=function({b}){{{c}({b},'{w}')}};", "for(;{a}<{n};){b}+={c}[{a}++];")
+    forms += (
+        "var {a}={n},{b}=!0;",
+        "{a}.{w}=function({b}){{{c}({b},'{w}')}};",
+        "for(;{a}<{n};){b}+={c}[{a}++];",
+    )
     while True:
         a, b, c = random.choices(names, k=3)
-        yield random.choice(forms).format(a=a, b=b, c=c, w=random.choice(words), n=random.randint(0, 300))
+        yield random.choice(forms).format(
+            a=a, b=b, c=c, w=random.choice(words), n=random.randint(0, 300)
+        )
 
 
 def _words(random: Random, characters: int) -> Iterator[str]:
     """Words of no language, as in identifiers and names that nobody has seen."""
     while True:
         word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 10)))
-        yield random.choice((word, word.title(), word.upper(), word)) + random.choice((" ", " ", "_", "\n"))
+        yield random.choice((word, word.title(), word.upper(), word)) + random.choice(
+            (" ", " ", "_", "\n")
+        )
 
 
 Recipe = Callable[[Random, int], Iterator[str]]

@@ -53,7 +53,10 @@ def standard_library(most: int = 100) -> Corpus:
     from pydoc_data.topics import topics
 
     return code + Corpus(
-        tuple(Document(text, "prose", "en", source, f"topic {name}") for name, text in sorted(topics.items()))
+        tuple(
+            Document(text, "prose", "en", source, f"topic {name}")
+            for name, text in sorted(topics.items())
+        )
     )
 
 
@@ -82,7 +85,9 @@ def packages(suffixes: tuple[str, ...] = (), most: int = 10) -> Corpus:
         by_suffix: dict[str, list[Path]] = {}
         for file in distribution.files or ():
             if file.suffix in (suffixes or LANGUAGES) and ".." not in file.parts:
-                by_suffix.setdefault(file.suffix, []).append(Path(str(distribution.locate_file(file))))
+                by_suffix.setdefault(file.suffix, []).append(
+                    Path(str(distribution.locate_file(file)))
+                )
         root = Path(str(distribution.locate_file("")))
         for paths in by_suffix.values():
             chosen = [path for path in _spread(sorted(paths), most) if path.is_file()]

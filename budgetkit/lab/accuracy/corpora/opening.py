@@ -41,7 +41,8 @@ USUAL: Final = ("text", "content", "message", "body", "prompt", "document")
 _GLOB = re.compile(r"[*?\[]")
 _MINE: Final = "my texts"
 _FORMS: Final = (
-    "a Corpus, a list of texts, a frame with a column of texts, a Path, and the name of texts that are always there"
+    "a Corpus, a list of texts, a frame with a column of texts, a Path, and the name "
+    "of texts that are always there"
 )
 
 
@@ -83,7 +84,9 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     if isinstance(texts, pd.DataFrame):
         return _of_frame(texts)
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
-        raise TypeError(f"texts of type {type(texts).__name__}; known are {_FORMS}; give one of these")
+        raise TypeError(
+            f"texts of type {type(texts).__name__}; known are {_FORMS}; give one of these"
+        )
     return Corpus(tuple(document_of(text, number) for number, text in enumerate(texts, 1)))
 
 
@@ -100,7 +103,11 @@ def document_of(text: Any, number: int) -> Document:
 
 def _of_frame(frame: pd.DataFrame) -> Corpus:
     """Read a document from each row of a frame."""
-    texts = [column for column in frame.columns if frame[column].map(lambda value: isinstance(value, str)).any()]
+    texts = [
+        column
+        for column in frame.columns
+        if frame[column].map(lambda value: isinstance(value, str)).any()
+    ]
     if not texts:
         raise ValueError(
             f"a frame without a column of texts; it has {quoted(map(str, frame.columns))}; name a column 'text'"
@@ -112,7 +119,9 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
     documents = []
     for number, row in enumerate(records, 1):
         if not isinstance(row[column], str):
-            raise ValueError(f"row {number:,} has {brief(row[column])} in column {brief(column)}; texts are strings")
+            raise ValueError(
+                f"row {number:,} has {brief(row[column])} in column {brief(column)}; texts are strings"
+            )
         about = {name: value for name, value in row.items() if isinstance(value, str)}
         documents.append(
             Document(
@@ -161,7 +170,9 @@ def _nothing(corpus: Corpus) -> str:
     first = corpus.problems[0]
     many = len(corpus.problems)
     name = one_line(Path(first.name).name)
-    return f"none of its {many:,} files or rows is text, the first: {name}, {one_line(first.reason)}"
+    return (
+        f"none of its {many:,} files or rows is text, the first: {name}, {one_line(first.reason)}"
+    )
 
 
 def _glob(place: Path) -> Corpus:
@@ -227,7 +238,9 @@ def _session(path: Path) -> Corpus:
 def _conversations(path: Path) -> Corpus:
     traces = load_traces(str(path))
     results = [
-        Document(message.text, message.role, "conversation", path.name, f"{trace.id}, message {number}")
+        Document(
+            message.text, message.role, "conversation", path.name, f"{trace.id}, message {number}"
+        )
         for trace in traces
         for number, message in enumerate(trace.messages, 1)
     ]

@@ -34,11 +34,20 @@ LANGUAGES: Final[dict[str, tuple[str, str]]] = {
     for kind, table in {"code": _CODE, "data": _DATA, "markup": _MARKUP}.items()
     for language, suffixes in table.items()
     for suffix in suffixes.split()
-} | {".log": ("log", "log"), ".txt": ("prose", "text"), ".map": ("odd", "source-map"), ".pem": ("odd", "base64")}
+} | {
+    ".log": ("log", "log"),
+    ".txt": ("prose", "text"),
+    ".map": ("odd", "source-map"),
+    ".pem": ("odd", "base64"),
+}
 
 
 def folder(
-    path: str | Path, pattern: str = "**/*", kind: str = "", language: str = "", most: int = MOST_BYTES
+    path: str | Path,
+    pattern: str = "**/*",
+    kind: str = "",
+    language: str = "",
+    most: int = MOST_BYTES,
 ) -> Corpus:
     r"""Read the files of a folder, each a document.
 
@@ -80,28 +89,47 @@ def folder(
             f"asked to read {brief(str(path))}; nothing is there; give a folder, a file or a glob in it"
         )
     if root.is_file():
-        return files([root], root.parent.name or str(root.parent), root.parent, kind, language, most)
+        return files(
+            [root], root.parent.name or str(root.parent), root.parent, kind, language, most
+        )
     if pattern == "**/*" and _is_listed(root / "MANIFEST.csv"):
         return _listed(root, most)
-    paths = sorted(file for file in root.glob(pattern) if file.is_file() and not _hidden(file.relative_to(root)))
+    paths = sorted(
+        file
+        for file in root.glob(pattern)
+        if file.is_file() and not _hidden(file.relative_to(root))
+    )
     return files(paths, root.name, root, kind, language, most)
 
 
 def files(
-    paths: Iterable[Path], source: str, root: Path, kind: str = "", language: str = "", most: int = MOST_BYTES
+    paths: Iterable[Path],
+    source: str,
+    root: Path,
+    kind: str = "",
+    language: str = "",
+    most: int = MOST_BYTES,
 ) -> Corpus:
     """Read files, each a document."""
     read: list[Document | Problem] = []
     for path in paths:
         by_suffix = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
         name = path.relative_to(root).as_posix()
-        text_file = _document(path, most, kind or by_suffix[0], language or by_suffix[1], source, name)
+        text_file = _document(
+            path, most, kind or by_suffix[0], language or by_suffix[1], source, name
+        )
         if isinstance(text_file, Problem) or text_file.text:
             read.append(text_file)
     return _sorted_out(read)
 
 
-def rows(path: str | Path, column: str = "text", kind: str = "text", language: str = "", most: int = 10**9) -> Corpus:
+def rows(
+    path: str | Path,
+    column: str = "text",
+    kind: str = "text",
+    language: str = "",
+    most: int = 10**9,
+) -> Corpus:
     r"""Read one column of a JSONL or CSV file, each row a document.
 
     Parameters
@@ -197,9 +225,14 @@ def _listed(root: Path, most: int) -> Corpus:
             source = f"{row['source']} {row.get('version', '')}".strip()
             if path.suffix == ".jsonl":
                 inside = rows(path, kind=row["class"], language=row["language"])
-                read += [*inside.problems, *(Document(d.text, d.kind, row["language"], source, d.name) for d in inside)]
+                read += [
+                    *inside.problems,
+                    *(Document(d.text, d.kind, row["language"], source, d.name) for d in inside),
+                ]
             else:
-                read.append(_document(path, most, row["class"], row["language"], source, row["path"]))
+                read.append(
+                    _document(path, most, row["class"], row["language"], source, row["path"])
+                )
     return _sorted_out(read)
 
 
@@ -211,16 +244,27 @@ def rows_in(text: str, suffix: str) -> Iterator[object]:
     for line in text.splitlines():
         try:
             yield json.loads(line)
-        except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, lists in lists without end
+        except (
+            ValueError,
+            RecursionError,
+        ):  # no JSON, a number of thousands of digits, lists in lists without end
             yield None
 
 
-def _row(row: object, name: str, column: str, kind: str, language: str, source: str) -> Document | Problem:
+def _row(
+    row: object, name: str, column: str, kind: str, language: str, source: str
+) -> Document | Problem:
     if not isinstance(row, dict):
         return Problem(name, "not JSON")
     if not isinstance(row.get(column), str):
         return Problem(name, f"no text in {brief(column)}; it has {quoted(row)}")
-    return Document(row[column], kind, language or row.get("lang") or row.get("language") or "text", source, name)
+    return Document(
+        row[column],
+        kind,
+        language or row.get("lang") or row.get("language") or "text",
+        source,
+        name,
+    )
 
 
 def _sorted_out(read: Iterable[Document | Problem]) -> Corpus:

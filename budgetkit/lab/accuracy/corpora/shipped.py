@@ -31,7 +31,9 @@ def shipped() -> Corpus:
     >>> sorted(set(shipped().frame()["class"]))
     ['cjk mixed', 'cjk prose', 'code', 'data', 'markup', 'prose']
     """
-    return Corpus(tuple(document for name in data_files("corpora") for document in _documents(name)))
+    return Corpus(
+        tuple(document for name in data_files("corpora") for document in _documents(name))
+    )
 
 
 def _documents(name: str) -> Iterator[Document]:
@@ -40,7 +42,9 @@ def _documents(name: str) -> Iterator[Document]:
     heads = list(_HEAD.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     for head, end in zip(heads, ends, strict=True):
-        yield Document(text[head.end() : end].rstrip("\n"), kind, head["language"], SOURCE, head["title"])
+        yield Document(
+            text[head.end() : end].rstrip("\n"), kind, head["language"], SOURCE, head["title"]
+        )
 
 
 def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
@@ -68,7 +72,13 @@ def odd(documents: int = 20, characters: int = 1_000, seed: int = 0) -> Corpus:
     numbers = range(2 * seed * documents + 1, 2 * (seed + 1) * documents + 1, 2)
     return Corpus(
         tuple(
-            Document(generate(recipe, number, characters), "odd", recipe, "budgetkit generators", f"seed {number}")
+            Document(
+                generate(recipe, number, characters),
+                "odd",
+                recipe,
+                "budgetkit generators",
+                f"seed {number}",
+            )
             for recipe in RECIPES
             for number in numbers
         )

@@ -21,18 +21,41 @@ def _by_class(errors: pd.DataFrame, by: str = "class") -> pd.DataFrame:
         sample = errors
     else:
         sample = errors.sample(_MOST_POINTS, random_state=0)
-    columns = ["counter", by, "language", "source", "document", "characters", "exact", "estimate", "error"]
-    return sample[list(dict.fromkeys(columns))].sort_values([by, "counter"], kind="stable", ignore_index=True)
+    columns = [
+        "counter",
+        by,
+        "language",
+        "source",
+        "document",
+        "characters",
+        "exact",
+        "estimate",
+        "error",
+    ]
+    return sample[list(dict.fromkeys(columns))].sort_values(
+        [by, "counter"], kind="stable", ignore_index=True
+    )
 
 
 def _draw_by_class(table: pd.DataFrame) -> Spec:
     group = str(table.columns[1])
     counters = list(dict.fromkeys(table["counter"]))
-    boxes = [_box(table[table["counter"] == name], group, name, number) for number, name in enumerate(counters)]
-    y = {"title": {"text": "error, % of the exact count"}, "ticksuffix": " %", "zerolinewidth": 2, "nticks": 8}
+    boxes = [
+        _box(table[table["counter"] == name], group, name, number)
+        for number, name in enumerate(counters)
+    ]
+    y = {
+        "title": {"text": "error, % of the exact count"},
+        "ticksuffix": " %",
+        "zerolinewidth": 2,
+        "nticks": 8,
+    }
     legend = {"orientation": "h", "y": 1.08, "x": 0}
     height = 420
-    return {"data": boxes, "layout": layout(height, {}, y, boxmode="group", showlegend=True, legend=legend)}
+    return {
+        "data": boxes,
+        "layout": layout(height, {}, y, boxmode="group", showlegend=True, legend=legend),
+    }
 
 
 def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
@@ -58,7 +81,9 @@ def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
 
 def _by_length(errors: pd.DataFrame, steps: int = 8) -> pd.DataFrame:
     sizes = errors["characters"].to_numpy()
-    edges = np.unique(np.geomspace(max(sizes.min(), 1), sizes.max() + 1, steps + 1).round()).astype(int)
+    edges = np.unique(np.geomspace(max(sizes.min(), 1), sizes.max() + 1, steps + 1).round()).astype(
+        int
+    )
     bins = edges[np.searchsorted(edges, sizes, side="right") - 1]
     return summary(errors.assign(characters=bins), ["counter", "characters"])
 
@@ -68,10 +93,20 @@ def _draw_by_length(table: pd.DataFrame) -> Spec:
     lines = []
     for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
         style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)], "width": 2}
-        ends = [(100 * (rows[end] - rows["mape"]).abs()).fillna(0).round(2) for end in ("mape_high", "mape_low")]
-        line_of_counter = _with_ends(rows["characters"].astype(int), 100 * rows["mape"], ends, str(name))
+        ends = [
+            (100 * (rows[end] - rows["mape"]).abs()).fillna(0).round(2)
+            for end in ("mape_high", "mape_low")
+        ]
+        line_of_counter = _with_ends(
+            rows["characters"].astype(int), 100 * rows["mape"], ends, str(name)
+        )
         lines.append(line_of_counter | {"line": style, "hovertemplate": hover})
-    x_axis = {"type": "log", "title": {"text": "characters of a document"}, "tickformat": "~s", "showgrid": False}
+    x_axis = {
+        "type": "log",
+        "title": {"text": "characters of a document"},
+        "tickformat": "~s",
+        "showgrid": False,
+    }
     y_axis = {"title": {"text": "mean absolute error"}, "ticksuffix": " %", "rangemode": "tozero"}
     legend = {"orientation": "h", "y": 1.1, "x": 0}
     return {"data": lines, "layout": layout(340, x_axis, y_axis, showlegend=True, legend=legend)}
@@ -94,7 +129,13 @@ def _buffers(
     for name, group in errors.groupby("counter", sort=False):
         for risk in risks:
             buffer = buffer_for(group, window, risk, window_mix)
-            row = {"counter": name, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
+            row = {
+                "counter": name,
+                "risk": risk,
+                "buffer": buffer.share,
+                "low": buffer.low,
+                "high": buffer.high,
+            }
             rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
     return pd.DataFrame(rows)
 
@@ -107,19 +148,37 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
         ends = [100 * (rows["high"] - rows["buffer"]), 100 * (rows["buffer"] - rows["low"])]
         ends = [end.clip(lower=0) for end in ends]
         line_of_counter = _with_ends(100 * rows["risk"], 100 * rows["buffer"], ends, str(name))
-        lines.append(line_of_counter | {"line": style, "customdata": rows["tokens"].tolist(), "hovertemplate": hover})
+        lines.append(
+            line_of_counter
+            | {"line": style, "customdata": rows["tokens"].tolist(), "hovertemplate": hover}
+        )
     risks = sorted({100 * risk for risk in table["risk"]})
     ticks = {"tickvals": risks, "ticktext": [f"{risk:g} %" for risk in risks], "tickangle": 0}
     title = {"text": "accepted chance of an overflow"}
-    x_axis = {"type": "log", "title": title, **ticks, "minor": {"showgrid": False}, "autorange": "reversed"}
-    y_axis = {"title": {"text": "safety buffer, of the window"}, "ticksuffix": " %", "rangemode": "tozero"}
+    x_axis = {
+        "type": "log",
+        "title": title,
+        **ticks,
+        "minor": {"showgrid": False},
+        "autorange": "reversed",
+    }
+    y_axis = {
+        "title": {"text": "safety buffer, of the window"},
+        "ticksuffix": " %",
+        "rangemode": "tozero",
+    }
     legend = {"orientation": "h", "y": 1.1, "x": 0}
-    return {"data": lines, "layout": layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)}
+    return {
+        "data": lines,
+        "layout": layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend),
+    }
 
 
 def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.DataFrame:
     one = errors[errors["counter"] == errors["counter"].iloc[0]]
-    sums = one.groupby(["class", "language"], sort=False)[["characters", "exact"]].sum().reset_index()
+    sums = (
+        one.groupby(["class", "language"], sort=False)[["characters", "exact"]].sum().reset_index()
+    )
     sums["characters_a_token"] = sums["characters"] / sums["exact"]
     sums["characters_in_window"] = (sums["characters_a_token"] * window).round().astype(int)
     english = sums.loc[sums["language"] == base, "characters_in_window"]
@@ -132,9 +191,15 @@ def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.Da
 
 def _draw_tax(table: pd.DataFrame) -> Spec:
     names = [label(str(language), 20) for language in table["language"]]
-    y = [f"{name} ({label(str(kind), 16)})" for name, kind in zip(names, table["class"], strict=True)]
+    y = [
+        f"{name} ({label(str(kind), 16)})" for name, kind in zip(names, table["class"], strict=True)
+    ]
     marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
-    bar = bars(table["characters_in_window"], hovertemplate="%{x:,} characters<extra></extra>", marker=marker)
+    bar = bars(
+        table["characters_in_window"],
+        hovertemplate="%{x:,} characters<extra></extra>",
+        marker=marker,
+    )
     bar = written(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
     x: Spec = {"title": {"text": "characters that fill the window"}, "tickformat": "~s"}
     x |= {"range": [0, 1.09 * max(table["characters_in_window"])]}
@@ -142,7 +207,9 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
 
 
 #: Draw each document's error, by class and counter.
-errors_by_class = Question("On what is each counter wrong, and by how much?", _by_class, _draw_by_class)
+errors_by_class = Question(
+    "On what is each counter wrong, and by how much?", _by_class, _draw_by_class
+)
 
 #: Draw the mean absolute error against the length of a document.
 errors_by_length = Question("Do longer texts help?", _by_length, _draw_by_length)

@@ -25,11 +25,15 @@ _GOLDEN = 0.6180339887498949
 _SIDES = "← too few: overflows · too many: wastes →"
 
 
-def _table(errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = None, most: int = MOST) -> pd.DataFrame:
+def _table(
+    errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = None, most: int = MOST
+) -> pd.DataFrame:
     """Take the worst document of each class, the one that is read, and as many others as make a cloud."""
     by_class = errors["error"].abs().groupby(errors["class"])
     table = errors.assign(
-        class_error=by_class.transform("mean"), class_documents=by_class.transform("size"), number=errors.index
+        class_error=by_class.transform("mean"),
+        class_documents=by_class.transform("size"),
+        number=errors.index,
     )
     if len(table) > most:
         always = {*by_class.idxmax(), read} & {*table.index}
@@ -39,7 +43,9 @@ def _table(errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = N
     table = table.assign(begins=begins, read=table["number"] == read)
     first = [name for name in _FIRST if name in table]
     table = table[[*first, *(name for name in table if name not in first)]]
-    return table.sort_values(["class_error", "class", "error"], ascending=[False, True, True], ignore_index=True)
+    return table.sort_values(
+        ["class_error", "class", "error"], ascending=[False, True, True], ignore_index=True
+    )
 
 
 def beginning(text: str) -> str:
@@ -57,27 +63,43 @@ def beginning(text: str) -> str:
     return f"{shown[:_BEGINNING]}…"
 
 
-def _points(table: pd.DataFrame, x: Sequence[float], y: Sequence[float], **marker: object) -> list[Spec]:
+def _points(
+    table: pd.DataFrame, x: Sequence[float], y: Sequence[float], **marker: object
+) -> list[Spec]:
     """Draw the documents, each with a hover that tells it, and a ring around the one that is read."""
     colours = [ALARM if error < 0 else BLUE for error in table["error"]]
     whole = {"cliponaxis": False}  # over the edge of the figure, too
     mark = {"size": 7, "opacity": 0.72, "color": colours, **marker}
-    tips = {"text": _told(table), "customdata": table["number"].tolist(), "hovertemplate": "%{text}<extra></extra>"}
+    tips = {
+        "text": _told(table),
+        "customdata": table["number"].tolist(),
+        "hovertemplate": "%{text}<extra></extra>",
+    }
     ring = [place for place, is_read in enumerate(table["read"]) if is_read]
     around = {"size": 14, "symbol": "circle-open", "color": INK, "line": {"width": 2}}
-    read = points([x[place] for place in ring], [y[place] for place in ring], hoverinfo="skip", marker=around, **whole)
+    read = points(
+        [x[place] for place in ring],
+        [y[place] for place in ring],
+        hoverinfo="skip",
+        marker=around,
+        **whole,
+    )
     return [points(x, y, marker=mark, **tips, **whole), read]
 
 
 def _told(table: pd.DataFrame) -> list[str]:
     tips = []
     for row in table.itertuples():
-        name = f"<b>{label(str(row.document) or str(row.source), 44)}</b>, {plain(str(row.language))}"
+        name = (
+            f"<b>{label(str(row.document) or str(row.source), 44)}</b>, {plain(str(row.language))}"
+        )
         if row.begins:
             begins = f"<br>\u2068{plain(str(row.begins))}\u2069"
         else:
             begins = ""
-        counts = f"<br>{row.exact:,} tokens; {label(str(row.counter), 44)} estimates {row.estimate:,}: "
+        counts = (
+            f"<br>{row.exact:,} tokens; {label(str(row.counter), 44)} estimates {row.estimate:,}: "
+        )
         tips.append(f"{name}{begins}{counts}{signed_percent(float(row.error))}")  # type: ignore[arg-type]
     return tips
 
@@ -93,13 +115,17 @@ def signed_percent(share: float, digits: int = 1) -> str:
     rounded = round(100 * share, digits)
     if not rounded:
         return "0 %"
-    return (f"{rounded:+,.{digits}f} %" if abs(rounded) < 100 else f"{rounded:+,.0f} %").replace("-", "\u2212")
+    return (f"{rounded:+,.{digits}f} %" if abs(rounded) < 100 else f"{rounded:+,.0f} %").replace(
+        "-", "\u2212"
+    )
 
 
 def _held(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
     """Return errors in percent, the axis' end, and a mark for each; what lies far off is drawn at the end."""
     error = 100 * table["error"].to_numpy(float)
-    end = max(20.0, float(np.ceil(min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95))) / 10) * 10))
+    end = max(
+        20.0, float(np.ceil(min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95))) / 10) * 10)
+    )
     marks = ["triangle-right" if value > end else "circle" for value in error]
     return np.minimum(error, end).round(2).tolist(), end, marks
 
@@ -115,12 +141,25 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     classes = list(dict.fromkeys(table["class"]))
     row = {name: len(classes) - 1 - place for place, name in enumerate(classes)}
     error, end, marks = _held(table)
-    places = [row[name] + 0.62 * ((number * _GOLDEN) % 1 - 0.5) for number, name in enumerate(table["class"])]
+    places = [
+        row[name] + 0.62 * ((number * _GOLDEN) % 1 - 0.5)
+        for number, name in enumerate(table["class"])
+    ]
     first = table.drop_duplicates("class")
-    ticks = [f"{label(str(r['class']), 20)} ({r['class_documents']:,})" for _, r in first.iterrows()]
+    ticks = [
+        f"{label(str(r['class']), 20)} ({r['class_documents']:,})" for _, r in first.iterrows()
+    ]
     place = {"xref": "paper", "xanchor": "left", "yref": "y"}
-    notes = [note(f"{_size(r['class_error'])} off", 1, row[r["class"]], **place) for _, r in first.iterrows()]
-    y = {"tickvals": [row[name] for name in first["class"]], "ticktext": ticks, "showgrid": False, "zeroline": False}
+    notes = [
+        note(f"{_size(r['class_error'])} off", 1, row[r["class"]], **place)
+        for _, r in first.iterrows()
+    ]
+    y = {
+        "tickvals": [row[name] for name in first["class"]],
+        "ticktext": ticks,
+        "showgrid": False,
+        "zeroline": False,
+    }
     y |= {"range": [-0.6, len(classes) - 0.4]}
     x = {**_axis(error, end), "title": {"text": _SIDES, "standoff": 6}}
     drawn = layout(max(190, 44 * len(classes) + 70), x, y, annotations=notes, meta={"top": 6})
@@ -139,9 +178,17 @@ def _draw_lengths(table: pd.DataFrame) -> Spec:
     marks = [mark.replace("right", "up") for mark in marks]
     x: Spec = {"type": "log", "title": {"text": "characters of a document", "standoff": 4}}
     reach = _decades(table["characters"])
-    x |= {"minor": {"showgrid": False}, "showgrid": False, "tickangle": 0, "range": reach, **_round_ticks(reach)}
+    x |= {
+        "minor": {"showgrid": False},
+        "showgrid": False,
+        "tickangle": 0,
+        "range": reach,
+        **_round_ticks(reach),
+    }
     y = {**_axis(error, end), "title": {"text": "error", "standoff": 4}, "nticks": 9}
-    middles = _middles(table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error))
+    middles = _middles(
+        table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error)
+    )
     data = [*_points(table, table["characters"].tolist(), error, symbol=marks), middles]
     return {"data": data, "layout": layout(300, x, y, meta={"top": 8})}
 
@@ -149,13 +196,20 @@ def _draw_lengths(table: pd.DataFrame) -> Spec:
 def _middles(number: Floats, size: Floats, error: Floats) -> Spec:
     """Draw the median of stretches that hold as many documents each."""
     order = np.argsort(size, kind="stable")
-    stretches = [part for part in np.array_split(order, max(1, min(7, len(order) // 6))) if len(part)]
+    stretches = [
+        part for part in np.array_split(order, max(1, min(7, len(order) // 6))) if len(part)
+    ]
     x = [float(np.median(size[part])) for part in stretches]
     y = [float(np.median(error[part])) for part in stretches]
     near = [
-        int(number[part[np.argmin(np.abs(error[part] - middle))]]) for part, middle in zip(stretches, y, strict=True)
+        int(number[part[np.argmin(np.abs(error[part] - middle))]])
+        for part, middle in zip(stretches, y, strict=True)
     ]
-    drawn = {"line": {"color": INK, "width": 2.5}, "marker": {"symbol": "diamond", "size": 7}, "customdata": near}
+    drawn = {
+        "line": {"color": INK, "width": 2.5},
+        "marker": {"symbol": "diamond", "size": 7},
+        "customdata": near,
+    }
     hover = "median %{y:+.1f} % near %{x:,.0f} characters<extra></extra>"
     return line(x, (round(v, 2) for v in y), mode="lines+markers", hovertemplate=hover, **drawn)
 
@@ -182,7 +236,13 @@ def _draw_agreement(table: pd.DataFrame) -> Spec:
     reach = _decades(table["exact"], table["estimate"])
     ends = [10 ** reach[0], 10 ** reach[1]]
     same = line(ends, ends, hoverinfo="skip", line={"color": INK, "width": 1.5, "dash": "dash"})
-    axis = {"type": "log", "range": reach, "tickangle": 0, "minor": {"showgrid": False}, **_round_ticks(reach)}
+    axis = {
+        "type": "log",
+        "range": reach,
+        "tickangle": 0,
+        "minor": {"showgrid": False},
+        **_round_ticks(reach),
+    }
     x = {**axis, "title": {"text": "exact, tokens", "standoff": 4}}
     y = {**axis, "title": {"text": "estimate, tokens", "standoff": 4}}
     estimate = table["estimate"].clip(lower=1).tolist()

@@ -20,14 +20,20 @@ from budgetkit.lab.figures.question import Question, Spec, label, layout, plain,
 from budgetkit.plan.allocating import allocate
 
 
-def _table(budget: Budget, safe: Budget, demand: Mapping[str, int], ratios: Mapping[str, float]) -> pd.DataFrame:
+def _table(
+    budget: Budget, safe: Budget, demand: Mapping[str, int], ratios: Mapping[str, float]
+) -> pd.DataFrame:
     cases = {"as counted": 1.0, **ratios}
     rows = [row for case, ratio in cases.items() for row in _rooms(budget, demand, ratio, case)]
     rows += _rooms(safe, demand, 1.0, "with the buffer")
-    return pd.DataFrame(rows).sort_values("line", key=lambda lines: lines != POOL, kind="stable", ignore_index=True)
+    return pd.DataFrame(rows).sort_values(
+        "line", key=lambda lines: lines != POOL, kind="stable", ignore_index=True
+    )
 
 
-def _rooms(budget: Budget, demand: Mapping[str, int], ratio: float, case: str) -> list[dict[str, object]]:
+def _rooms(
+    budget: Budget, demand: Mapping[str, int], ratio: float, case: str
+) -> list[dict[str, object]]:
     caps = sum(cap for cap in budget.caps.values() if cap is not None)
     rows: list[dict[str, object]] = [
         {"line": POOL, "case": case, "ratio": ratio, "tokens": round(budget.usable - ratio * caps)}
@@ -51,7 +57,9 @@ def _draw(table: pd.DataFrame) -> Spec:
         texts.append("")
         colours.append(colour(str(line)))
         for case, tokens in zip(rows["case"], rows["tokens"].astype(int), strict=True):
-            names.append(plain(str(case)) + "\u200b" * len(names))  # unseen, so that each bar has a row of its own
+            names.append(
+                plain(str(case)) + "\u200b" * len(names)
+            )  # unseen, so that each bar has a row of its own
             sizes.append(int(tokens))
             texts.append(signed(int(tokens)))
             colours.append(colour(str(line)))
@@ -60,7 +68,12 @@ def _draw(table: pd.DataFrame) -> Spec:
     low = min(0, *table["tokens"])
     high = max(0, *table["tokens"])
     reach = max(1, high - low)
-    x = {"title": {"text": "tokens", "standoff": 4}, "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}
+    x = {
+        "title": {"text": "tokens", "standoff": 4},
+        "tickformat": "~s",
+        "nticks": 6,
+        "zerolinewidth": 2,
+    }
     x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}
     y = {"autorange": "reversed", "showgrid": False}
     return {"data": [bar], "layout": layout(max(190, 26 * len(names) + 60), x, y, meta={"top": 6})}

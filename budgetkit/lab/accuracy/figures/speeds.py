@@ -17,9 +17,16 @@ _LINE = 0.065  # height of a line of a label, of the figure's
 _KINDS = {"estimate": BLUE, "chosen": ORANGE, "exact": GREEN}
 
 
-def _table(errors: Mapping[str, float], speeds: Mapping[str, float], kinds: Mapping[str, str]) -> pd.DataFrame:
+def _table(
+    errors: Mapping[str, float], speeds: Mapping[str, float], kinds: Mapping[str, str]
+) -> pd.DataFrame:
     rows = [
-        {"counter": name, "kind": kinds[name], "error": errors[name], "megabytes_a_second": speeds[name]}
+        {
+            "counter": name,
+            "kind": kinds[name],
+            "error": errors[name],
+            "megabytes_a_second": speeds[name],
+        }
         for name in errors
     ]
     return pd.DataFrame(rows).sort_values("error", ignore_index=True)
@@ -38,10 +45,24 @@ def _draw(table: pd.DataFrame) -> Spec:
     reach = [low - 0.25 * max(1.0, high - low), high + 0.1 * max(1.0, high - low)]
     top = max(5.0, 1.12 * max(y))
     title = {"text": "MB a second, on this machine", "standoff": 4}
-    x_axis = {"type": "log", "range": reach, "title": title, "tickformat": "~s", "dtick": 1, "showgrid": False}
-    y_axis = {"range": [-0.08 * top, top], "ticksuffix": " %", "title": {"text": "mean absolute error", "standoff": 4}}
+    x_axis = {
+        "type": "log",
+        "range": reach,
+        "title": title,
+        "tickformat": "~s",
+        "dtick": 1,
+        "showgrid": False,
+    }
+    y_axis = {
+        "range": [-0.08 * top, top],
+        "ticksuffix": " %",
+        "title": {"text": "mean absolute error", "standoff": 4},
+    }
     notes = _labels(np.log10(x), np.array(y), names, reach, top)
-    return {"data": [dots], "layout": layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})}
+    return {
+        "data": [dots],
+        "layout": layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8}),
+    }
 
 
 def _called(name: str, longest: int = 38) -> str:
@@ -58,7 +79,9 @@ def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: flo
         side = [heap for heap in heaps if (x[heap[0]] > middle) == is_right]
         height = -np.inf
         for heap in sorted(side, key=lambda heap: float(y[heap].mean())):
-            text = "<br>".join(", ".join(names[name] for name in heap[i : i + 2]) for i in range(0, len(heap), 2))
+            text = "<br>".join(
+                ", ".join(names[name] for name in heap[i : i + 2]) for i in range(0, len(heap), 2)
+            )
             half = _LINE * (text.count("<br>") + 1) / 2 * top
             height = max(float(y[heap].mean()), height + half)
             at = float(x[heap].min() if is_right else x[heap].max())
@@ -74,7 +97,11 @@ def _heaps(x: Floats, y: Floats) -> list[list[int]]:
     """Gather points that lie nearer together than a label is high."""
     heaps: list[list[int]] = []
     for place in np.argsort(y, kind="stable").tolist():
-        near = (heap for heap in heaps if abs(x[heap[0]] - x[place]) < 0.1 and abs(y[heap[0]] - y[place]) < _LINE)
+        near = (
+            heap
+            for heap in heaps
+            if abs(x[heap[0]] - x[place]) < 0.1 and abs(y[heap[0]] - y[place]) < _LINE
+        )
         heap = next(near, None)
         if heap is None:
             heaps.append([place])
@@ -84,7 +111,15 @@ def _heaps(x: Floats, y: Floats) -> list[list[int]]:
 
 
 def _label(x: float, y: float, left: float, height: float, name: str, is_right: bool) -> Spec:
-    note: Spec = {"x": x, "y": y, "text": name, "ay": height, "ayref": "y", "showarrow": True, "yanchor": "middle"}
+    note: Spec = {
+        "x": x,
+        "y": y,
+        "text": name,
+        "ay": height,
+        "ayref": "y",
+        "showarrow": True,
+        "yanchor": "middle",
+    }
     if is_right:
         note |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
     else:

@@ -52,7 +52,9 @@ def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
 def _drawn(name: str, results: AccuracyResults, library: Library, opened: bool) -> Data:
     question, note = QUESTIONS[name]
     table = _table(name, results, library)
-    return chart(question, table, note(table, results), opened, "document" if name in POINTS else None)
+    return chart(
+        question, table, note(table, results), opened, "document" if name in POINTS else None
+    )
 
 
 def _table(name: str, results: AccuracyResults, library: Library) -> pd.DataFrame:
@@ -66,14 +68,19 @@ def _table(name: str, results: AccuracyResults, library: Library) -> pd.DataFram
         return tax(results)
     texts = results.texts.corpus.texts
     key = (results.key, results.document, "points")
-    return library.once_large(key, lambda: figures.document_errors.table(results.errors, texts, results.document))
+    return library.once_large(
+        key, lambda: figures.document_errors.table(results.errors, texts, results.document)
+    )
 
 
 def ratios(results: AccuracyResults) -> dict[str, float]:
     """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
     ratio = results.filled.at(results.settings.risk)
     worst = float(np.quantile(ratio, 1 - results.settings.risk, method="higher"))
-    return {"really, typical": float(np.median(ratio)), f"really, {100 * results.settings.risk:g} in 100": worst}
+    return {
+        "really, typical": float(np.median(ratio)),
+        f"really, {100 * results.settings.risk:g} in 100": worst,
+    }
 
 
 def risks(results: AccuracyResults) -> pd.DataFrame:
@@ -81,12 +88,27 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
     window = results.buffer.window
     rows = []
     for risk in sorted({*RISKS, results.settings.risk}, reverse=True):
-        buffer = read_off(results.filled, results.learned, window, risk, results.settings.window_mix, results.kinds)
-        row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
+        buffer = read_off(
+            results.filled,
+            results.learned,
+            window,
+            risk,
+            results.settings.window_mix,
+            results.kinds,
+        )
+        row = {
+            "counter": buffer.counter,
+            "risk": risk,
+            "buffer": buffer.share,
+            "low": buffer.low,
+            "high": buffer.high,
+        }
         if buffer.documents < 2:
             row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
         size = buffer.reserve.size
-        tokens = size.of(window) if isinstance(size, Share) else size  # what the budget holds back: a share is rounded
+        tokens = (
+            size.of(window) if isinstance(size, Share) else size
+        )  # what the budget holds back: a share is rounded
         rows.append(row | {"tokens": tokens, "warning": buffer.warning})
     return pd.DataFrame(rows)
 
@@ -110,7 +132,13 @@ def speeds(results: AccuracyResults, library: Library) -> pd.DataFrame:
         counts = results.texts.counts(count)[chosen_rows]
         error[name] = float(np.abs(counts / right - 1).mean())
         speed[name] = results.texts.speed(count)
-        kind[name] = "chosen" if count is results.counter else "exact" if count is results.exact else "estimate"
+        kind[name] = (
+            "chosen"
+            if count is results.counter
+            else "exact"
+            if count is results.exact
+            else "estimate"
+        )
     return figures.speeds.table(error, speed, kind)
 
 
@@ -129,7 +157,9 @@ def tax(results: AccuracyResults) -> pd.DataFrame:
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
     languages = prose if prose["language"].nunique() > 1 else errors
     table = figures.language_tax.table(languages, results.budget.window)
-    return table.loc[table["characters"].nlargest(LANGUAGES).index].sort_index().reset_index(drop=True)
+    return (
+        table.loc[table["characters"].nlargest(LANGUAGES).index].sort_index().reset_index(drop=True)
+    )
 
 
 def _points_note(table: pd.DataFrame, results: AccuracyResults) -> str:
@@ -139,14 +169,18 @@ def _points_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     else:
         part = ""
     off = as_percent(worst["class_error"])
-    return f"{worst['class']} is counted worst, {off} off on average; click a point to read it.{part}"
+    return (
+        f"{worst['class']} is counted worst, {off} off on average; click a point to read it.{part}"
+    )
 
 
 def _rooms_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     pool = table[table["line"] == table["line"].iloc[0]].set_index("case")["tokens"]
     name = results.budget.name or "the budget"
     looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
-    sentence = f"The shared pool of {name} looks like {looks} tokens; in half the windows it is {half}"
+    sentence = (
+        f"The shared pool of {name} looks like {looks} tokens; in half the windows it is {half}"
+    )
     history = table[table["line"] == results.budget.remainder]
     if history["tokens"].nunique() == 1:
         stays = f" The {results.budget.remainder} budget is not touched."

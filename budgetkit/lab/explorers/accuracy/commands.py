@@ -25,7 +25,9 @@ def choose_counter(
     return replace(settings, counter=name.strip())
 
 
-def choose_exact(settings: AccuracySettings, results: AccuracyResults, library: Library, name: str) -> AccuracySettings:
+def choose_exact(
+    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
+) -> AccuracySettings:
     """Take another counter as the one that is right; an empty name is the model's own."""
     return replace(settings, exact=name.strip() or None)
 
@@ -66,7 +68,11 @@ def choose_kind(
 
 
 def choose_lengths(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, shortest: int | None, longest: int | None
+    settings: AccuracySettings,
+    results: AccuracyResults,
+    library: Library,
+    shortest: int | None,
+    longest: int | None,
 ) -> AccuracySettings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
     lengths = results.every["characters"]
@@ -105,7 +111,9 @@ def read_document(
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
     if document is not None and not 0 <= int(document) < len(results.every):
         last = len(results.every) - 1
-        raise LookupError(f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them")
+        raise LookupError(
+            f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them"
+        )
     return replace(settings, document=None if document is None else int(document))
 
 

@@ -54,7 +54,11 @@ class Controls(ModelControls):
         super().__init__(do)
         self._library = library
         self.counter = labelled(widgets.Combobox, "Cheap counter", placeholder="chars/4")
-        self.counter.options = (*CHEAP, *ESTIMATES, *(f"calibrated:{name}" for name in calibrated_models()))
+        self.counter.options = (
+            *CHEAP,
+            *ESTIMATES,
+            *(f"calibrated:{name}" for name in calibrated_models()),
+        )
         self.exact = labelled(widgets.Combobox, "Exact encoding", placeholder="the best known")
         self.exact.options = encoding_names()
         self.corpus = labelled(widgets.Dropdown, "Texts")
@@ -92,7 +96,9 @@ class Controls(ModelControls):
         on(self.classes, "classes", "names")
         self.pieces.observe(lambda change: do("pieces", characters=change["new"] or None), "value")
         on(self.risk, "risk", "chance", "slider risk")
-        self.window_mix.observe(lambda change: do("window_mix", column=change["new"] or None), "value")
+        self.window_mix.observe(
+            lambda change: do("window_mix", column=change["new"] or None), "value"
+        )
         on(self.document, "document", "document")
         self._listen_to_path(self.path)
         self.risk_box.observe(self._risked, "value")
@@ -108,8 +114,12 @@ class Controls(ModelControls):
     def project(self, settings: AccuracySettings, results: AccuracyResults) -> None:
         """Show what holds."""
         self.counter.value = settings.counter
-        self.exact.value = settings.exact or (results.model.encoding if is_own(results.exact, results.model) else "")
-        options(self.corpus, tuple((name, name) for name in self._library.texts.names), settings.corpus)
+        self.exact.value = settings.exact or (
+            results.model.encoding if is_own(results.exact, results.model) else ""
+        )
+        options(
+            self.corpus, tuple((name, name) for name in self._library.texts.names), settings.corpus
+        )
         cut = sorted({*PIECES, settings.pieces} - {None}, key=lambda size: size or 0)
         whole = (("whole documents", WHOLE), *((f"about {n:,} characters", n) for n in cut))
         options(self.pieces, whole, settings.pieces or WHOLE)
@@ -117,7 +127,9 @@ class Controls(ModelControls):
         self._project_classes(settings, results)
         self._project_lengths(settings, results)
         chances = sorted({*RISKS, settings.risk})
-        options(self.risk, tuple((f"{100 * chance:g} %", chance) for chance in chances), settings.risk)
+        options(
+            self.risk, tuple((f"{100 * chance:g} %", chance) for chance in chances), settings.risk
+        )
         self.risk_box.value = round(100 * settings.risk, 4)
         self.window_mix.value = settings.window_mix or ONE_KIND
         self._project_model(settings.budget_settings, results.model, results.budget)
@@ -126,12 +138,17 @@ class Controls(ModelControls):
     def _project_kinds(self, results: AccuracyResults) -> None:
         many = results.every.groupby(["class", "language"], sort=False).size()
         choices: list[tuple[str, tuple[str, ...]]] = [(ALL_KINDS, ())]
-        choices += [(f"{kind_name(kind)} ({n:,})", kind) for kind, n in zip(kinds_in(results.every), many, strict=True)]
+        choices += [
+            (f"{kind_name(kind)} ({n:,})", kind)
+            for kind, n in zip(kinds_in(results.every), many, strict=True)
+        ]
         options(self.kind, tuple(choices), results.kind)
 
     def _project_classes(self, settings: AccuracySettings, results: AccuracyResults) -> None:
         many = results.every["class"].value_counts(sort=False)
-        choices = tuple((f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items())
+        choices = tuple(
+            (f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items()
+        )
         if settings.classes is None:
             chosen = tuple(many.index)
         else:
@@ -149,7 +166,11 @@ class Controls(ModelControls):
         high = int(lengths.max())
         ends = {settings.shortest or low, settings.longest or high}
         sizes = sorted({low, high, max(high, low + 1), *round_sizes(low, high), *ends})
-        options(self.length, tuple((f"{n:,}", n) for n in sizes), (settings.shortest or low, settings.longest or high))
+        options(
+            self.length,
+            tuple((f"{n:,}", n) for n in sizes),
+            (settings.shortest or low, settings.longest or high),
+        )
 
     def _project_documents(self, results: AccuracyResults) -> None:
         worst = results.errors["error"].abs().nlargest(LISTED).index

@@ -41,7 +41,9 @@ class CountedTexts:
 
     def counts(self, counter: Counter) -> Ints:
         """Count every document, in tokens."""
-        return self.library.once((self.selection, counter.name, "counts"), lambda: self._count(counter))
+        return self.library.once(
+            (self.selection, counter.name, "counts"), lambda: self._count(counter)
+        )
 
     def errors(self, counter: Counter, exact: Counter) -> pd.DataFrame:
         """Compare two counters on every document."""
@@ -71,7 +73,9 @@ class CountedTexts:
         counts: list[int] = []
         for batch in batches(texts):
             if len(batch) < len(texts):
-                sentence = f"Counting with {counter.name}: {len(counts):,} of {len(texts):,} documents"
+                sentence = (
+                    f"Counting with {counter.name}: {len(counts):,} of {len(texts):,} documents"
+                )
                 self.library.report(sentence, len(counts) / len(texts))
             counts += counter.many(batch)
         return np.array(counts, "int64")
@@ -80,7 +84,9 @@ class CountedTexts:
         right = self.counts(exact)
         estimate = self.counts(counter)
         documents = self.library.once((self.selection, "frame"), self.corpus.frame)
-        errors: pd.DataFrame = documents.assign(counter=counter.name, exact=right, estimate=estimate)
+        errors: pd.DataFrame = documents.assign(
+            counter=counter.name, exact=right, estimate=estimate
+        )
         return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
 
 

@@ -11,7 +11,10 @@ from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.library import Library
 
 Data = dict[str, Any]
-WELCOME = {"text": "Your own texts: drop a file here, paste a text, or", "short": "Drop a file, paste, or"}
+WELCOME = {
+    "text": "Your own texts: drop a file here, paste a text, or",
+    "short": "Drop a file, paste, or",
+}
 MOST_NAMED = 3  # files that are named among those left out
 
 
@@ -32,7 +35,10 @@ def door(library: Library, settings: AccuracySettings) -> Data:
     many = len(corpus.documents)
     by_class = ", ".join(f"{number:,} {name}" for name, number in classes.most_common())
     documents = f"{many:,} document{'s' * (many != 1)}: {by_class}"
-    notes = [f"Left out: {Path(problem.name).name}, {problem.reason}." for problem in corpus.problems[:MOST_NAMED]]
+    notes = [
+        f"Left out: {Path(problem.name).name}, {problem.reason}."
+        for problem in corpus.problems[:MOST_NAMED]
+    ]
     if len(corpus.problems) > MOST_NAMED:
         notes.append(f"{len(corpus.problems) - MOST_NAMED:,} more were left out.")
     return {

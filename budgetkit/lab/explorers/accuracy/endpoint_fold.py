@@ -67,7 +67,10 @@ class EndpointFold:
         request = self._request
         if request is not None and request.is_open:
             waiting = f"Asking {request.provider} about {_amount(request.sample)}"
-            return [*_comparison(request.sample, request), {"is": "progress", "value": 0, "text": waiting}]
+            return [
+                *_comparison(request.sample, request),
+                {"is": "progress", "value": 0, "text": waiting},
+            ]
 
         sample = self._sample(settings, results)
         if request is not None and request.tokens is not None:
@@ -85,12 +88,18 @@ class EndpointFold:
             self._provider = str(event["provider"])
             self._request = None
             self._offer = None
-        elif "send" in event and self._offer is not None and event["send"] == self._provider != NOBODY:
+        elif (
+            "send" in event
+            and self._offer is not None
+            and event["send"] == self._provider != NOBODY
+        ):
             if self._request is not None and self._request.is_open:
                 return
             request = Request(self._provider, self._offer)
             self._request = request
-            threading.Thread(target=self._ask, args=(request,), daemon=True, name="budgetkit asking").start()
+            threading.Thread(
+                target=self._ask, args=(request,), daemon=True, name="budgetkit asking"
+            ).start()
 
     def _question(self, sample: Sample) -> list[Data]:
         """Let a provider be chosen; of the one that is, say what it would be sent, with the button that sends it."""
@@ -98,8 +107,13 @@ class EndpointFold:
             endpoints = import_module("budgetkit.extras.endpoints").ENDPOINTS
         except ImportError as problem:
             return [text(refusal(problem)["text"], "cut")]
-        names = {NOBODY: "nobody", **{name: endpoint.provider for name, endpoint in endpoints.items()}}
-        parts = [choice("Ask", "provider", names, self._provider if self._provider in names else NOBODY)]
+        names = {
+            NOBODY: "nobody",
+            **{name: endpoint.provider for name, endpoint in endpoints.items()},
+        }
+        parts = [
+            choice("Ask", "provider", names, self._provider if self._provider in names else NOBODY)
+        ]
         if self._provider not in endpoints:
             return parts
 
@@ -123,14 +137,20 @@ class EndpointFold:
         return Sample(
             texts=tuple(documents[number].text for number in numbers[places]),
             corpus=settings.corpus,
-            model=results.model.name.rpartition("/")[2],  # without the router's or host's name before it
-            counters=tuple({count.name: count for count in (results.counter, results.exact)}.values()),
+            model=results.model.name.rpartition("/")[
+                2
+            ],  # without the router's or host's name before it
+            counters=tuple(
+                {count.name: count for count in (results.counter, results.exact)}.values()
+            ),
         )
 
     def _ask(self, request: Request) -> None:
         """Ask, and show the fold again with the answer or with why there is none."""
         try:
-            count = import_module("budgetkit.extras.endpoints").provider_counter(request.provider, request.sample.model)
+            count = import_module("budgetkit.extras.endpoints").provider_counter(
+                request.provider, request.sample.model
+            )
             request.tokens = sum(count.many(request.sample.texts))
         except Exception as problem:  # whatever it is: a thread that died in silence would wait for ever in the page
             request.problem = refusal(problem)["text"]
@@ -139,7 +159,9 @@ class EndpointFold:
 
 def _comparison(sample: Sample, request: Request | None) -> list[Data]:
     """Return a row for each way of counting: tokens, how far off, what it costs and when to use it."""
-    counts = [(count.name, kind_of(count), sum(count.many(sample.texts))) for count in sample.counters]
+    counts = [
+        (count.name, kind_of(count), sum(count.many(sample.texts))) for count in sample.counters
+    ]
     answer = None if request is None else request.tokens
     reference = answer if answer is not None else counts[-1][2]
 
@@ -153,13 +175,23 @@ def _comparison(sample: Sample, request: Request | None) -> list[Data]:
     if request is None or answer is None:
         rows.append(_row("a provider's count endpoint", "endpoint", "nobody was asked"))
     else:
-        rows.append(_row(f"{request.provider}'s count endpoint", "endpoint", f"{answer:,} tokens, its own count"))
+        rows.append(
+            _row(
+                f"{request.provider}'s count endpoint",
+                "endpoint",
+                f"{answer:,} tokens, its own count",
+            )
+        )
     return [text(f"{_amount(sample)} of {sample.corpus}:"), {"is": "rows", "rows": rows}]
 
 
 def _row(name: str, kind: str, counted: str) -> Data:
     costs, use = USES[kind]
-    return {"key": f"{kind} {name}", "text": f"{name}: {counted}", "note": f"Costs {costs}. For {use}."}
+    return {
+        "key": f"{kind} {name}",
+        "text": f"{name}: {counted}",
+        "note": f"Costs {costs}. For {use}.",
+    }
 
 
 def _amount(sample: Sample) -> str:

@@ -41,7 +41,10 @@ OWN_TEXTS = "my texts"
 
 OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
 FOLDS = {
-    "endpoint": Fold("What would the provider count?", "budgetkit.lab.explorers.accuracy.endpoint_fold:EndpointFold"),
+    "endpoint": Fold(
+        "What would the provider count?",
+        "budgetkit.lab.explorers.accuracy.endpoint_fold:EndpointFold",
+    ),
 }
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
 
@@ -190,8 +193,16 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     def _reader(self, results: AccuracyResults) -> Data:
         document = results.texts.corpus.documents[results.document]
         title = f"How {document.name or document.source} is cut into tokens"
-        key = (results.texts.selection, results.document, results.exact.name, results.counter.name, "reading")
-        return self._library.once_large(key, lambda: reading(document.text, title, results.exact, results.counter))
+        key = (
+            results.texts.selection,
+            results.document,
+            results.exact.name,
+            results.counter.name,
+            "reading",
+        )
+        return self._library.once_large(
+            key, lambda: reading(document.text, title, results.exact, results.counter)
+        )
 
     def _heading(self) -> str:
         return f"{self._results.counter.name} against {short_name(self._results.exact)} on {self._history.now.corpus}"

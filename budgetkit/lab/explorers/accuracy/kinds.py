@@ -12,7 +12,10 @@ from budgetkit.lab.accuracy.kinds import meaning
 from budgetkit.trace import DEFAULT_ROLES
 
 _ENGLISH_PROSE = ("prose", "en")
-_NO_LANGUAGE = ("text", "conversation")  # what stands for the language where none is told; so does a role
+_NO_LANGUAGE = (
+    "text",
+    "conversation",
+)  # what stands for the language where none is told; so does a role
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -44,7 +47,9 @@ def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
             return kind
     name = brief(", ".join(labels))
     known = quoted(map(kind_name, kinds))
-    raise LookupError(f"no texts of the kind {name}; these are of {known}; give a class and a language of these")
+    raise LookupError(
+        f"no texts of the kind {name}; these are of {known}; give a class and a language of these"
+    )
 
 
 def kind_name(kind: tuple[str, ...]) -> str:

@@ -57,20 +57,30 @@ def status(results: AccuracyResults) -> Data:
     overflow = float(results.costs["overflow"])
     beyond = beyond_window(results.budget, results.model)
     more = [*beyond, *beyond_output(results.budget, results.model)]
-    more += [text for text in (results.buffer.warning, _pool(results), _other(results), results.note) if text]
+    more += [
+        text
+        for text in (results.buffer.warning, _pool(results), _other(results), results.note)
+        if text
+    ]
     if beyond or overflow > results.settings.risk:
         level = "over"
     elif results.buffer.warning:
         level = "cut"
     else:
         level = "fits"
-    return {"level": level, "text": f"{_error(results)} {_held_back(results, overflow)}", "more": more}
+    return {
+        "level": level,
+        "text": f"{_error(results)} {_held_back(results, overflow)}",
+        "more": more,
+    }
 
 
 def _error(results: AccuracyResults) -> str:
     error = results.errors["error"]
     if not error.any():
-        return f"{called(results.counter)} counts every document as {short_name(results.exact)} does."
+        return (
+            f"{called(results.counter)} counts every document as {short_name(results.exact)} does."
+        )
     many = f"{len(error):,} document{'s' * (len(error) != 1)}"
     if results.kind:
         many += f" of {kind_name(results.kind)}"
@@ -96,12 +106,18 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
             f"{_worst(results)}"
         )
     risk = f"{100 * results.settings.risk:g} %"
-    return f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
+    return (
+        f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
+    )
 
 
 def _worst(results: AccuracyResults) -> str:
     """Say that the kind which asks for most decides, where nobody says of which kind the texts are."""
-    if results.kinds or results.settings.window_mix is not None or len(kinds_in(results.errors)) < 2:
+    if (
+        results.kinds
+        or results.settings.window_mix is not None
+        or len(kinds_in(results.errors)) < 2
+    ):
         return ""
     return f" {WORST[:1].upper()}{WORST[1:]}; choose the kind of text at hand, which asks for less."
 
@@ -123,7 +139,8 @@ def _pool(results: AccuracyResults) -> str:
     if pool >= 0 or results.budget.shared_pool < 0:
         return ""
     return (
-        f"With that buffer the caps claim {-pool:,} tokens more than there is; lower caps, or choose a larger window."
+        f"With that buffer the caps claim {-pool:,} tokens more than there is; lower "
+        f"caps, or choose a larger window."
     )
 
 
@@ -163,7 +180,9 @@ def source(results: AccuracyResults, library: Library) -> str:
         cut = ""
     else:
         cut = f" cut to pieces of about {results.settings.pieces:,} characters"
-    many = f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
+    many = (
+        f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
+    )
     if len(errors) == len(every):
         part = ""
     else:
@@ -179,7 +198,9 @@ def source(results: AccuracyResults, library: Library) -> str:
 def _left_out(problems: tuple[Any, ...]) -> str:
     if not problems:
         return ""
-    named = ", ".join(f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:_NAMED])
+    named = ", ".join(
+        f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:_NAMED]
+    )
     if len(problems) > _NAMED:
         more = f" and {len(problems) - _NAMED:,} more"
     else:

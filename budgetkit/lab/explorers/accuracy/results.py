@@ -77,7 +77,15 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     errors = every[selected(every, settings, kind)]
     if errors.empty:
         raise ValueError(_none_left(settings, kind, every))
-    key = (texts.selection, count.name, exact.name, kind, settings.classes, settings.shortest, settings.longest)
+    key = (
+        texts.selection,
+        count.name,
+        exact.name,
+        kind,
+        settings.classes,
+        settings.shortest,
+        settings.longest,
+    )
 
     # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
     kinds = kind or settings.classes or ()
@@ -96,7 +104,9 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     def costs_of(budget: Budget) -> dict[str, Any]:
         """Return what counting so does to a budget, looked up where it was worked out before."""
         memo_key = (key, budget.usable, budget.sizes.get("safety", 0), mix, "costs")
-        return library.once_large(memo_key, lambda: _first(consequences(budget, learned, mix, kinds=kinds)))
+        return library.once_large(
+            memo_key, lambda: _first(consequences(budget, learned, mix, kinds=kinds))
+        )
 
     return AccuracyResults(
         settings=settings,
@@ -148,7 +158,11 @@ def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, .
     is_chosen = _of_length(every, settings)
     if kind:
         of_class, language = kind
-        return is_chosen & (every["class"] == of_class).to_numpy() & (every["language"] == language).to_numpy()
+        return (
+            is_chosen
+            & (every["class"] == of_class).to_numpy()
+            & (every["language"] == language).to_numpy()
+        )
     if settings.classes is not None:
         return is_chosen & every["class"].isin(settings.classes).to_numpy()
     return is_chosen
@@ -183,4 +197,6 @@ def read(settings: AccuracySettings, errors: pd.DataFrame) -> int:
 def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:
     """Return a budget's settings with the buffer as its safety reserve."""
     size = buffer.reserve.size
-    return replace(budget, lines={**budget.lines, "safety": size if isinstance(size, Share) else Share(0)})
+    return replace(
+        budget, lines={**budget.lines, "safety": size if isinstance(size, Share) else Share(0)}
+    )

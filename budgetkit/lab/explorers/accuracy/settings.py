@@ -38,7 +38,15 @@ class AccuracySettings:
 
     def showing(self, name: str | None, path: str = "") -> AccuracySettings:
         """Return the settings that look at other texts, all of them."""
-        return replace(self, corpus=str(name), kind=None, classes=None, shortest=None, longest=None, document=None)
+        return replace(
+            self,
+            corpus=str(name),
+            kind=None,
+            classes=None,
+            shortest=None,
+            longest=None,
+            document=None,
+        )
 
     def as_at(self, start: AccuracySettings) -> AccuracySettings:
         """Return how it all began, with the texts that are looked at now."""

@@ -61,4 +61,6 @@ def provenance(results: AccuracyResults) -> str:
         f"{results.buffer.documents} documents of {results.settings.corpus},{kind} "
         f"risk {100 * results.settings.risk:g} %"
     )
-    return " ".join((sentence + (f"; {results.buffer.warning}" if results.buffer.warning else "")).split())
+    return " ".join(
+        (sentence + (f"; {results.buffer.warning}" if results.buffer.warning else "")).split()
+    )

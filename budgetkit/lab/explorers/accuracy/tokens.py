@@ -20,7 +20,16 @@ LONGEST: Final = 6_000  # characters of a document that are shown
 _MOST: Final = 2_500  # tokens of a document that are shown
 TONES: Final = 5
 FURTHER: Final = "⁺"
-_SEEN: Final = {" ": "·", "\t": "⇥", "\n": "⏎", "\r": "␍", "\u00a0": "⍽", "\u3000": "□", "\x0b": "␋", "\x0c": "␌"}
+_SEEN: Final = {
+    " ": "·",
+    "\t": "⇥",
+    "\n": "⏎",
+    "\r": "␍",
+    "\u00a0": "⍽",
+    "\u3000": "□",
+    "\x0b": "␋",
+    "\x0c": "␌",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +65,10 @@ def tokens_of(text: str, exact: ExactCounter) -> list[Token]:
 
 
 def _shared(waiting: list[tuple[int, bytes]], text: str) -> list[Token]:
-    return [Token(n, data, "" if place else text, len(waiting)) for place, (n, data) in enumerate(waiting)]
+    return [
+        Token(n, data, "" if place else text, len(waiting))
+        for place, (n, data) in enumerate(waiting)
+    ]
 
 
 def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
@@ -69,7 +81,12 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
     shown = beginning_of(text)
     tokens = tokens_of(shown, exact)[:_MOST]
     blocks = [_block(first, last, line, count) for first, last, line in lines(tokens)]
-    return {"title": title, "note": _note(text, tokens, exact, count), "blocks": blocks, "follows": "document"}
+    return {
+        "title": title,
+        "note": _note(text, tokens, exact, count),
+        "blocks": blocks,
+        "follows": "document",
+    }
 
 
 def beginning_of(text: str) -> str:
@@ -122,7 +139,12 @@ def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter)
         level = {"level": "over"}
     else:
         level = {}
-    return {"label": label, "mark": mark, **level, "pieces": [_piece(place, token) for place, token in line]}
+    return {
+        "label": label,
+        "mark": mark,
+        **level,
+        "pieces": [_piece(place, token) for place, token in line],
+    }
 
 
 def _piece(place: int, token: Token) -> Data:

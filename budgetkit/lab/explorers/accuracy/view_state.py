@@ -19,7 +19,12 @@ def scene(results: AccuracyResults, library: Library) -> Data:
     """Return the state of the view."""
     kpis = [kpi.drawn for kpi in (*_errors(results), *_costs(results))]
     actions = {"reset_tip": "Back to the first settings; the texts stay"}
-    return {"source": source(results, library), "kpis": kpis, "actions": actions, "figures": [*FIGURES]}
+    return {
+        "source": source(results, library),
+        "kpis": kpis,
+        "actions": actions,
+        "figures": [*FIGURES],
+    }
 
 
 def named(count: Counter) -> str:
@@ -32,7 +37,9 @@ def named(count: Counter) -> str:
     ('chars/4 (estimate)', 'claude-opus-4-7 (estimate)')
     """
     name = shortened(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
-    name = name.replace(":", ":\u200b")  # where there is no room for all of it, it breaks there and not in a word
+    name = name.replace(
+        ":", ":\u200b"
+    )  # where there is no room for all of it, it breaks there and not in a word
     if basis_of(count) != "estimate" or "estimate" in name:
         return name
     return f"{name} (estimate)"
@@ -66,9 +73,19 @@ def _errors(results: AccuracyResults) -> list[Kpi]:
     tip = "95th percentile of the error's size"
     return [
         _kpi(
-            "mape", "mean error", as_percent(size.mean()), f"Mean absolute error of {name}, over all documents", shown
+            "mape",
+            "mean error",
+            as_percent(size.mean()),
+            f"Mean absolute error of {name}, over all documents",
+            shown,
         ),
-        _kpi("bias", "mean bias", signed_percent(error.mean()), "Mean signed error; below 0: too few tokens", side),
+        _kpi(
+            "bias",
+            "mean bias",
+            signed_percent(error.mean()),
+            "Mean signed error; below 0: too few tokens",
+            side,
+        ),
         _kpi("p95", "95 of 100 within", as_percent(float(size.quantile(0.95))), tip, worst),
     ]
 
@@ -93,7 +110,13 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     )
     return [
         _kpi("buffer", "honest buffer", as_percent(buffer.share), tip, tokens),
-        _kpi("wasted", f"wasted in {name}", f"{costs['wasted']:,.0f}", waste, f"with the buffer {idle:,.0f}"),
+        _kpi(
+            "wasted",
+            f"wasted in {name}",
+            f"{costs['wasted']:,.0f}",
+            waste,
+            f"with the buffer {idle:,.0f}",
+        ),
         _kpi("overflow", f"overflow in {name}", as_percent(overflow), all_windows, needs, level),
     ]
 

@@ -36,7 +36,9 @@ def names(budget: Budget, moved: Mapping[str, Any]) -> set[str]:
 def with_reserves(budget: Budget, moved: Mapping[str, Any]) -> Budget:
     """Return the budget with those of the usual reserves that were moved and that it lacks."""
     names = {line.name for line in budget}
-    new = [reserve for reserve in USUAL_RESERVES if reserve.name in moved and reserve.name not in names]
+    new = [
+        reserve for reserve in USUAL_RESERVES if reserve.name in moved and reserve.name not in names
+    ]
     if not new:
         return budget
     return replace(budget, reserves=(*budget.reserves, *new))
@@ -76,4 +78,4 @@ def shortest_ratio(tokens: int, window: int) -> Decimal:
         scaled = -(-exact.numerator * 10**digits // exact.denominator)  # rounded up
         if scaled * window // 10**digits == tokens:
             return Decimal(scaled).scaleb(-digits)
-    raise ArithmeticError(f"{tokens:,} of {window:,} tokens has no decimal of 40 digits")  # pragma: no cover
+    raise ArithmeticError(f"{tokens:,} of {window:,} tokens has no decimal of 40 digits")

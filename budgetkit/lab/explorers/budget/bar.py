@@ -56,12 +56,16 @@ def _hint(budget: Budget, rest: str | None) -> str:
         claimed = "Each section claims its cap."
     if beside := BESIDE[budget.kind]:
         claimed += f" {beside[0].upper()}{beside[1:]}."
-    return f"{claimed} Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
+    return (
+        f"{claimed} Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
+    )
 
 
 def _pinned(plan: Plan) -> Data:
     segments = [
-        {"key": c.line, "tokens": max(0, c.tokens), "color": colour(c.line)} for c in claims(plan) if c.tokens > 0
+        {"key": c.line, "tokens": max(0, c.tokens), "color": colour(c.line)}
+        for c in claims(plan)
+        if c.tokens > 0
     ]
     name = plan.budget.name or "own budget"
     return {"text": f"pinned: {name}, {plan.budget.window:,} tokens", "segments": segments}
@@ -85,7 +89,9 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
         "name": name,
         "kind": claim.kind,
         "tokens": tokens,
-        "text": f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}" if beside else f"{tokens:,}",
+        "text": f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}"
+        if beside
+        else f"{tokens:,}",
         "short": short(tokens),
         "tip": _tip(plan, claim, name),
         "color": colour(line),
@@ -120,7 +126,9 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
         return f"{name}: {plan.budget.sizes[claim.line]:,} tokens; {BESIDE[plan.budget.kind]}"
     share = f"{tokens:,} tokens, {100 * tokens / max(1, plan.budget.window):.1f} % of the window"
     if name == "left of pool":
-        drawn = [g.section for g in plan.grants if plan.budget.caps[g.section] is None and g.granted]
+        drawn = [
+            g.section for g in plan.grants if plan.budget.caps[g.section] is None and g.granted
+        ]
         share += f"; {' and '.join(drawn)} took the rest of the shared pool" if drawn else ""
     return explained(f"{name}: {share}{_asked(plan, claim)}", name)
 
@@ -146,7 +154,11 @@ def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
     value = window if cap is None else cap
     step = nice_step(window)
     kind = "reserve" if claim.kind == "reserve" else "cap"
-    label = f"{value:,} tokens, {100 * value / window:.1f} % of the window" if cap is not None else "no cap of its own"
+    label = (
+        f"{value:,} tokens, {100 * value / window:.1f} % of the window"
+        if cap is not None
+        else "no cap of its own"
+    )
     return {
         "label": f"{line}, {kind}",
         "min": budget.floors.get(line, 0),

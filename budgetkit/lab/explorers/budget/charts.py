@@ -17,14 +17,18 @@ from budgetkit.plan.batch import RequestBatch
 Data = dict[str, Any]
 
 
-def charts(results: BudgetResults, shown: Collection[str], opened: Collection[str]) -> dict[str, Data]:
+def charts(
+    results: BudgetResults, shown: Collection[str], opened: Collection[str]
+) -> dict[str, Data]:
     """Return what the page draws."""
     return {name: _chart(name, results, name in opened) for name in shown}
 
 
 def _chart(name: str, results: BudgetResults, opened: bool) -> Data:
     question, table = _tables(name, results)
-    return chart(question, table, NOTES[name](table, results), opened, "turn" if name == "turns" else None)
+    return chart(
+        question, table, NOTES[name](table, results), opened, "turn" if name == "turns" else None
+    )
 
 
 def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
@@ -38,12 +42,14 @@ def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
             pinned = None
         else:
             pinned = results.pinned.budget
-        return figures.turns, figures.turns.answer(budget, results.turns, results.turn, pinned, results.pinned_turns)
+        return figures.turns, figures.turns.answer(
+            budget, results.turns, results.turn, pinned, results.pinned_turns
+        )
     if name == "errors" and results.compared is not None:
         return figures.counter_error, figures.counter_error.answer(budget, *results.compared[:2])
     if name == "conversations" and results.conversations is not None:
         return figures.conversations, figures.conversations.answer(budget, results.conversations)
-    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")  # pragma: no cover
+    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")
 
 
 def _waterfall_note(table: Columns, results: BudgetResults) -> str:
@@ -75,7 +81,9 @@ def _turns_note(table: Columns, results: BudgetResults) -> str:
     if results.first_cut is None:
         return f"{allowed}; nothing is ever cut.{_cut_anywhere(results.turns)}"
     turn, section = results.first_cut
-    sentence = f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
+    sentence = (
+        f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
+    )
     return sentence + _cut_anywhere(results.turns)
 
 

@@ -16,7 +16,12 @@ from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of
 from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
 from budgetkit.lab.explorers.budget.amount_edits import amounts_of, shortest_ratio
-from budgetkit.lab.explorers.budget.results import BudgetResults, known_model, same_count, typed_model
+from budgetkit.lab.explorers.budget.results import (
+    BudgetResults,
+    known_model,
+    same_count,
+    typed_model,
+)
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
 from budgetkit.lab.explorers.library import Library
 from budgetkit.models.resolved import listed_name
@@ -24,13 +29,17 @@ from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
 
-def choose_model(settings: BudgetSettings, results: BudgetResults, library: Library, name: str) -> BudgetSettings:
+def choose_model(
+    settings: BudgetSettings, results: BudgetResults, library: Library, name: str
+) -> BudgetSettings:
     """Take another model; the lines stay, and so does a window that was chosen, where the model has it."""
     model = typed_model(name)
     return settings.with_model(name.strip(), model)
 
 
-def choose_preset(settings: BudgetSettings, results: BudgetResults, library: Library, name: str) -> BudgetSettings:
+def choose_preset(
+    settings: BudgetSettings, results: BudgetResults, library: Library, name: str
+) -> BudgetSettings:
     """Start from a preset; the window and locked lines stay."""
     if name == OWN and settings.own is not None:
         return settings
@@ -46,16 +55,29 @@ def move_line(
 
 
 def set_amount(
-    settings: BudgetSettings, results: BudgetResults, library: Library, line: str, amount: Amount | None
+    settings: BudgetSettings,
+    results: BudgetResults,
+    library: Library,
+    line: str,
+    amount: Amount | None,
 ) -> BudgetSettings:
     """Give a line another amount, such as a share; a section with a share of 100 % has no cap."""
     budget = results.plan.budget
-    is_whole = isinstance(amount, Share) and line in budget.caps and amount.of(budget.window) >= budget.window
+    is_whole = (
+        isinstance(amount, Share)
+        and line in budget.caps
+        and amount.of(budget.window) >= budget.window
+    )
     return settings.next_amount(line, None if is_whole else amount)
 
 
 def set_limits(
-    settings: BudgetSettings, results: BudgetResults, library: Library, line: str, at_least: int, at_most: int
+    settings: BudgetSettings,
+    results: BudgetResults,
+    library: Library,
+    line: str,
+    at_least: int,
+    at_most: int,
 ) -> BudgetSettings:
     """Keep a line between two sizes; an upper one as large as the window is no limit."""
     budget = results.plan.budget
@@ -64,10 +86,14 @@ def set_limits(
         ratio = amount.ratio
     else:
         ratio = shortest_ratio(min(amount or 0, budget.window), budget.window)
-    return settings.next_amount(line, Share(ratio, at_least, None if at_most >= budget.window else at_most))
+    return settings.next_amount(
+        line, Share(ratio, at_least, None if at_most >= budget.window else at_most)
+    )
 
 
-def lock(settings: BudgetSettings, results: BudgetResults, library: Library, line: str, on: bool) -> BudgetSettings:
+def lock(
+    settings: BudgetSettings, results: BudgetResults, library: Library, line: str, on: bool
+) -> BudgetSettings:
     """Hold a line at its present size in tokens, or let it go and keep that size."""
     budget = results.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
@@ -79,16 +105,22 @@ def lock(settings: BudgetSettings, results: BudgetResults, library: Library, lin
             locked = {}
         return replace(settings, locks=others, lines={**settings.lines, **locked})
     if line not in sizes:
-        raise LookupError(f"line {brief(line)} was to be locked; the lines are {quoted(sizes)}; name one of them")
+        raise LookupError(
+            f"line {brief(line)} was to be locked; the lines are {quoted(sizes)}; name one of them"
+        )
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
-def choose_counter(settings: BudgetSettings, results: BudgetResults, library: Library, name: str) -> BudgetSettings:
+def choose_counter(
+    settings: BudgetSettings, results: BudgetResults, library: Library, name: str
+) -> BudgetSettings:
     """Count with another counter; an empty name is the model's own."""
     return with_counter(settings, library, name.strip() or None)
 
 
-def choose_turn(settings: BudgetSettings, results: BudgetResults, library: Library, turn: int) -> BudgetSettings:
+def choose_turn(
+    settings: BudgetSettings, results: BudgetResults, library: Library, turn: int
+) -> BudgetSettings:
     """Show another turn, from 1."""
     turns = 0 if results.demand is None else len(results.demand)
     if not 1 <= int(turn) <= turns:
@@ -103,7 +135,11 @@ def type_demand(
 ) -> BudgetSettings:
     """Let a section ask for a size that is typed in."""
     return replace(
-        settings, demand={**settings.demand, section: check_tokens(f"demand of {brief(section)}", int(tokens))}
+        settings,
+        demand={
+            **settings.demand,
+            section: check_tokens(f"demand of {brief(section)}", int(tokens)),
+        },
     )
 
 
@@ -112,7 +148,9 @@ def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> B
     return replace(settings, pinned=None if settings.pinned is not None else results.budget)
 
 
-def load(settings: BudgetSettings, results: BudgetResults, library: Library, text: str) -> BudgetSettings:
+def load(
+    settings: BudgetSettings, results: BudgetResults, library: Library, text: str
+) -> BudgetSettings:
     """Take the budget of a saved state, JSON or YAML."""
     if text.lstrip().startswith("{"):
         loaded = from_json(text)

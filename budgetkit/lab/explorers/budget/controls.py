@@ -51,10 +51,22 @@ class Controls(ConversationControls):
         self._build()
 
     def _build(self) -> None:
-        self._reserves, self._sections, self._asked = group("Reserves"), group("Sections"), group("Sizes asked for")
+        self._reserves, self._sections, self._asked = (
+            group("Reserves"),
+            group("Sections"),
+            group("Sizes asked for"),
+        )
         start = group("Model and window", self.model, self.preset, self._window_row)
         more = group("Conversation and counter", self.trace, self.path, self.counter, folded=True)
-        groups = [self.which, start, self._reserves, self._sections, self._place_row, self._asked, more]
+        groups = [
+            self.which,
+            start,
+            self._reserves,
+            self._sections,
+            self._place_row,
+            self._asked,
+            more,
+        ]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def project(self, settings: BudgetSettings, results: BudgetResults) -> None:
@@ -75,10 +87,21 @@ class Controls(ConversationControls):
             tokens = {**budget.sizes, **budget.caps}.get(name, 0)
             locked = name in settings.locks
             row = self.lines[name]
-            row.project(amount, tokens, budget.window, budget.floors.get(name, 0), locked, name in budget.caps)
+            row.project(
+                amount,
+                tokens,
+                budget.window,
+                budget.floors.get(name, 0),
+                locked,
+                name in budget.caps,
+            )
             if name == LIMITED:
                 self.limits.project(amount, budget.window, locked)
-                self.lines[name].say(LIMITED if budget.kind == "shared" else f"{LIMITED}, {BESIDE_SHORT[budget.kind]}")
+                self.lines[name].say(
+                    LIMITED
+                    if budget.kind == "shared"
+                    else f"{LIMITED}, {BESIDE_SHORT[budget.kind]}"
+                )
 
     def _rebuild(self, shape: list[tuple[str, str, bool]], sections: tuple[str, ...]) -> None:
         self.lines = {name: self._row(name, is_share) for name, _, is_share in shape}
@@ -109,8 +132,12 @@ class Controls(ConversationControls):
         names = [(TYPED_IN, None), *((name, name) for name in self._library.conversations.names)]
         options(self.trace, tuple(names), settings.trace)
         if settings.trace is None:
-            self.trace.index = 0  # ipywidgets takes the value None for nothing chosen, and shows nothing
-        self.path.value = settings.path  # one that could not be read goes, and the status has said so
+            self.trace.index = (
+                0  # ipywidgets takes the value None for nothing chosen, and shows nothing
+            )
+        self.path.value = (
+            settings.path
+        )  # one that could not be read goes, and the status has said so
         has_trace = results.demand is not None and settings.trace is not None
         show(self._asked, not has_trace)
         show(self._place_row, has_trace)

@@ -46,7 +46,9 @@ FOLDS = {
     "check": Fold("What does the check find?", "budgetkit.lab.explorers.checked:CheckFold"),
     "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
 }
-BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS)
+BudgetView = view_of(
+    "BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS
+)
 
 
 class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):

@@ -27,7 +27,10 @@ def film(results: BudgetResults) -> Data:
         columns = results.turns.columns(plan.budget)
         plan = replace(plan, budget=with_undeclared(plan.budget, columns))
         names = ("demand", "limit", "granted")
-        rows = {section: [column[name].tolist() for name in names] for section, column in columns.items()}
+        rows = {
+            section: [column[name].tolist() for name in names]
+            for section, column in columns.items()
+        }
         grants = [
             tuple(Grant(section, *(each[at] for each in row)) for section, row in rows.items())
             for at in range(len(turns))
@@ -42,9 +45,18 @@ def film(results: BudgetResults) -> Data:
     kinds = [(claim.line, colour(claim.line)) for claim in lines[0]]
     sizes = [[max(0, claim.tokens) for claim in each] for each in lines]
     losers = [{grant.section for grant in each.grants if grant.cut > 0} for each in plans]
-    cuts = [[int(claim.line in each) for claim in row] for row, each in zip(lines, losers, strict=True)]
-    demands, got = ([sum(getattr(g, what) for g in each.grants) for each in plans] for what in ("demand", "granted"))
-    rows_shown = {"asked": demands, "granted": got, "cut": [a - b for a, b in zip(demands, got, strict=True)]}
+    cuts = [
+        [int(claim.line in each) for claim in row] for row, each in zip(lines, losers, strict=True)
+    ]
+    demands, got = (
+        [sum(getattr(g, what) for g in each.grants) for each in plans]
+        for what in ("demand", "granted")
+    )
+    rows_shown = {
+        "asked": demands,
+        "granted": got,
+        "cut": [a - b for a, b in zip(demands, got, strict=True)],
+    }
     if budget.remainder is not None:
         rows_shown[f"{budget.remainder} budget"] = [each.remainder for each in plans]
     return {
@@ -60,7 +72,9 @@ def film(results: BudgetResults) -> Data:
         "tracks": [
             {
                 "name": budget.name or "own budget",
-                "before": [(place, list(each)) for place, each in enumerate(zip(*sizes, strict=True))],
+                "before": [
+                    (place, list(each)) for place, each in enumerate(zip(*sizes, strict=True))
+                ],
                 "cuts": [list(each) for each in zip(*cuts, strict=True)],
                 "after": [],
                 "gone": [],

@@ -47,7 +47,10 @@ def status(results: BudgetResults) -> Data:
         sentences.append(f"{what} {sum(grant.cut for grant in plan.grants):,} tokens.")
     elif losses and results.turn:
         section = one_line(losses[0].allocation.section)
-        warnings = [f"At turn {results.turn:,} {text}" if text.startswith(section) else text for text in warnings]
+        warnings = [
+            f"At turn {results.turn:,} {text}" if text.startswith(section) else text
+            for text in warnings
+        ]
     sentences += warnings
     sentences += beyond_output(budget, results.model)
     if budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
@@ -59,7 +62,9 @@ def status(results: BudgetResults) -> Data:
     if impossible:
         level = "over"
     sentences = sentences or [_fits(results)]
-    text, *more = dict.fromkeys([*sentences, *missing_window(results), *filter(None, [results.note])])
+    text, *more = dict.fromkeys(
+        [*sentences, *missing_window(results), *filter(None, [results.note])]
+    )
     return {"level": level, "text": text, "more": more}
 
 
@@ -85,7 +90,9 @@ def missing_window(results: BudgetResults) -> list[str]:
     if chosen is None:
         return []
     window = results.plan.budget.window
-    return [f"A window of {chosen:,} tokens was chosen; {results.model.name} has {window:,}, and that is planned."]
+    return [
+        f"A window of {chosen:,} tokens was chosen; {results.model.name} has {window:,}, and that is planned."
+    ]
 
 
 def for_the_hand(warning: str) -> str:
@@ -96,7 +103,9 @@ def for_the_hand(warning: str) -> str:
     >>> for_the_hand('raise the cap, shorten the text, or in code let it be cut inside, with granularity="line".')
     'raise the cap, or shorten the text.'
     """
-    before, mark, _ = warning.replace("raise limit_items in code", "let it keep more").partition(", or in code ")
+    before, mark, _ = warning.replace("raise limit_items in code", "let it keep more").partition(
+        ", or in code "
+    )
     if not mark:
         return before
     first, comma, last = before.rpartition(", ")
@@ -108,7 +117,11 @@ def for_the_hand(warning: str) -> str:
 def silent(trace: Trace) -> Data:
     """Return the status of a conversation in which nothing can be counted: nobody knows what would fit."""
     first, *more = trace.warnings
-    return {"level": "over", "text": _sentence(first), "more": [_sentence(notice) for notice in more]}
+    return {
+        "level": "over",
+        "text": _sentence(first),
+        "more": [_sentence(notice) for notice in more],
+    }
 
 
 def _sentence(text: str) -> str:
@@ -157,14 +170,17 @@ def many(number: int, what: str) -> str:
 def source(settings: BudgetSettings, results: BudgetResults, library: Library) -> str:
     """Return where the demands come from and how they were counted."""
     if settings.trace is None or results.demand is None:
-        return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
+        return (
+            "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
+        )
     traces = library.conversations(settings.trace)
     trace = traces[settings.conversation]
     turns = f"turn {results.turn:,} of {len(results.demand):,}"
     counted = counted_with(results.counter, results.model, trace)
     better = advice(results.counter)
     return (
-        f"{called(settings, trace, len(traces))}: {turns}, {many(len(trace.messages), 'message')}, {counted}.{better}"
+        f"{called(settings, trace, len(traces))}: {turns}, "
+        f"{many(len(trace.messages), 'message')}, {counted}.{better}"
     )
 
 
@@ -172,7 +188,9 @@ def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
     """Return what a conversation is called, and which of a file's it is where that has many."""
     if many == 1:
         return title_of(str(settings.trace), trace)
-    return f"{settings.trace}, conversation {settings.conversation + 1:,} of {many:,} ({trace.title})"
+    return (
+        f"{settings.trace}, conversation {settings.conversation + 1:,} of {many:,} ({trace.title})"
+    )
 
 
 def counted_with(counter: Counter, model: Model, trace: Trace) -> str:

@@ -33,10 +33,16 @@ def reading(results: BudgetResults) -> Data:
     cut = len(plan.decisions.cuts)
     gone = len(reasons) - kept_items - cut
     fates = ", ".join(
-        f"{many:,} {word}" for many, word in ((kept_items, "kept"), (cut, "cut"), (gone, "dropped")) if many
+        f"{many:,} {word}"
+        for many, word in ((kept_items, "kept"), (cut, "cut"), (gone, "dropped"))
+        if many
     )
     note = f"{fates}. Click a message to see why; with the arrow keys, then Enter."
-    return {"title": f"What becomes of turn {results.turn:,}", "note": note, "blocks": list(_blocks(plan))}
+    return {
+        "title": f"What becomes of turn {results.turn:,}",
+        "note": note,
+        "blocks": list(_blocks(plan)),
+    }
 
 
 def _blocks(plan: Plan) -> Iterator[Data]:
@@ -58,7 +64,11 @@ def _shown(plan: Plan) -> list[int]:
     for section in decisions.columns.sections:
         rows = np.asarray(decisions.columns.rows(section))
         stays = decisions.reasons[rows] == FITS
-        chosen |= {*rows[:FIRST].tolist(), *rows[stays][-NEWEST:].tolist(), *rows[~stays][-GONE:].tolist()}
+        chosen |= {
+            *rows[:FIRST].tolist(),
+            *rows[stays][-NEWEST:].tolist(),
+            *rows[~stays][-GONE:].tolist(),
+        }
     return sorted(chosen)
 
 
@@ -73,7 +83,13 @@ def _gap(plan: Plan, start: int, stop: int) -> Data:
     else:
         state = f"{gone:,} dropped"
     label = f"{many:,} message{'s' * (many != 1)} not shown here"
-    return {"key": f"gap {start}", "label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
+    return {
+        "key": f"gap {start}",
+        "label": label,
+        "mark": f"{tokens:,} tokens, {state}",
+        "level": "gap",
+        "pieces": [],
+    }
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
@@ -111,6 +127,7 @@ def _why(plan: Plan, decision: Decision) -> str:
     else:
         because = f" because: {decision.reason}"
     request_sentence = (
-        f"{decision.section} asks for {grant.demand:,} tokens, may take {grant.limit:,} and gets {grant.granted:,}."
+        f"{decision.section} asks for {grant.demand:,} tokens, may take {grant.limit:,} "
+        f"and gets {grant.granted:,}."
     )
     return f"{_BECAME[decision.outcome].capitalize()}{because}. {request_sentence}"

@@ -74,15 +74,22 @@ class Requests:
     def _of_all(self) -> RequestBatch:
         traces = self.library.conversations(self.name)
         demand = self.demands()
-        return self._batch(demand, traces, lambda row: (traces[demand.index[row][0]], demand.index[row][1]))
+        return self._batch(
+            demand, traces, lambda row: (traces[demand.index[row][0]], demand.index[row][1])
+        )
 
     def _batch(
         self, demand: pd.DataFrame, traces: Sequence[Trace], at: Callable[[int], tuple[Trace, int]]
     ) -> RequestBatch:
-        if len(demand) > MOST_TURNS or sum(turn.sent for trace in traces for turn in trace.turns) > MOST_ITEMS:
+        if (
+            len(demand) > MOST_TURNS
+            or sum(turn.sent for trace in traces for turn in trace.turns) > MOST_ITEMS
+        ):
             return RequestBatch(demand)
 
-        def items(row: int) -> Items:  # the batch keeps them: in the library they would drive out what stands there
+        def items(
+            row: int,
+        ) -> Items:  # the batch keeps them: in the library they would drive out what stands there
             trace, turn = at(row)
             return self._items(trace, turn)
 
@@ -101,12 +108,21 @@ class Requests:
         many = len(self.library.conversations(self.name))
         frames = {}
         for which in range(many):
-            self.library.report(f"Counting {self.name}: conversation {which + 1:,} of {many:,}", which / many)
+            self.library.report(
+                f"Counting {self.name}: conversation {which + 1:,} of {many:,}", which / many
+            )
             frames[which] = self.demand(which)
         return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
 
     def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        key = (self.name, self.counter.name, tuple(self.roles.items()), self.framing, "requests", *what)
+        key = (
+            self.name,
+            self.counter.name,
+            tuple(self.roles.items()),
+            self.framing,
+            "requests",
+            *what,
+        )
         return self.library.once(key, make)
 
 

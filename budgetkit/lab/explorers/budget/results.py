@@ -67,7 +67,9 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     # The plan is made with a signed deficit, so that what is too much can be shown.
     signed = settings.budget(model)
     if not signed.roles and settings.trace is not None:
-        signed = replace(signed, undeclared="pool")  # no role table: what the budget does not name is seen in its pool
+        signed = replace(
+            signed, undeclared="pool"
+        )  # no role table: what the budget does not name is seen in its pool
     if settings.trace is None:
         demand = typed_demand(settings, signed)
     else:
@@ -131,12 +133,16 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
     )
 
 
-def _compared(requests: Requests, which: int, model: Model, cheap: str) -> tuple[RequestBatch, RequestBatch, str, str]:
+def _compared(
+    requests: Requests, which: int, model: Model, cheap: str
+) -> tuple[RequestBatch, RequestBatch, str, str]:
     """Return a conversation by the best count of the model and by a cheap one, and what the counters are called."""
     library = requests.library
     best = library.counter(model)
     rough = library.counter(cheap)
-    best_turns, rough_turns = (replace(requests, counter=counter).turns(which) for counter in (best, rough))
+    best_turns, rough_turns = (
+        replace(requests, counter=counter).turns(which) for counter in (best, rough)
+    )
     return best_turns, rough_turns, best.name, rough.name
 
 
@@ -152,12 +158,18 @@ def same_count(one: Counter, other: Counter) -> bool:
     if one.name == other.name:
         return True
     encoding = getattr(one, "encoding", None)
-    return encoding is not None and type(one) is type(other) and encoding == getattr(other, "encoding", None)
+    return (
+        encoding is not None
+        and type(one) is type(other)
+        and encoding == getattr(other, "encoding", None)
+    )
 
 
 def is_own(count: Counter, model: Model) -> bool:
     """Tell whether a counter gives the number that the model itself would count."""
-    return count.exact and model.encoding_is_own and getattr(count, "encoding", "") == model.encoding
+    return (
+        count.exact and model.encoding_is_own and getattr(count, "encoding", "") == model.encoding
+    )
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:

@@ -28,14 +28,24 @@ class Row:
         self._window = 1
         tip = f"{line}, in percent of the window"
         self.slider = widgets.FloatSlider(
-            description=breakable(line), min=0, max=100, step=STEP, readout=False, tooltip=tip, **AUTO
+            description=breakable(line),
+            min=0,
+            max=100,
+            step=STEP,
+            readout=False,
+            tooltip=tip,
+            **AUTO,
         )
         self.slider.style.handle_color = colour(line)
         self.box = NumberBox(do, tooltip=f"{line}, in tokens", **AUTO).add_class("bk-number")
-        self.lock = widgets.ToggleButton(description="", tooltip=f"Lock {line}", **AUTO).add_class("bk-lock")
+        self.lock = widgets.ToggleButton(description="", tooltip=f"Lock {line}", **AUTO).add_class(
+            "bk-lock"
+        )
         self.share = widgets.Label().add_class("bk-share")
         self.widget = (
-            widgets.Box([self.slider, self.share, self.box, self.lock]).add_class("bk-row").add_class("bk-line")
+            widgets.Box([self.slider, self.share, self.box, self.lock])
+            .add_class("bk-row")
+            .add_class("bk-line")
         )
         self.slider.observe(self._slid, "value")
         self.box.observe(self._typed, "value")
@@ -59,7 +69,13 @@ class Row:
             self._do("line", line=self.line, tokens=change["new"])
 
     def project(
-        self, amount: Amount | None, tokens: int | None, window: int, floor: int, locked: bool, is_section: bool = False
+        self,
+        amount: Amount | None,
+        tokens: int | None,
+        window: int,
+        floor: int,
+        locked: bool,
+        is_section: bool = False,
     ) -> None:
         """Show what holds."""
         size = window if tokens is None else tokens
@@ -85,7 +101,9 @@ class Row:
         if is_section:
             self.box.placeholder = "no cap"
             self.box.tooltip = f"{self.line}, in tokens; empty: it draws on the shared pool"
-        most = window - 1 if is_section else window  # a cap of the whole window is none, and the box is empty then
+        most = (
+            window - 1 if is_section else window
+        )  # a cap of the whole window is none, and the box is empty then
         bound(self.box, floor, max(most, tokens or 0), tokens)
         self.slider.disabled = self.box.disabled = locked
         self.lock.value = locked
@@ -110,7 +128,10 @@ class Limits:
     def __init__(self, line: str, do: Do) -> None:
         self.line = line
         self._do = do
-        text = {"at_least": f"Smallest {line} reserve, in tokens", "at_most": f"Largest {line} reserve, in tokens"}
+        text = {
+            "at_least": f"Smallest {line} reserve, in tokens",
+            "at_most": f"Largest {line} reserve, in tokens",
+        }
         self.at_least, self.at_most = (
             NumberBox(do, description=name.replace("_", " "), tooltip=text[name], **AUTO)
             for name in ("at_least", "at_most")

@@ -17,7 +17,20 @@ from budgetkit.presets import PRESETS, preset
 
 OWN = "own"
 SHORTEST_STOP = 1_024
-WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
+WINDOWS = (
+    2_048,
+    4_096,
+    8_192,
+    16_384,
+    32_768,
+    65_536,
+    128_000,
+    200_000,
+    400_000,
+    1_000_000,
+    1_047_576,
+    2_000_000,
+)
 ROUGH = "chars/4"
 
 
@@ -61,7 +74,9 @@ class BudgetSettings:
         """Return the budget with its moved and locked lines; too large claims show as a negative number."""
         base = replace(self.base(model), deficit="signed")
         moved = {**self.lines, **self.locks}
-        return with_reserves(base, moved).assign(**{n: a for n, a in moved.items() if n in names(base, moved)})
+        return with_reserves(base, moved).assign(
+            **{n: a for n, a in moved.items() if n in names(base, moved)}
+        )
 
     #: The shelf of the library on which stands what is shown.
     shelf: ClassVar[str] = "conversations"
@@ -117,7 +132,9 @@ class BudgetSettings:
             raise LookupError(
                 f"no line {brief(line)} in this budget; its lines are {quoted(amounts)}; name one of them"
             )
-        return self.next_amount(line, moved(amounts[line], tokens, budget.window, line in budget.caps))
+        return self.next_amount(
+            line, moved(amounts[line], tokens, budget.window, line in budget.caps)
+        )
 
     def next_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
         """Return the settings with one line of another amount."""
@@ -127,7 +144,9 @@ class BudgetSettings:
                 size = "without a cap"
             else:
                 size = f"at {locked:,} tokens"
-            raise ValueError(f"{one_line(line)} was to change; it is locked {size}; unlock it first")
+            raise ValueError(
+                f"{one_line(line)} was to change; it is locked {size}; unlock it first"
+            )
         return replace(self, lines={**self.lines, line: amount})
 
 

@@ -18,7 +18,9 @@ from budgetkit.state import to_json, to_yaml
 from budgetkit.trace import shipped_traces
 
 
-def texts(settings: BudgetSettings, model: Model, budget: Budget, counter: str = "") -> dict[str, str]:
+def texts(
+    settings: BudgetSettings, model: Model, budget: Budget, counter: str = ""
+) -> dict[str, str]:
     """Return the set-up in every format, with the model, the counter and the file where they are named."""
     program = python(settings, model, budget)
     written = to_yaml(budget)
@@ -79,7 +81,11 @@ def python(settings: BudgetSettings, model: Model, budget: Budget) -> str:
     """
     changes = {**settings.lines, **settings.locks}
     base = settings.base(model)
-    same = (base.deficit, base.undeclared, names(base, {})) == (budget.deficit, budget.undeclared, names(budget, {}))
+    same = (base.deficit, base.undeclared, names(base, {})) == (
+        budget.deficit,
+        budget.undeclared,
+        names(budget, {}),
+    )
     if settings.own is not None or not same:
         return f"import budgetkit as bk\n\nbudget = {_call('bk.Budget', budget)}"
     preset_names = names(budget, {})
@@ -105,7 +111,9 @@ def _assigned(moved: Mapping[str, Amount | None]) -> str:
     arguments = [f"{name}={_value(amount)}" for name, amount in simple.items()]
     other = {name: amount for name, amount in moved.items() if name not in simple}
     if other:
-        arguments.append("**{" + ", ".join(f"{name!r}: {_value(amount)}" for name, amount in other.items()) + "}")
+        arguments.append(
+            "**{" + ", ".join(f"{name!r}: {_value(amount)}" for name, amount in other.items()) + "}"
+        )
     return f".assign({', '.join(arguments)})"
 
 
@@ -122,7 +130,11 @@ def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return "[\n" + "".join(f"        {_value(entry)},\n" for entry in value) + "    ]"
     if isinstance(value, Mapping):
-        return "{\n" + "".join(f"        {key!r}: {_value(entry)},\n" for key, entry in value.items()) + "    }"
+        return (
+            "{\n"
+            + "".join(f"        {key!r}: {_value(entry)},\n" for key, entry in value.items())
+            + "    }"
+        )
     return repr(value)
 
 

@@ -38,7 +38,12 @@ def shown_figures(results: BudgetResults) -> list[str]:
     """Return which figures there is something to draw for."""
     names = ["waterfall", "sections"]
     if results.demand is not None:
-        names = ["turns", "sections", "waterfall", "errors"]  # first what somebody opens an explorer for
+        names = [
+            "turns",
+            "sections",
+            "waterfall",
+            "errors",
+        ]  # first what somebody opens an explorer for
     if results.conversations is not None:
         names.append("conversations")
     return names
@@ -67,7 +72,9 @@ def _pool(results: BudgetResults) -> Kpi:
     return replace(kpi, change=change, tip=f"{kpi.tip} It is {inside}.")
 
 
-def _kpi(key: str, label: str, results: BudgetResults, number: Callable[[Plan], int], more: str = "") -> Kpi:
+def _kpi(
+    key: str, label: str, results: BudgetResults, number: Callable[[Plan], int], more: str = ""
+) -> Kpi:
     value = number(results.plan)
     pinned = results.pinned
     comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
@@ -103,12 +110,24 @@ def _first_cut(results: BudgetResults) -> list[Kpi]:
     if results.first_cut is None:
         return [Kpi("first", "first cut", "none", tip)]
     turn, section = results.first_cut
-    return [Kpi("first", "first cut", f"turn {turn:,}", f"{tip} {section} loses most there", change=f"in {section}")]
+    return [
+        Kpi(
+            "first",
+            "first cut",
+            f"turn {turn:,}",
+            f"{tip} {section} loses most there",
+            change=f"in {section}",
+        )
+    ]
 
 
-def lines_of(settings: BudgetSettings, results: BudgetResults) -> list[tuple[str, str, Amount | None, bool]]:
+def lines_of(
+    settings: BudgetSettings, results: BudgetResults
+) -> list[tuple[str, str, Amount | None, bool]]:
     """Return the lines that have a slider: the budget's own, and the usual reserves."""
     budget = results.plan.budget
     amounts = amounts_of(budget, settings.base(results.model))
     whole = with_reserves(budget, dict.fromkeys(usual()))
-    return [(line.name, line.kind, line.amount, isinstance(amounts[line.name], Share)) for line in whole]
+    return [
+        (line.name, line.kind, line.amount, isinstance(amounts[line.name], Share)) for line in whole
+    ]

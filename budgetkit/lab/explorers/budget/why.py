@@ -11,7 +11,12 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.lab.explorers.budget.bar import bar
 from budgetkit.lab.explorers.budget.commands import move_line
 from budgetkit.lab.explorers.budget.requests import Requests
-from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, known_model, typed_demand
+from budgetkit.lab.explorers.budget.results import (
+    BudgetResults,
+    kept_deficit,
+    known_model,
+    typed_demand,
+)
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
 from budgetkit.lab.explorers.folds import button, choice, text
 from budgetkit.lab.explorers.library import Library
@@ -52,17 +57,26 @@ class WhyFold:
             rows = [{"key": str(i), **row} for i, row in enumerate(mends)]
             blocks += [text("What would keep it, each alone:"), {"is": "rows", "rows": rows}]
         else:
-            blocks.append(text(why.unmended or "No single change keeps all of it; two are needed, or a shorter text."))
+            blocks.append(
+                text(
+                    why.unmended
+                    or "No single change keeps all of it; two are needed, or a shorter text."
+                )
+            )
         names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
         return [choice("Lost from", "of", names, why.section), *blocks]
 
-    def hear(self, settings: BudgetSettings, results: BudgetResults, event: Data) -> BudgetSettings | None:
+    def hear(
+        self, settings: BudgetSettings, results: BudgetResults, event: Data
+    ) -> BudgetSettings | None:
         """Ask about another section or message, or take a change."""
         if "mend" not in event:
             self._of = event.get("of", "")
             return None
         if self._settings is not settings or str(event["mend"]) not in self._offers:
-            raise ValueError("the budget has changed since this was worked out; look at what is offered now")
+            raise ValueError(
+                "the budget has changed since this was worked out; look at what is offered now"
+            )
         return self._offers[str(event["mend"])]
 
     def _asked(self, plan: Plan, lost: list[str]) -> str | int:
@@ -72,7 +86,9 @@ class WhyFold:
             return self._of
         return self._of if self._of in lost else lost[0]
 
-    def _row(self, settings: BudgetSettings, results: BudgetResults, mend: Mend, of: str | int) -> Data:
+    def _row(
+        self, settings: BudgetSettings, results: BudgetResults, mend: Mend, of: str | int
+    ) -> Data:
         """Offer a change as the settings that make it, planned again before it is offered."""
         row = {"text": mend.sentence}
         if mend.budget is None:
@@ -83,7 +99,11 @@ class WhyFold:
                 self._offers[mend.line] = to
                 shown = bar(to, replace(results, plan=plan))
                 tip = difference(results.plan, plan)
-                return {**row, "note": tip, "button": button("Do it", {"mend": mend.line}, tip=tip, bar=shown)}
+                return {
+                    **row,
+                    "note": tip,
+                    "button": button("Do it", {"mend": mend.line}, tip=tip, bar=shown),
+                }
         return {**row, "note": "a line that is locked would have to move"}
 
 
@@ -95,7 +115,10 @@ def lost_sections(plan: Plan) -> list[str]:
 def sections_told(plan: Plan, sentences: list[str]) -> list[str | None]:
     """Return for each sentence of a status the lost section that it is about, if it is about one."""
     lost = lost_sections(plan)
-    words = [sentence.replace(",", " ").replace(":", " ").replace(".", " ").split() for sentence in sentences]
+    words = [
+        sentence.replace(",", " ").replace(":", " ").replace(".", " ").split()
+        for sentence in sentences
+    ]
     return [next((section for section in lost if section in said), None) for said in words]
 
 
@@ -121,7 +144,9 @@ def planned(settings: BudgetSettings, results: BudgetResults, library: Library) 
 def difference(before: Plan, after: Plan) -> str:
     """Say in a line what another plan changes: what is lost, and the room that is left."""
     cuts = {g.section: after[g.section].cut - g.cut for g in before.grants}
-    lost = [f"{section} {signed(tokens, always=True)}" for section, tokens in cuts.items() if tokens]
+    lost = [
+        f"{section} {signed(tokens, always=True)}" for section, tokens in cuts.items() if tokens
+    ]
     pairs = {"usable": (before.budget.usable, after.budget.usable)}
     if before.budget.remainder is not None and after.budget.remainder is not None:
         pairs[f"{before.budget.remainder} budget"] = (before.remainder, after.remainder)
@@ -130,7 +155,9 @@ def difference(before: Plan, after: Plan) -> str:
     return "; ".join([f"tokens cut: {', '.join(lost) or 'as before'}", *moved])
 
 
-def _ways(settings: BudgetSettings, results: BudgetResults, library: Library, mend: Mend) -> Iterator[BudgetSettings]:
+def _ways(
+    settings: BudgetSettings, results: BudgetResults, library: Library, mend: Mend
+) -> Iterator[BudgetSettings]:
     """Give the settings that may make a change: its line moved, else the changed budget as one's own."""
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):
@@ -149,7 +176,9 @@ def _ways(settings: BudgetSettings, results: BudgetResults, library: Library, me
 
 def _with_importance(now: Sequence[Allocation], to: Sequence[Allocation]) -> tuple[Allocation, ...]:
     weights = {line.section: line.importance for line in to}
-    return tuple(replace(line, importance=weights.get(line.section, line.importance)) for line in now)
+    return tuple(
+        replace(line, importance=weights.get(line.section, line.importance)) for line in now
+    )
 
 
 def _keeps(plan: Plan, of: str | int) -> bool:

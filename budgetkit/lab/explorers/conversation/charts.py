@@ -60,7 +60,15 @@ def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]
 
 def marked(spec: Data, request: int) -> Data:
     """Return a figure with an upright line at a request; the figure itself stays as it is."""
-    line = {"type": "line", "name": "here", "x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
+    line = {
+        "type": "line",
+        "name": "here",
+        "x0": request,
+        "x1": request,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+    }
     here = {**line, "line": {"color": GREY, "width": 1.5}}
     layout = spec["layout"]
     return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}

@@ -43,7 +43,8 @@ class Choice:
     def policy(self, values: Mapping[str, int], floor: Floor) -> Policy:
         """Return the policy at its numbers."""
         numbers = {
-            name: parameter.amount(values.get(name, parameter.default)) for name, parameter in self.parameters.items()
+            name: parameter.amount(values.get(name, parameter.default))
+            for name, parameter in self.parameters.items()
         }
         policy = self.make(**numbers)
         if self.own_floor:
@@ -73,7 +74,10 @@ SAYS: Final[Mapping[str, str]] = Table(lambda: {name: row["says"] for name, row 
 
 
 def chosen_policy(
-    name: str, own_policies: Mapping[str, Policy], parameters: Mapping[str, Mapping[str, int]], floor: Floor
+    name: str,
+    own_policies: Mapping[str, Policy],
+    parameters: Mapping[str, Mapping[str, int]],
+    floor: Floor,
 ) -> Policy:
     """Return a policy that was ticked, at the numbers of its sliders, or one of the caller's own.
 
@@ -85,7 +89,9 @@ def chosen_policy(
     if name in own_policies:
         return own_policies[name]
     if name not in CHOICES:
-        raise LookupError(f"no policy {brief(name)}; known are {quoted([*CHOICES, *own_policies])}; choose from these")
+        raise LookupError(
+            f"no policy {brief(name)}; known are {quoted([*CHOICES, *own_policies])}; choose from these"
+        )
     return CHOICES[name].policy(parameters.get(name, {}), floor)
 
 

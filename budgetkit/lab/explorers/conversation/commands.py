@@ -21,7 +21,11 @@ from budgetkit.pruning.policies import Floor
 
 
 def choose_policy(
-    settings: ConversationSettings, results: ConversationResults, library: Library, policy: str, on: bool
+    settings: ConversationSettings,
+    results: ConversationResults,
+    library: Library,
+    policy: str,
+    on: bool,
 ) -> ConversationSettings:
     """Put a policy side by side with the others, or take it away."""
     return settings.choose(policy, bool(on))
@@ -39,7 +43,12 @@ def choose_main(
 
 
 def set_number(
-    settings: ConversationSettings, results: ConversationResults, library: Library, policy: str, number: str, value: int
+    settings: ConversationSettings,
+    results: ConversationResults,
+    library: Library,
+    policy: str,
+    number: str,
+    value: int,
 ) -> ConversationSettings:
     """Give a policy another number."""
     return settings.with_number(policy, number, number_of(policy, number, value))
@@ -60,7 +69,9 @@ def choose_by(
     request = settings.request
     if request is not None:
         turns = [turn.number for turn in requests_of(results.trace, by)]
-        request = bisect_right(turns, results.turn_of(results.request))  # the last request of that turn
+        request = bisect_right(
+            turns, results.turn_of(results.request)
+        )  # the last request of that turn
     return replace(settings, by=by, request=request)
 
 
@@ -94,12 +105,18 @@ def set_day(
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
-        raise ValueError(f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so") from None
+        raise ValueError(
+            f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so"
+        ) from None
     return replace(settings, on=day, given_prices=None)
 
 
 def type_price(
-    settings: ConversationSettings, results: ConversationResults, library: Library, of: str, price: float | None
+    settings: ConversationSettings,
+    results: ConversationResults,
+    library: Library,
+    of: str,
+    price: float | None,
 ) -> ConversationSettings:
     """Type in a price in dollars for a million tokens; None is the listed one."""
     if of not in PRICED:
@@ -140,7 +157,9 @@ def set_money(
 ) -> ConversationSettings:
     """Say what may be spent, in US dollars; 0 for no limit."""
     if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
-        raise ValueError(f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number")
+        raise ValueError(
+            f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number"
+        )
     return replace(settings, money=float(money))
 
 

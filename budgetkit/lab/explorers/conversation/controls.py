@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import ipywidgets as widgets
 
-from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, bound, fill, group, options, row, show
+from budgetkit.lab.explorers.boxes import (
+    AUTO,
+    Do,
+    NumberBox,
+    bound,
+    fill,
+    group,
+    options,
+    row,
+    show,
+)
 from budgetkit.lab.explorers.budget.rows import Row
 from budgetkit.lab.explorers.budget.view_state import lines_of
 from budgetkit.lab.explorers.controls import RATIOS, ConversationControls, labelled
@@ -51,7 +61,9 @@ class Controls(ConversationControls):
         self.request_box = self._place_box
         self.by = labelled(widgets.Dropdown, "A request for", options=BY)
         tip = "Whether the calls and results of the turn that is being answered can be pruned"
-        self.within = widgets.Checkbox(description="prune within a turn", indent=False, tooltip=tip, **AUTO)
+        self.within = widgets.Checkbox(
+            description="prune within a turn", indent=False, tooltip=tip, **AUTO
+        )
         self._pick(do, (*CHOICES, *start.given))
         self._cache(do, start)
         self.numbers = Numbers(do)
@@ -61,12 +73,18 @@ class Controls(ConversationControls):
     def _pick(self, do: Do, names: tuple[str, ...]) -> None:
         """Make the widgets that choose policies and their floor."""
         self.policies = {
-            name: widgets.Checkbox(description=name, tooltip=SAYS.get(name, name), indent=False, **AUTO)
+            name: widgets.Checkbox(
+                description=name, tooltip=SAYS.get(name, name), indent=False, **AUTO
+            )
             for name in names
         }
         self.main = labelled(widgets.Dropdown, "In detail", options=[])
-        self.floor = NumberBox(do, description="Keep at least", min=1, tooltip="What stays whatever happens", **AUTO)
-        self.unit = widgets.Dropdown(options=("messages", "turns", "tokens"), tooltip="Unit of the floor", **AUTO)
+        self.floor = NumberBox(
+            do, description="Keep at least", min=1, tooltip="What stays whatever happens", **AUTO
+        )
+        self.unit = widgets.Dropdown(
+            options=("messages", "turns", "tokens"), tooltip="Unit of the floor", **AUTO
+        )
         self.conflict = labelled(widgets.Dropdown, "If it won't fit", options=CONFLICTS)
 
     def _cache(self, do: Do, start: ConversationSettings) -> None:
@@ -90,7 +108,12 @@ class Controls(ConversationControls):
         self.horizon = labelled(widgets.IntSlider, "Turns ahead", min=10, max=1_000, step=10)
         self.horizon_box = NumberBox(do, min=1, max=10_000, tooltip="Turns to look ahead", **AUTO)
         self.money = NumberBox(
-            do, description="May cost, $", max=1e9, is_whole=False, tooltip="What may be spent, in dollars", **AUTO
+            do,
+            description="May cost, $",
+            max=1e9,
+            is_whole=False,
+            tooltip="What may be spent, in dollars",
+            **AUTO,
         )
 
     def _build(self) -> None:
@@ -106,7 +129,9 @@ class Controls(ConversationControls):
         policies = group("Policies", self._place_row, ticks, self.main, self.numbers.widget)
         least = group("What always stays", floor, self.conflict, folded=True)
         prices = widgets.Box(list(self.prices.values())).add_class("bk-prices")
-        cache = group("Prompt cache and prices", self.rules, self.lifetime, self.day, prices, folded=True)
+        cache = group(
+            "Prompt cache and prices", self.rules, self.lifetime, self.day, prices, folded=True
+        )
         ahead = group("Forecast", row(self.horizon, self.horizon_box), self.money, folded=True)
         groups = [self.which, policies, self._budget, source, least, cache, ahead]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
@@ -118,7 +143,11 @@ class Controls(ConversationControls):
         for name, box in self.policies.items():
             on(box, "policy", "on", policy=name)
         on(self.main, "main", "name")
-        for name, widget in {"least": self.floor, "unit": self.unit, "conflict": self.conflict}.items():
+        for name, widget in {
+            "least": self.floor,
+            "unit": self.unit,
+            "conflict": self.conflict,
+        }.items():
             on(widget, "floor", name)
         on(self.rules, "rules", "name")
         on(self.lifetime, "lifetime", "name")
@@ -136,11 +165,15 @@ class Controls(ConversationControls):
         self._project_policies(settings)
         self._project_cache(settings, results)
 
-    def _project_conversation(self, settings: ConversationSettings, results: ConversationResults) -> None:
+    def _project_conversation(
+        self, settings: ConversationSettings, results: ConversationResults
+    ) -> None:
         base = settings.budget_settings
         conversations = self._library.conversations
         options(self.trace, tuple((name, name) for name in conversations.names), base.trace)
-        self._project_place(conversations(str(base.trace)), base.conversation, results.requests, results.request)
+        self._project_place(
+            conversations(str(base.trace)), base.conversation, results.requests, results.request
+        )
         self.by.value = results.run.by
         self.within.value = settings.within
         if results.run.by == "turn":
@@ -175,7 +208,12 @@ class Controls(ConversationControls):
         for name, _, amount, _ in wanted:
             tokens = {**budget.sizes, **budget.caps}.get(name, 0)
             self.lines[name].project(
-                amount, tokens, budget.window, budget.floors.get(name, 0), False, name in budget.caps
+                amount,
+                tokens,
+                budget.window,
+                budget.floors.get(name, 0),
+                False,
+                name in budget.caps,
             )
 
     def _project_policies(self, settings: ConversationSettings) -> None:

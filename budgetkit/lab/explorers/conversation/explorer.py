@@ -21,7 +21,11 @@ from budgetkit.lab.explorers.conversation.commands import COMMANDS
 from budgetkit.lab.explorers.conversation.controls import Controls
 from budgetkit.lab.explorers.conversation.notices import source, status
 from budgetkit.lab.explorers.conversation.reader import reading
-from budgetkit.lab.explorers.conversation.results import ConversationResults, results, telling_window
+from budgetkit.lab.explorers.conversation.results import (
+    ConversationResults,
+    results,
+    telling_window,
+)
 from budgetkit.lab.explorers.conversation.settings import AT_FIRST, ConversationSettings
 from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.conversation.view_state import FIGURES, scene
@@ -45,15 +49,20 @@ Data = dict[str, Any]
 #: What can be opened beside the figures.
 FOLDS = {
     "systems": Fold(
-        "What would another system's rule have cost?", "budgetkit.lab.explorers.conversation.systems_fold:SystemsFold"
+        "What would another system's rule have cost?",
+        "budgetkit.lab.explorers.conversation.systems_fold:SystemsFold",
     ),
     "turning": Fold(
         "At which price and window is another system cheaper?",
         "budgetkit.lab.explorers.conversation.turning_fold:TurningFold",
     ),
-    "reads": Fold("Why did the cache miss?", "budgetkit.lab.explorers.conversation.systems_fold:ReadsFold"),
+    "reads": Fold(
+        "Why did the cache miss?", "budgetkit.lab.explorers.conversation.systems_fold:ReadsFold"
+    ),
     "billed": Fold("What is billed?", "budgetkit.lab.explorers.conversation.folded:BilledFold"),
-    "check": Fold("What does the check find?", "budgetkit.lab.explorers.conversation.folded:CheckFold"),
+    "check": Fold(
+        "What does the check find?", "budgetkit.lab.explorers.conversation.folded:CheckFold"
+    ),
     "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
 }
 OPENS: list[Data] = [
@@ -125,14 +134,21 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         library = Library(view.report)
         base = begun(library, trace, budget, model, counter, window)
         chosen_window = None
-        if model is None and window is None and isinstance(budget, str) and base.model == DEFAULT_MODEL:
+        if (
+            model is None
+            and window is None
+            and isinstance(budget, str)
+            and base.model == DEFAULT_MODEL
+        ):
             chosen_window = telling_window(base, library)
             base = replace(base, window=chosen_window)
         if isinstance(policies, str | Policy):
             policies = policies_of(policies)
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
-            raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
+            raise ValueError(
+                "no policy was given; a conversation is replayed under at least one; name one or more"
+            )
         if isinstance(policies, Mapping):
             own_policies = {name: policy_of(policy) for name, policy in policies.items()}
         else:
@@ -236,4 +252,6 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         now = self._history.now
         base = now.budget_settings
         window = f"window={self.budget.window:,}"
-        return f"ConversationExplorer({base.trace}, {base.model}, {window}, {', '.join(now.chosen)})"
+        return (
+            f"ConversationExplorer({base.trace}, {base.model}, {window}, {', '.join(now.chosen)})"
+        )

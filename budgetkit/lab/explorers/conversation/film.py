@@ -58,7 +58,10 @@ def _messages(outcome: Replay, places: Mapping[str, int], is_shown: bool) -> Dat
     if not is_shown:
         return {"tokens": [], "kind": [], "first": []}
     placed = outcome.placed
-    speakers = ("tool" if message.role in RESULT_ROLES else message.role for message in outcome.trace.messages)
+    speakers = (
+        "tool" if message.role in RESULT_ROLES else message.role
+        for message in outcome.trace.messages
+    )
     entry = np.where(placed.entry < len(placed.requests), placed.entry + 1, 0)
     kind = [places.get(speaker, places["other history"]) for speaker in speakers]
     return {"tokens": placed.tokens.tolist(), "kind": kind, "first": entry.tolist()}
@@ -69,7 +72,9 @@ def track(name: str, outcome: Replay, places: Mapping[str, int], is_shown: bool)
     sections = list(outcome.granted)
     head = sections.index(outcome.section)
     others = [
-        (places[section], sizes.tolist()) for section, sizes in outcome.granted.items() if section != outcome.section
+        (places[section], sizes.tolist())
+        for section, sizes in outcome.granted.items()
+        if section != outcome.section
     ]
     if is_shown:
         whole = _whole(outcome)
@@ -79,7 +84,10 @@ def track(name: str, outcome: Replay, places: Mapping[str, int], is_shown: bool)
     left = outcome.kept
     sent = outcome.sent
     has_shrunk = any(at != NEVER for at in left.shrunk)
-    others.insert(head, (places["placeholders" if has_shrunk else "other history"], np.maximum(rest, 0).tolist()))
+    others.insert(
+        head,
+        (places["placeholders" if has_shrunk else "other history"], np.maximum(rest, 0).tolist()),
+    )
     cost = outcome.cost
     return {
         "name": name,
@@ -89,7 +97,9 @@ def track(name: str, outcome: Replay, places: Mapping[str, int], is_shown: bool)
         "shrunk": [at + 1 for at in left.shrunk] if is_shown and has_shrunk else [],
         "summaries": [list(section) for section in summaries(outcome)] if is_shown else [],
         "kind_of_summary": places["summary"],
-        "back": {str(at + 1): list(slots) for at, slots in enumerate(outcome.returned) if slots} if is_shown else {},
+        "back": {str(at + 1): list(slots) for at, slots in enumerate(outcome.returned) if slots}
+        if is_shown
+        else {},
         "sent": sent.tolist(),
         "cached": outcome.cached.tolist(),
         "written": outcome.written.tolist(),
@@ -111,7 +121,9 @@ def summaries(outcome: Replay) -> list[tuple[int, int, int, int]]:
             rows[number] = (place, begins, at + 1, size)
 
     # In one request summaries are written first; what is still too large is dropped last.
-    written = [(at, 0, slot, tokens, replaced) for at, slot, tokens, replaced in outcome.kept.written]
+    written = [
+        (at, 0, slot, tokens, replaced) for at, slot, tokens, replaced in outcome.kept.written
+    ]
     dropped: list[tuple[int, int, int, int, tuple[int, ...]]] = [
         (at, 1, slot, 0, (slot,)) for at, slot in outcome.kept.dropped_summaries
     ]
@@ -129,7 +141,9 @@ def cold(outcome: Replay, waited: Floats) -> list[int]:
     lifetime = outcome.cache.lifetime
     late = np.nan_to_num(waited) > (np.inf if lifetime is None else lifetime)
     had_cache = np.concatenate(([0], (outcome.cached + outcome.written)[:-1])) > 0
-    results: list[int] = np.where(had_cache & (outcome.cached == 0), np.where(late, BY_TIME, BY_CHANGE), WARM).tolist()
+    results: list[int] = np.where(
+        had_cache & (outcome.cached == 0), np.where(late, BY_TIME, BY_CHANGE), WARM
+    ).tolist()
     return results
 
 

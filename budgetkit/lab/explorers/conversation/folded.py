@@ -29,7 +29,11 @@ class BilledFold(billed.BilledFold):
             left = []
         left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
         left += ["the passages"] if results.trace.contexts else []
-        return results.budget_results.model.name, [results.trace.messages[slot] for slot in whole], left
+        return (
+            results.budget_results.model.name,
+            [results.trace.messages[slot] for slot in whole],
+            left,
+        )
 
 
 class CheckFold(checked.CheckFold):

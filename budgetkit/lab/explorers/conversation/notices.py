@@ -107,13 +107,19 @@ def _pauses(results: ConversationResults) -> list[str]:
     late = int((results.pauses > lifetime).sum())
     if not late:
         return []
-    return [f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."]
+    return [
+        f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."
+    ]
 
 
 def source(base: BudgetSettings, results: ConversationResults) -> str:
     """Return what the numbers are made of."""
     which = called(base, results.trace, len(results.conversations))
-    sizes = {"message": len(results.trace.messages), "turn": len(results.trace.turns), "request": results.requests}
+    sizes = {
+        "message": len(results.trace.messages),
+        "turn": len(results.trace.turns),
+        "request": results.requests,
+    }
     size = ", ".join(many(number, what) for what, number in sizes.items())
     counted = counted_with(results.run.counter, results.budget_results.model, results.trace)
     if results.run.prices.date:

@@ -57,9 +57,20 @@ class Numbers:
                 words = number.label
             else:
                 words = f"{number.label}, {unit}"
-            self.sliders[name] = widgets.IntSlider(description=words, readout=False, tooltip=tip, **limits, **AUTO)
-            self.boxes[name] = NumberBox(self._do, tooltip=tip, min=number.low, max=number.high, **AUTO)
-            on(self.sliders[name], "number", "value", f"slider {policy} {name}", policy=policy, number=name)
+            self.sliders[name] = widgets.IntSlider(
+                description=words, readout=False, tooltip=tip, **limits, **AUTO
+            )
+            self.boxes[name] = NumberBox(
+                self._do, tooltip=tip, min=number.low, max=number.high, **AUTO
+            )
+            on(
+                self.sliders[name],
+                "number",
+                "value",
+                f"slider {policy} {name}",
+                policy=policy,
+                number=name,
+            )
             on(self.boxes[name], "number", "value", policy=policy, number=name)
         self.widget.children = [row(self.sliders[name], self.boxes[name]) for name in parameters]
         for widget in gone:

@@ -110,7 +110,12 @@ def _gap(results: ConversationResults, hidden: list[int], absent: set[int]) -> D
 
 def _summary(results: ConversationResults, request: int, replaced: int, tokens: int) -> Data:
     words = f"A summary of {replaced:,} messages, written at {results.named(request)}."
-    return {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note", "pieces": [{"text": words}]}
+    return {
+        "label": "summary",
+        "mark": f"{tokens:,} tokens",
+        "level": "note",
+        "pieces": [{"text": words}],
+    }
 
 
 def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:
@@ -136,7 +141,11 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
             word = "summarised"
         else:
             word = "dropped"
-        return f"{word} at {results.named(retention.gone[slot] + 1)}", "gone", _why(results, retention.gone[slot])
+        return (
+            f"{word} at {results.named(retention.gone[slot] + 1)}",
+            "gone",
+            _why(results, retention.gone[slot]),
+        )
     if NEVER < retention.shrunk[slot] < results.request:
         at = retention.shrunk[slot]
         return f"cut to a placeholder at {results.named(at + 1)}", "cut", _why(results, at)

@@ -62,7 +62,14 @@ class ReplayRun:
     @property
     def key(self) -> Hashable:
         """All that the outcome depends on; two runs with the same key have the same outcome."""
-        return (*self._counted, tuple(self.roles.items()), to_json(self.budget), self.by, self.cache, self.prices)
+        return (
+            *self._counted,
+            tuple(self.roles.items()),
+            to_json(self.budget),
+            self.by,
+            self.cache,
+            self.prices,
+        )
 
     @property
     def _counted(self) -> tuple[Hashable, ...]:
@@ -77,7 +84,9 @@ class ReplayRun:
 
     def compared(self, policies: Mapping[str, Policy], replays: Mapping[str, Replayed]) -> Compared:
         """Return the replays side by side."""
-        return self.library.once_large((self.key, tuple(policies.items())), lambda: Compared(replays))
+        return self.library.once_large(
+            (self.key, tuple(policies.items())), lambda: Compared(replays)
+        )
 
     def pace(self, others: Sequence[Trace]) -> Pace | None:
         """Return the pace of this conversation beside others of its file; None where these are few."""
@@ -91,7 +100,9 @@ class ReplayRun:
         """Return this conversation and what is drawn to follow it, and how that spreads."""
 
         def draw() -> tuple[Trace, Ints, pd.DataFrame]:
-            sizes = contexts(self.trace, self.counter, turns, SAMPLES, framing=self.framing, pace=pace)
+            sizes = contexts(
+                self.trace, self.counter, turns, SAMPLES, framing=self.framing, pace=pace
+            )
             return self.trace, sizes, figures.fan.table(sizes, known=len(self.trace.turns))
 
         return self.library.once_large(("drawn", *self._counted, turns, pace), draw)[1:]
@@ -102,7 +113,17 @@ class ReplayRun:
         def pass_them() -> tuple[Ints, pd.DataFrame]:
             turns = drawn.shape[1] - len(self.trace.turns)
             limits = [
-                first_cut(self.trace, self.budget, self.counter, turns, SAMPLES, 0, self.roles, self.framing, pace),
+                first_cut(
+                    self.trace,
+                    self.budget,
+                    self.counter,
+                    turns,
+                    SAMPLES,
+                    0,
+                    self.roles,
+                    self.framing,
+                    pace,
+                ),
                 first_over(drawn, {"window full": self.budget.window}),
             ]
             dollars = spent(drawn, self.prices) if money else None
@@ -110,7 +131,9 @@ class ReplayRun:
                 limits.append(first_over(dollars, {"money spent": money}))
             return drawn, pd.concat(limits, ignore_index=True)
 
-        return self.library.once_large((id(drawn), to_json(self.budget), self.prices, money), pass_them)[1]
+        return self.library.once_large(
+            (id(drawn), to_json(self.budget), self.prices, money), pass_them
+        )[1]
 
     @property
     def session(self) -> Session | None:
@@ -129,7 +152,11 @@ class ReplayRun:
             if session is not None:
                 return self.trace, comparison(session, window=window)
             return self.trace, comparison(
-                self.trace, window=window, prices=self.prices, cache=self.cache, counter=self.counter
+                self.trace,
+                window=window,
+                prices=self.prices,
+                cache=self.cache,
+                counter=self.counter,
             )
 
         key = ("systems", id(self.trace), self.counter.name, window, self.prices, self.cache)
@@ -142,13 +169,19 @@ class ReplayRun:
         counter = None if isinstance(source, Session) else self.counter
 
         def turn() -> tuple[Trace, pd.DataFrame]:
-            return self.trace, by_price_and_window(source, systems, windows=windows, counter=counter)
+            return self.trace, by_price_and_window(
+                source, systems, windows=windows, counter=counter
+            )
 
-        return self.library.once_large(("turning", id(self.trace), self.counter.name, tuple(windows)), turn)[1]
+        return self.library.once_large(
+            ("turning", id(self.trace), self.counter.name, tuple(windows)), turn
+        )[1]
 
     def _replay(self, key: Hashable, policy: Policy) -> Replayed:
         def make() -> Replayed:
-            pairs = self.library.once_large(("evidence", id(self.trace)), lambda: (self.trace, evidence(self.trace)))[1]
+            pairs = self.library.once_large(
+                ("evidence", id(self.trace)), lambda: (self.trace, evidence(self.trace))
+            )[1]
             return Replayed(replay(self.trace, self.budget, policy, **self.options), pairs)
 
         return self.library.once_large((key, policy), make)

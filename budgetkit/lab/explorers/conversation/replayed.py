@@ -113,7 +113,16 @@ class Compared:
     @cached_property
     def ranked(self) -> Drawn:
         """The ranking: table and figure."""
-        columns = ["policy", "relative_cost", "cached_share", "sent", "dropped", "summary_calls", "over", "cost"]
+        columns = [
+            "policy",
+            "relative_cost",
+            "cached_share",
+            "sent",
+            "dropped",
+            "summary_calls",
+            "over",
+            "cost",
+        ]
         table = self.ranking[[*columns, "evidence"]]
         return table, figures.ranking.draw(table)
 

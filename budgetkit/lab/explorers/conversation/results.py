@@ -141,7 +141,8 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
         prices=prices,
     )
     policies = {
-        name: chosen_policy(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen
+        name: chosen_policy(name, settings.given, settings.parameters, settings.floor)
+        for name in settings.chosen
     }
     replays = run.replayed(policies)
     requests = len(replays[settings.main].outcome.over)
@@ -171,11 +172,17 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
     """Return the largest usual window in which a conversation must lose something; None where the model's own does."""
     trace = library.conversations(str(base.trace))[0]
     model = known_model(base.model)[0]
-    if trace.is_silent or sum(len(message.text) for message in trace.messages) > _MOST_CHARACTERS * model.window:
+    if (
+        trace.is_silent
+        or sum(len(message.text) for message in trace.messages) > _MOST_CHARACTERS * model.window
+    ):
         return None  # the window is full anyway
     count = library.counter(base.counter or model)
     whole = int(turn_sizes(trace, count, framing_for(model)).sum())
-    return max((size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window), default=None)
+    return max(
+        (size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window),
+        default=None,
+    )
 
 
 def _roles(settings: ConversationSettings, budget: Budget) -> dict[str, str]:

@@ -18,9 +18,13 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
     note = ""
     if settings.rules is None and rules == IDEAL:
         whose = model.provider or model.name
-        note = f"No prompt cache is known for {whose}: an ideal one that finds any prefix stands in."
+        note = (
+            f"No prompt cache is known for {whose}: an ideal one that finds any prefix stands in."
+        )
     if isinstance(rules, str) and rules not in CACHES:
-        raise LookupError(f"no prompt cache {brief(rules)}; known are {quoted(CACHES)}; choose one of them")
+        raise LookupError(
+            f"no prompt cache {brief(rules)}; known are {quoted(CACHES)}; choose one of them"
+        )
     cache = CACHES[rules] if isinstance(rules, str) else rules
     if settings.lifetime is not None:
         if settings.lifetime not in LIFETIMES:

@@ -17,7 +17,13 @@ from budgetkit.pruning.policies import Floor, Policy
 
 #: How long a prompt cache is kept after its last use, in seconds; None for longer than any pause.
 LIFETIMES: Final[Mapping[str, float | None]] = MappingProxyType(
-    {"5 minutes": 300.0, "10 minutes": 600.0, "1 hour": 3_600.0, "24 hours": 86_400.0, "for ever": None}
+    {
+        "5 minutes": 300.0,
+        "10 minutes": 600.0,
+        "1 hour": 3_600.0,
+        "24 hours": 86_400.0,
+        "for ever": None,
+    }
 )
 LONGEST: Final = 1_000  # turns that a forecast looks ahead by itself
 AT_FIRST: Final = ("oldest first", "down to a mark", "tool results first")
@@ -59,11 +65,17 @@ class ConversationSettings:
 
     def showing(self, name: str | None, path: str = "") -> ConversationSettings:
         """Return the settings that show another file, from its first conversation, at its last request."""
-        return replace(self, budget_settings=self._without_chosen_window.showing(name, path), request=None)
+        return replace(
+            self, budget_settings=self._without_chosen_window.showing(name, path), request=None
+        )
 
     def showing_conversation(self, number: int) -> ConversationSettings:
         """Return the settings that show another conversation of the file, from 0, at its last request."""
-        return replace(self, budget_settings=self._without_chosen_window.showing_conversation(number), request=None)
+        return replace(
+            self,
+            budget_settings=self._without_chosen_window.showing_conversation(number),
+            request=None,
+        )
 
     @property
     def _without_chosen_window(self) -> BudgetSettings:
@@ -74,10 +86,18 @@ class ConversationSettings:
 
     def choose(self, name: str, on: bool) -> ConversationSettings:
         """Return the settings with one policy more, or less."""
-        chosen_names = tuple(other for other in self.chosen if other != name) + ((name,) if on else ())
+        chosen_names = tuple(other for other in self.chosen if other != name) + (
+            (name,) if on else ()
+        )
         if not chosen_names:
-            raise ValueError(f"{one_line(name)} was to go, the last policy that is chosen; choose another one first")
-        return replace(self, chosen=chosen_names, main=self.main if self.main in chosen_names else chosen_names[0])
+            raise ValueError(
+                f"{one_line(name)} was to go, the last policy that is chosen; choose another one first"
+            )
+        return replace(
+            self,
+            chosen=chosen_names,
+            main=self.main if self.main in chosen_names else chosen_names[0],
+        )
 
     def with_number(self, policy: str, name: str, value: int) -> ConversationSettings:
         """Return the settings with another number of a policy."""
@@ -87,5 +107,7 @@ class ConversationSettings:
     def as_at(self, start: ConversationSettings) -> ConversationSettings:
         """Return how it all began, of the conversation that is shown now."""
         present = self.budget_settings
-        shown = replace(start.budget_settings, trace=present.trace, conversation=present.conversation)
+        shown = replace(
+            start.budget_settings, trace=present.trace, conversation=present.conversation
+        )
         return replace(start, budget_settings=shown, request=self.request)

@@ -22,7 +22,9 @@ from budgetkit.lab.sessions.figures import cost_text
 from budgetkit.lab.sessions.sentences import finding, notices
 
 Data = dict[str, Any]
-_MOST_CHOICES: Final = 30  # messages that can be followed: those that were lost and needed come first
+_MOST_CHOICES: Final = (
+    30  # messages that can be followed: those that were lost and needed come first
+)
 _MOST_ROWS: Final = 200  # of a table in a fold
 
 
@@ -87,7 +89,11 @@ class ReadsFold:
         """Say why requests missed, and what that cost."""
         session = results.run.session
         if session is None:
-            return [text("This conversation tells no usage; open a recorded session, such as made-up-session.")]
+            return [
+                text(
+                    "This conversation tells no usage; open a recorded session, such as made-up-session."
+                )
+            ]
         drawn = {
             "title": figures.cache_reads.title,
             "note": "Foretold from what was before: messages, times, models and settings; never from the read itself.",
@@ -110,14 +116,19 @@ class ReadsFold:
             return parts
         return [*parts, {"is": "rows", "rows": misses}]
 
-    def hear(self, settings: ConversationSettings, results: ConversationResults, event: Data) -> None:
+    def hear(
+        self, settings: ConversationSettings, results: ConversationResults, event: Data
+    ) -> None:
         """Take nothing: there is nothing to press."""
 
 
 def window_of_systems(settings: ConversationSettings, results: ConversationResults) -> int | None:
     """Return the window in which systems are compared; None leaves it to what a recorded session shows."""
     # A window that the explorer chose so that policies differ is no window of a system's.
-    if settings.budget_settings.window is not None and settings.budget_settings.window != settings.chosen_window:
+    if (
+        settings.budget_settings.window is not None
+        and settings.budget_settings.window != settings.chosen_window
+    ):
         return settings.budget_settings.window
     if results.run.session:
         return None
@@ -136,7 +147,9 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
         _, needs, there = needed_there(outcome.most, compared.pairs)
         for place in np.unique(needs[~there]).tolist():
             lost[place] = lost.get(place, 0) + 1
-    order = sorted(needed, key=lambda place: (-lost.get(place, 0), -needed[place], place))[:_MOST_CHOICES]
+    order = sorted(needed, key=lambda place: (-lost.get(place, 0), -needed[place], place))[
+        :_MOST_CHOICES
+    ]
     messages = compared.setup.trace.messages
     originals = {place: number for number, place in enumerate(compared.setup.places) if place >= 0}
     names: dict[int, str] = {}
@@ -161,7 +174,9 @@ def fates(compared: Comparison, place: int) -> list[Data]:
         words, is_lost = _fate(outcome, compared, place)
         cost = cost_text(row["least"], row["most"])
         title = f"{row['label']}, {cost}" if cost else str(row["label"])
-        lines.append({"key": row["system"], "text": title, "note": words, "level": "cut" if is_lost else ""})
+        lines.append(
+            {"key": row["system"], "text": title, "note": words, "level": "cut" if is_lost else ""}
+        )
     return lines
 
 

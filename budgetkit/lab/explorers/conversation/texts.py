@@ -27,9 +27,16 @@ def texts(settings: ConversationSettings, results: ConversationResults) -> dict[
 def python(settings: ConversationSettings, results: ConversationResults, budget: str) -> str:
     """Return a program that replays the conversation under the policy shown."""
     policy = results.policies[results.main]
-    lines = [_trace(settings, results), f"policy = {_policy(policy)}", "", *_replay(settings, results)]
+    lines = [
+        _trace(settings, results),
+        f"policy = {_policy(policy)}",
+        "",
+        *_replay(settings, results),
+    ]
     program = "\n".join([budget, *lines])
-    return program.replace("import budgetkit as bk\n", "\n".join([*_imports(program, policy), ""]), 1)
+    return program.replace(
+        "import budgetkit as bk\n", "\n".join([*_imports(program, policy), ""]), 1
+    )
 
 
 def _imports(program: str, policy: Policy) -> list[str]:
@@ -50,7 +57,13 @@ def _imports(program: str, policy: Policy) -> list[str]:
         policies = [f"from budgetkit.pruning.policies import {', '.join(names)}"]
     else:
         policies = []
-    return [*day, "import budgetkit as bk", "from budgetkit.requests import framing_for", *policies, *roles]
+    return [
+        *day,
+        "import budgetkit as bk",
+        "from budgetkit.requests import framing_for",
+        *policies,
+        *roles,
+    ]
 
 
 def _is_written(policy: Policy) -> bool:
@@ -84,15 +97,31 @@ def _source(settings: ConversationSettings, name: str) -> str:
 def _replay(settings: ConversationSettings, results: ConversationResults) -> list[str]:
     run = results.run
     model = results.budget_results.model
-    arguments = [f"counter={counter_of(settings.budget_settings)}", f"framing=framing_for({model.name!r})"]
+    arguments = [
+        f"counter={counter_of(settings.budget_settings)}",
+        f"framing=framing_for({model.name!r})",
+    ]
     if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
         if results.budget.roles:
             roles = "budget.roles"
         else:
             roles = "DEFAULT_ROLES"
-        arguments.append(f'roles={{role: section for role, section in {roles}.items() if role != "step"}}')
-    arguments += [f"by={run.by!r}", f"cache={_cache(results)}", f"prices={_prices(settings, run.prices)}"]
-    return ["outcome = bk.replay(", "    trace,", "    budget,", "    policy,", *(f"    {a}," for a in arguments), ")"]
+        arguments.append(
+            f'roles={{role: section for role, section in {roles}.items() if role != "step"}}'
+        )
+    arguments += [
+        f"by={run.by!r}",
+        f"cache={_cache(results)}",
+        f"prices={_prices(settings, run.prices)}",
+    ]
+    return [
+        "outcome = bk.replay(",
+        "    trace,",
+        "    budget,",
+        "    policy,",
+        *(f"    {a}," for a in arguments),
+        ")",
+    ]
 
 
 def _cache(results: ConversationResults) -> str:

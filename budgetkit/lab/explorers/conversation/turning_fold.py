@@ -17,7 +17,9 @@ from budgetkit.lab.sessions.sentences import turning_points
 Data = dict[str, Any]
 #: Windows that are tried, as multiples of the one at hand.
 _MULTIPLES: Final = (0.25, 0.5, 1.0, 2.0)
-_MANY: Final = 2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
+_MANY: Final = (
+    2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
+)
 
 
 class TurningFold:
@@ -49,6 +51,8 @@ class TurningFold:
             {"is": "figure", "name": "turning", "figure": drawn},
         ]
 
-    def hear(self, settings: ConversationSettings, results: ConversationResults, event: Data) -> None:
+    def hear(
+        self, settings: ConversationSettings, results: ConversationResults, event: Data
+    ) -> None:
         """Work out what takes long."""
         self._wanted = self._wanted or "work" in event

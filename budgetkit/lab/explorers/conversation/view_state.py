@@ -21,7 +21,12 @@ FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 def scene(results: ConversationResults, source: str) -> Data:
     """Return the state of the view, with the key figures of the policy that is shown."""
     kpis = [_first(results), *_totals(results), _evidence(results), _now(results)]
-    return {"source": source, "kpis": [kpi.drawn for kpi in kpis], "figures": [*FIGURES], "plays": True}
+    return {
+        "source": source,
+        "kpis": [kpi.drawn for kpi in kpis],
+        "figures": [*FIGURES],
+        "plays": True,
+    }
 
 
 def _first(results: ConversationResults) -> Kpi:
@@ -50,9 +55,22 @@ def _totals(results: ConversationResults) -> list[Kpi]:
     else:
         what = "A price that is needed is not known"
     return [
-        Kpi("sent", "sent in all", short(sent), f"{sent:,} tokens in {results.requests:,} requests"),
-        Kpi("cached", "read from the cache", f"{totals['cached_share']:.1%}", f"{cached:,} of {sent:,} tokens sent"),
-        Kpi("cost", "cost in all", money, f"{what}; {results.run.prices.source}", level="" if is_known else "alarm"),
+        Kpi(
+            "sent", "sent in all", short(sent), f"{sent:,} tokens in {results.requests:,} requests"
+        ),
+        Kpi(
+            "cached",
+            "read from the cache",
+            f"{totals['cached_share']:.1%}",
+            f"{cached:,} of {sent:,} tokens sent",
+        ),
+        Kpi(
+            "cost",
+            "cost in all",
+            money,
+            f"{what}; {results.run.prices.source}",
+            level="" if is_known else "alarm",
+        ),
     ]
 
 

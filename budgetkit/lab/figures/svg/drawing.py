@@ -58,21 +58,35 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     top = layout.get("meta", {}).get("top", 12) + (_TITLE if heading else 0)
     height = layout["height"] + (_TITLE if heading else 0)
     plot, box = _plot(spec, width, top, height - _LEGEND * bool(entries))
-    inside = [_hatch(plot.hatch), label(text(title), 4, 18, font_size=15, font_weight=600) if heading else ""]
-    inside += [*_axes(plot, box), *_shapes(plot, box, "below"), *_data(spec, plot), *_shapes(plot, box, "above")]
+    inside = [
+        _hatch(plot.hatch),
+        label(text(title), 4, 18, font_size=15, font_weight=600) if heading else "",
+    ]
+    inside += [
+        *_axes(plot, box),
+        *_shapes(plot, box, "below"),
+        *_data(spec, plot),
+        *_shapes(plot, box, "above"),
+    ]
     inside += [*_notes(plot, box, width), *_legend(entries, height)]
     if lost:
-        inside.append(label(f"{lost:,} values are not known and not drawn", width - 4, height - 7, "end"))
+        inside.append(
+            label(f"{lost:,} values are not known and not drawn", width - 4, height - 7, "end")
+        )
     named = {"role": "img", "aria-label": title, "font_family": "system-ui, sans-serif"}
     size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height, "font_size": 12}
     if plot.x.log or plot.x.names:
         along = None
     else:
         along = f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
-    return tag("svg", *inside, xmlns="http://www.w3.org/2000/svg", **size, **named, **{"data-along": along})
+    return tag(
+        "svg", *inside, xmlns="http://www.w3.org/2000/svg", **size, **named, **{"data-along": along}
+    )
 
 
-def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, tuple[float, float, float, float]]:
+def _plot(
+    spec: Spec, width: int, top: float, bottom: float
+) -> tuple[Plot, tuple[float, float, float, float]]:
     """Return where the data stand: margins make room for the numbers beside the axes."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
@@ -84,7 +98,9 @@ def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, tupl
     marks = layout.get("shapes", []), layout.get("annotations", [])
     values = _values(spec, "y") + [mark[key] for mark, key in _own(marks, "y")]
     is_lying = any(trace["type"] == "bar" for trace in spec["data"])
-    values += [at + side for at in values if is_lying and not isinstance(at, str) for side in (-0.5, 0.5)]
+    values += [
+        at + side for at in values if is_lying and not isinstance(at, str) for side in (-0.5, 0.5)
+    ]
     y = scale_of(y_axis, values, low, top, from_zero=_is_filled(spec), room=0 if is_lying else ROOM)
     if y_axis.get("showticklabels", True):
         texts = [name for _, name in ticks(y_axis, y)]
@@ -144,13 +160,20 @@ def _is_filled(spec: Spec) -> bool:
 
 def _axes(plot: Plot, box: tuple[float, float, float, float]) -> Iterator[str]:
     left, top, right, low = box
-    for axis, scale, is_x in ((plot.layout["xaxis"], plot.x, True), (plot.layout["yaxis"], plot.y, False)):
+    for axis, scale, is_x in (
+        (plot.layout["xaxis"], plot.x, True),
+        (plot.layout["yaxis"], plot.y, False),
+    ):
         title = axis.get("title", {}).get("text")
         for at, name in ticks(axis, scale):
             if axis.get("showgrid", True):
                 yield _line(at, top, at, low) if is_x else _line(left, at, right, at)
             if axis.get("showticklabels", True):
-                yield label(name, at, low + 15, "middle") if is_x else label(name, left - 6, at + 4, "end")
+                yield (
+                    label(name, at, low + 15, "middle")
+                    if is_x
+                    else label(name, left - 6, at + 4, "end")
+                )
         if title:
             at_x, at_y = ((left + right) / 2, low + 32) if is_x else (12, (top + low) / 2)
             if is_x:
@@ -158,8 +181,17 @@ def _axes(plot: Plot, box: tuple[float, float, float, float]) -> Iterator[str]:
             else:
                 turned = {"transform": f"rotate(-90 12 {at_y:.1f})"}
             yield label(title, at_x, at_y, "middle", **turned)
-        is_seen = axis.get("visible", True) and axis.get("zeroline", True) and not scale.log and "ticktext" not in axis
-        if is_seen and not scale.names and min(scale.low, scale.high) < 0 < max(scale.low, scale.high):
+        is_seen = (
+            axis.get("visible", True)
+            and axis.get("zeroline", True)
+            and not scale.log
+            and "ticktext" not in axis
+        )
+        if (
+            is_seen
+            and not scale.names
+            and min(scale.low, scale.high) < 0 < max(scale.low, scale.high)
+        ):
             at = scale.placed(0)
             yield _line(at, top, at, low, 1.6) if is_x else _line(left, at, right, at, 1.6)
 
@@ -214,7 +246,15 @@ def _notes(plot: Plot, box: tuple[float, float, float, float], width: int) -> It
                 to_y = plot.y.placed(note["ay"])
             else:
                 to_y = y + note.get("ay", 0)
-            yield tag("line", x1=x, y1=y, x2=to_x, y2=to_y, class_="grid", stroke=note.get("arrowcolor", INK))
+            yield tag(
+                "line",
+                x1=x,
+                y1=y,
+                x2=to_x,
+                y2=to_y,
+                class_="grid",
+                stroke=note.get("arrowcolor", INK),
+            )
             x = to_x
             y = to_y
         x = x + note.get("xshift", 0)
@@ -224,7 +264,9 @@ def _notes(plot: Plot, box: tuple[float, float, float, float], width: int) -> It
         wide = width_of(words)
         lines = words.count("<br>") + 1
         x -= {"start": 0, "middle": wide / 2, "end": wide}[anchor]
-        up = {"top": 12.0, "bottom": -3.0 - LINE * (lines - 1)}.get(note.get("yanchor", ""), 4 - LINE * (lines - 1) / 2)
+        up = {"top": 12.0, "bottom": -3.0 - LINE * (lines - 1)}.get(
+            note.get("yanchor", ""), 4 - LINE * (lines - 1) / 2
+        )
         yield label(words, min(max(x, 2), max(2, width - wide - 2)), y + up)
 
 
@@ -234,7 +276,11 @@ def _entries(spec: Spec) -> list[tuple[str, str]]:
 
 
 def _colour(trace: Spec) -> str:
-    drawn_colour = trace.get("fillcolor") or trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
+    drawn_colour = (
+        trace.get("fillcolor")
+        or trace.get("line", {}).get("color")
+        or trace.get("marker", {}).get("color")
+    )
     if isinstance(drawn_colour, str):
         return drawn_colour
     return INK
@@ -249,5 +295,13 @@ def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
 
 
 def _hatch(name: str) -> str:
-    lines = tag("path", d="M-2 2l4-4M0 8l8-8M6 10l4-4", stroke="#ffffff", stroke_opacity=0.75, stroke_width=2)
-    return tag("defs", tag("pattern", lines, id=name, width=8, height=8, patternUnits="userSpaceOnUse"))
+    lines = tag(
+        "path",
+        d="M-2 2l4-4M0 8l8-8M6 10l4-4",
+        stroke="#ffffff",
+        stroke_opacity=0.75,
+        stroke_width=2,
+    )
+    return tag(
+        "defs", tag("pattern", lines, id=name, width=8, height=8, patternUnits="userSpaceOnUse")
+    )

@@ -25,7 +25,12 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
             if value is None:
                 continue
             share = (value - low) / (high - low) if high > low else 0.0
-            place = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0) + 0.3, "height": abs(y1 - y0) + 0.3}
+            place = {
+                "x": min(x0, x1),
+                "y": min(y0, y1),
+                "width": abs(x1 - x0) + 0.3,
+                "height": abs(y1 - y0) + 0.3,
+            }
             yield tag("rect", **place, fill=between(trace["colorscale"], share))
 
 
@@ -40,12 +45,20 @@ def contour(trace: Spec, plot: Plot) -> Iterator[str]:
             around = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
             if any(trace["z"][b][a] is None for a, b in around):
                 continue
-            corners = [(plot.x.at(xs[a]), plot.y.at(ys[b]), float(trace["z"][b][a])) for a, b in around]
+            corners = [
+                (plot.x.at(xs[a]), plot.y.at(ys[b]), float(trace["z"][b][a])) for a, b in around
+            ]
             met = [_passed(one, other, bound) for one, other in pairwise([*corners, corners[0]])]
             points = [point for point in met if point is not None]
             ways += [f"M{'L'.join(points[k : k + 2])}" for k in range(0, len(points) - 1, 2)]
     line = trace["line"]
-    yield tag("path", d="".join(ways) or "M0 0", fill="none", stroke=line["color"], stroke_width=line["width"])
+    yield tag(
+        "path",
+        d="".join(ways) or "M0 0",
+        fill="none",
+        stroke=line["color"],
+        stroke_width=line["width"],
+    )
 
 
 def _passed(one: Corner, other: Corner, bound: float) -> str | None:
@@ -76,7 +89,10 @@ def between(scale: list[list[Any]], share: float) -> str:
             if not (str(before).startswith("#") and str(after).startswith("#")):
                 return str(before if share <= low else after)
             part = (share - low) / (high - low)
-            mixed = [_channel(before, k) + part * (_channel(after, k) - _channel(before, k)) for k in (1, 3, 5)]
+            mixed = [
+                _channel(before, k) + part * (_channel(after, k) - _channel(before, k))
+                for k in (1, 3, 5)
+            ]
             return f"rgb({','.join(str(round(value)) for value in mixed)})"
     return str(scale[-1][1])
 

@@ -43,16 +43,30 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
         plot.reached[at] = begins + size
         low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))
         height = thick * (_each(trace.get("width"), i) or 1 - plot.layout.get("bargap", 0.2))
-        place = {"x": low, "y": plot.y.at(at) - height / 2, "width": max(high - low, 0), "height": height}
+        place = {
+            "x": low,
+            "y": plot.y.at(at) - height / 2,
+            "width": max(high - low, 0),
+            "height": height,
+        }
         marker = trace.get("marker", {})
         hover_text = _each(trace.get("hovertext"), i)
         edge = marker.get("line", {})
-        stroke = {"stroke": _each(edge.get("color"), i), "stroke_width": _each(edge.get("width"), i)}
+        stroke = {
+            "stroke": _each(edge.get("color"), i),
+            "stroke_width": _each(edge.get("width"), i),
+        }
         if hover_text:
             inside = [tag("title", text(plain_text(hover_text)))]
         else:
             inside = []
-        yield tag("rect", *inside, **place, fill=_each(marker.get("color"), i) or INK, **(stroke if edge else {}))
+        yield tag(
+            "rect",
+            *inside,
+            **place,
+            fill=_each(marker.get("color"), i) or INK,
+            **(stroke if edge else {}),
+        )
         if _each(marker.get("pattern", {}).get("shape"), i):
             yield tag("rect", **place, fill=f"url(#{plot.hatch})")
         if words := _each(trace.get("text"), i):
@@ -61,7 +75,9 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
 
 def _beside(trace: Spec, words: str, low: float, high: float, middle: float, is_left: bool) -> str:
     if trace.get("textposition") == "inside":
-        return label(words, low + 4, middle, fill=trace.get("textfont", {}).get("color", INK), font_size=12)
+        return label(
+            words, low + 4, middle, fill=trace.get("textfont", {}).get("color", INK), font_size=12
+        )
     return label(words, low - 5 if is_left else high + 5, middle + 4, "end" if is_left else "start")
 
 
@@ -75,12 +91,16 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
     elif trace.get("fill") == "toself":
         yield _area(trace, runs[0])
     elif trace.get("fill") == "tozeroy" and runs:
-        yield _area(trace, [*runs[0], (runs[0][-1][0], plot.y.placed(0)), (runs[0][0][0], plot.y.placed(0))])
+        yield _area(
+            trace, [*runs[0], (runs[0][-1][0], plot.y.placed(0)), (runs[0][0][0], plot.y.placed(0))]
+        )
     stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 2)}
     if "lines" in mode and stroke["stroke_width"] and any(len(run) > 1 for run in runs):
         way = "".join(_way(thinned(run)) for run in runs)
         dash = DASHES.get(line.get("dash", "solid"))
-        yield tag("path", d=way, fill="none", **stroke, stroke_dasharray=dash, stroke_linejoin="round")
+        yield tag(
+            "path", d=way, fill="none", **stroke, stroke_dasharray=dash, stroke_linejoin="round"
+        )
     if "error_y" in trace:
         yield _spreads(trace, plot)
     if "markers" in mode:
@@ -114,7 +134,11 @@ def _floor(trace: Spec, plot: Plot) -> list[Point]:
 def _stepped(run: list[Point], line: Spec) -> list[Point]:
     if line.get("shape") != "hv" or not run:
         return run
-    steps = [point for (_, y), (x, after) in zip(run, run[1:], strict=False) for point in ((x, y), (x, after))]
+    steps = [
+        point
+        for (_, y), (x, after) in zip(run, run[1:], strict=False)
+        for point in ((x, y), (x, after))
+    ]
     return [run[0], *steps]
 
 
@@ -142,7 +166,9 @@ def _way(run: Sequence[Point], closed: bool = False) -> str:
 
 
 def _area(trace: Spec, outline: list[Point]) -> str:
-    return tag("path", d=_way(thinned(outline), True), fill=trace.get("fillcolor", INK), stroke="none")
+    return tag(
+        "path", d=_way(thinned(outline), True), fill=trace.get("fillcolor", INK), stroke="none"
+    )
 
 
 def _spreads(trace: Spec, plot: Plot) -> str:
@@ -151,8 +177,16 @@ def _spreads(trace: Spec, plot: Plot) -> str:
     columns = (trace["x"], trace["y"], spread["array"], spread.get("arrayminus", spread["array"]))
     for x, y, up, down in zip(*columns, strict=True):
         if None not in (x, y, up, down):
-            ways.append(_way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))]))
-    return tag("path", d="".join(ways), fill="none", stroke=trace.get("line", {}).get("color", INK), stroke_width=1.5)
+            ways.append(
+                _way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))])
+            )
+    return tag(
+        "path",
+        d="".join(ways),
+        fill="none",
+        stroke=trace.get("line", {}).get("color", INK),
+        stroke_width=1.5,
+    )
 
 
 def _points(trace: Spec, plot: Plot) -> Iterator[str]:
@@ -171,19 +205,35 @@ def _points(trace: Spec, plot: Plot) -> Iterator[str]:
             inside = []
         size = (_each(marker.get("size"), i) or 6) / 2
         edge = marker.get("line", {}).get("width", 1.5)
-        yield _symbol(shape, plot.x.at(x), plot.y.at(y), size, colour, edge, inside, marker.get("opacity"))
+        yield _symbol(
+            shape, plot.x.at(x), plot.y.at(y), size, colour, edge, inside, marker.get("opacity")
+        )
 
 
 def _symbol(
-    shape: str, x: float, y: float, size: float, colour: str, edge: float, inside: list[str], opacity: float | None
+    shape: str,
+    x: float,
+    y: float,
+    size: float,
+    colour: str,
+    edge: float,
+    inside: list[str],
+    opacity: float | None,
 ) -> str:
     is_open = shape.endswith("-open")
-    drawn: Spec = {"fill": "none", "stroke": colour, "stroke_width": edge} if is_open else {"fill": colour}
+    drawn: Spec = (
+        {"fill": "none", "stroke": colour, "stroke_width": edge} if is_open else {"fill": colour}
+    )
     drawn["opacity"] = opacity
     outline = {
         "triangle-down": [(x - size, y - size * 0.8), (x + size, y - size * 0.8), (x, y + size)],
         "diamond": [(x, y - size), (x + size, y), (x, y + size), (x - size, y)],
-        "square": [(x - size, y - size), (x + size, y - size), (x + size, y + size), (x - size, y + size)],
+        "square": [
+            (x - size, y - size),
+            (x + size, y - size),
+            (x + size, y + size),
+            (x - size, y + size),
+        ],
         "line-ns": [(x, y - size), (x, y + size)],
     }.get(shape.removesuffix("-open"))
     if outline is None:
@@ -199,13 +249,25 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
     for name in dict.fromkeys(trace["x"]):
         values = sorted(y for x, y in zip(trace["x"], trace["y"], strict=True) if x == name)
         x = plot.x.at(name) + (place - (many - 1) / 2) * wide
-        low, middle, high = (plot.y.at(float(value)) for value in np.quantile(values, (0.25, 0.5, 0.75)))
+        low, middle, high = (
+            plot.y.at(float(value)) for value in np.quantile(values, (0.25, 0.5, 0.75))
+        )
         for i, value in enumerate(values):
             spread = wide * (0.2 if i % 2 else -0.2) * ((i * 7 % 5) / 5)
             yield tag("circle", cx=x + spread, cy=plot.y.at(value), r=2, fill=colour, opacity=0.45)
-        edges = {"x": x - wide * 0.4, "y": min(low, high), "width": wide * 0.8, "height": abs(high - low)}
+        edges = {
+            "x": x - wide * 0.4,
+            "y": min(low, high),
+            "width": wide * 0.8,
+            "height": abs(high - low),
+        }
         yield tag("rect", **edges, fill=colour, fill_opacity=0.25, stroke=colour, stroke_width=1.5)
-        yield tag("path", d=_way([(x - wide * 0.4, middle), (x + wide * 0.4, middle)]), stroke=colour, stroke_width=2)
+        yield tag(
+            "path",
+            d=_way([(x - wide * 0.4, middle), (x + wide * 0.4, middle)]),
+            stroke=colour,
+            stroke_width=2,
+        )
 
 
 def _each(value: Any, i: int) -> Any:

@@ -109,4 +109,6 @@ def width_of(words: str) -> float:
     (39.0, 26.0)
     """
     lines = [plain_text(line) for line in words.split("<br>")]
-    return LETTER * max(sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in line) for line in lines)
+    return LETTER * max(
+        sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in line) for line in lines
+    )

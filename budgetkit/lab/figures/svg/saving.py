@@ -16,7 +16,13 @@ from budgetkit.files import write_whole
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _PATIENCE: Final = 60  # seconds
-_ALONE: Final = ("--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
+_ALONE: Final = (
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+)
 
 
 def save(path: str | os.PathLike[str], drawn: str) -> None:
@@ -26,7 +32,9 @@ def save(path: str | os.PathLike[str], drawn: str) -> None:
         return write_whole(path, drawn.encode())
     if kind == ".png":
         return write_whole(path, png(drawn))
-    raise ValueError(f"a figure was to be saved as {one_line(str(path))}; known are .svg and .png; end it with one")
+    raise ValueError(
+        f"a figure was to be saved as {one_line(str(path))}; known are .svg and .png; end it with one"
+    )
 
 
 def chromium() -> str:
@@ -51,11 +59,18 @@ def png(drawn: str) -> bytes:
         picture = Path(folder, "figure.png")
         body = element("body", Markup(drawn), style="margin:0")
         page.write_text(f"{DOCTYPE}{element('meta', charset='utf-8')}{body}", encoding="utf-8")
-        options = [*_ALONE, f"--user-data-dir={folder}/profile", f"--screenshot={picture}", "--hide-scrollbars"]
+        options = [
+            *_ALONE,
+            f"--user-data-dir={folder}/profile",
+            f"--screenshot={picture}",
+            "--hide-scrollbars",
+        ]
         options += [f"--window-size={size[1]},{size[2]}", "--force-device-scale-factor=2"]
         if getattr(os, "geteuid", lambda: 1)() == 0:  # it does not start as root else
             options.append("--no-sandbox")
-        done = subprocess.run([program, *options, page.as_uri()], capture_output=True, timeout=_PATIENCE)
+        done = subprocess.run(
+            [program, *options, page.as_uri()], capture_output=True, timeout=_PATIENCE
+        )
         if not picture.exists():
             last_line = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
             raise OSError(

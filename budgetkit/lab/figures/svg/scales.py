@@ -44,7 +44,12 @@ class Scale:
 
 
 def scale_of(
-    axis: Spec, values: Iterable[Any], start: float, end: float, from_zero: bool = False, room: float = ROOM
+    axis: Spec,
+    values: Iterable[Any],
+    start: float,
+    end: float,
+    from_zero: bool = False,
+    room: float = ROOM,
 ) -> Scale:
     """Return an axis that shows its own range, or else all values."""
     known = [value for value in values if value is not None]
@@ -56,7 +61,10 @@ def scale_of(
     elif "range" in axis:
         low, high = axis["range"]
     else:
-        numbers = [math.log10(max(value, 1e-9)) if is_log else float(value) for value in known] or [0.0, 1.0]
+        numbers = [math.log10(max(value, 1e-9)) if is_log else float(value) for value in known] or [
+            0.0,
+            1.0,
+        ]
         low = min(numbers)
         high = max(numbers)
         around = room * ((high - low) or 1)
@@ -79,7 +87,9 @@ def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
         texts = axis.get("ticktext") or [written(value, axis) for value in axis["tickvals"]]
         positions = list(zip(numbers, texts, strict=True))
     elif scale.log:
-        positions = [(n, written(10**n, axis)) for n in range(math.ceil(min(scale.low, scale.high)), 20)]
+        positions = [
+            (n, written(10**n, axis)) for n in range(math.ceil(min(scale.low, scale.high)), 20)
+        ]
     else:
         positions = [(value, written(value, axis)) for value in _round_numbers(axis, scale)]
     low, high = sorted((scale.low, scale.high))
@@ -90,7 +100,9 @@ def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
 def _round_numbers(axis: Spec, scale: Scale) -> list[float]:
     low, high = sorted((scale.low, scale.high))
     if (step := axis.get("dtick")) is None:
-        wanted = (high - low) / max(1, min(axis.get("nticks", 6), abs(scale.end - scale.start) / 28))
+        wanted = (high - low) / max(
+            1, min(axis.get("nticks", 6), abs(scale.end - scale.start) / 28)
+        )
         power = 10.0 ** math.floor(math.log10(wanted))
         step = next(factor * power for factor in _ROUND if factor * power >= wanted * 0.999)
     first = math.ceil(low / step - 1e-9)

@@ -25,7 +25,11 @@ def known(spec: Spec) -> tuple[Spec, int]:
     without_gaps = _without(spec, lost)
     layout = without_gaps["layout"]
     for name in ("shapes", "annotations"):
-        layout[name] = [entry for entry in layout.get(name, []) if None not in [entry.get(key, 0) for key in _PLACES]]
+        layout[name] = [
+            entry
+            for entry in layout.get(name, [])
+            if None not in [entry.get(key, 0) for key in _PLACES]
+        ]
     for axis in (layout["xaxis"], layout["yaxis"]):
         if None in axis.get("range", ()):
             del axis["range"]

@@ -24,12 +24,16 @@ LINE_NOTES = (
 )
 
 
-def _table(drawn: Ints, limits: Mapping[str, int] | None = None, first: int = 1, known: int = 0) -> pd.DataFrame:
+def _table(
+    drawn: Ints, limits: Mapping[str, int] | None = None, first: int = 1, known: int = 0
+) -> pd.DataFrame:
     table = spread_of(drawn, first)
     if known > 1:
         seen = drawn[0, :known]
         ahead = drawn.shape[1] - known
-        table["straight line"] = np.concatenate((seen, straight_line(np.diff(seen), ahead, int(seen[-1]))))
+        table["straight line"] = np.concatenate(
+            (seen, straight_line(np.diff(seen), ahead, int(seen[-1])))
+        )
     for name, limit in (limits or {}).items():
         table[f"limit: {name}"] = limit
     return table
@@ -40,15 +44,28 @@ def _draw(table: pd.DataFrame) -> Spec:
     traces = []
     for low, high, opacity in _BANDS:
         around = table[high].tolist() + table[low].tolist()[::-1]
-        filled = {"fill": "toself", "fillcolor": translucent(BLUE, opacity), "line": {"width": 0}, "hoverinfo": "skip"}
+        filled = {
+            "fill": "toself",
+            "fillcolor": translucent(BLUE, opacity),
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+        }
         traces.append(line(turns + turns[::-1], around, mode="lines", **filled))
     hover = "turn %{x}: %{y:,} in the middle<extra></extra>"
-    traces.append(line(turns, table["median"], mode="lines", line={"color": BLUE}, hovertemplate=hover))
+    traces.append(
+        line(turns, table["median"], mode="lines", line={"color": BLUE}, hovertemplate=hover)
+    )
     if "straight line" in table:
         dots = {"color": BLUE, "dash": "dot", "width": 1.5}
         hover = "turn %{x}: %{y:,} straight on<extra></extra>"
-        traces.append(line(turns, table["straight line"], mode="lines", line=dots, hovertemplate=hover))
-    limits = {str(name): float(table[name].iloc[0]) for name in table.columns if name.startswith("limit: ")}
+        traces.append(
+            line(turns, table["straight line"], mode="lines", line=dots, hovertemplate=hover)
+        )
+    limits = {
+        str(name): float(table[name].iloc[0])
+        for name in table.columns
+        if name.startswith("limit: ")
+    }
     shapes = [across(at, ALARM) for at in limits.values()]
     texts = [f"{plain(name.removeprefix('limit: '))} {at:,.0f}" for name, at in limits.items()]
     place = {"xref": "paper", "yanchor": "bottom"}

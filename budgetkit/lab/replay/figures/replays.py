@@ -8,9 +8,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.colours import ALARM, BLUE, GREEN, GREY, OLIVE, ORANGE, PALE, PURPLE, SKY, SLATE, WINE, colour
+from budgetkit.budget.colours import (
+    ALARM,
+    BLUE,
+    GREEN,
+    GREY,
+    OLIVE,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    SLATE,
+    WINE,
+    colour,
+)
 from budgetkit.lab.figures.marks import across, bars, line, note, points
-from budgetkit.lab.figures.question import Question, Spec, counted, dollars, label, layout, plain, rows, short
+from budgetkit.lab.figures.question import (
+    Question,
+    Spec,
+    counted,
+    dollars,
+    label,
+    layout,
+    plain,
+    rows,
+    short,
+)
 from budgetkit.lab.replay import Replay, rank_policies
 
 LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
@@ -25,23 +48,36 @@ def _timeline_table(outcome: Replay) -> pd.DataFrame:
     table = outcome.sections()
     frame = outcome.frame()
     left = frame["dropped"] + frame["summary_input"]
-    by_request = pd.DataFrame({"request": frame["request"], "limit": outcome.budget.usable, "dropped": left})
+    by_request = pd.DataFrame(
+        {"request": frame["request"], "limit": outcome.budget.usable, "dropped": left}
+    )
     return table[["request", "turn", "section", "tokens", "cut"]].merge(by_request, on="request")
 
 
 def _draw_timeline(table: pd.DataFrame) -> Spec:
     used = table.groupby("section", sort=False)["tokens"].max()
     sections = [str(section) for section in used.index[used > 0]]
-    traces = [_layer(table[table["section"] == section], "tokens", section, colour(section)) for section in sections]
+    traces = [
+        _layer(table[table["section"] == section], "tokens", section, colour(section))
+        for section in sections
+    ]
     once = table.drop_duplicates("request")
     limit = int(once["limit"].iloc[0])
     cuts = once[once["dropped"] > 0]
-    texts = [f"{short(size)} tokens left at request {at}" for size, at in cuts[["dropped", "request"]].values]
+    texts = [
+        f"{short(size)} tokens left at request {at}"
+        for size, at in cuts[["dropped", "request"]].values
+    ]
     mark = {"symbol": "triangle-down", "color": ALARM, "size": 7}
     height = [limit * 1.17] * len(cuts)
-    traces.append(points(cuts["request"], height, name="cut", marker=mark, text=texts, hoverinfo="text"))
+    traces.append(
+        points(cuts["request"], height, name="cut", marker=mark, text=texts, hoverinfo="text")
+    )
     place = {"xref": "paper", "yanchor": "bottom", "xanchor": "left"}
-    more = {"annotations": [note(f"usable window {limit:,}", 0, limit, **place)], "shapes": [across(limit, ALARM)]}
+    more = {
+        "annotations": [note(f"usable window {limit:,}", 0, limit, **place)],
+        "shapes": [across(limit, ALARM)],
+    }
     top = max(limit, int(once["limit"].max())) * 1.23
     y = {"range": [0, top], "tickformat": "~s"}
     return {"data": traces, "layout": layout(340, _axis(table), y, **more, **_LEGEND)}
@@ -77,16 +113,26 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
     kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
     traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
     y = {"tickformat": "~s", "rangemode": "tozero"}
-    return {"data": traces, "layout": layout(340, _axis(table), y, hovermode="x unified", **_LEGEND)}
+    return {
+        "data": traces,
+        "layout": layout(340, _axis(table), y, hovermode="x unified", **_LEGEND),
+    }
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
     """Sum up the cost; where a price is not known, the input in units of a token that is sent without a cache."""
-    has_prices = all(outcome.prices is not None and not np.isnan(outcome.cost).any() for outcome in replays.values())
+    has_prices = all(
+        outcome.prices is not None and not np.isnan(outcome.cost).any()
+        for outcome in replays.values()
+    )
     frames = []
     for name, outcome in replays.items():
         frame = outcome.frame()
-        weighed = frame["cached"] * outcome.cache.read + frame["written"] * outcome.cache.write + frame["fresh"]
+        weighed = (
+            frame["cached"] * outcome.cache.read
+            + frame["written"] * outcome.cache.write
+            + frame["fresh"]
+        )
         if has_prices:
             spent = frame["cost"]
         else:
@@ -103,7 +149,10 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
     traces = []
     for number, policy in enumerate(policies):
         rows = table[table["policy"] == policy]
-        more = {"name": plain(policy), "hovertemplate": "%{y:,.4~g} " + plain(policy) + "<extra></extra>"}
+        more = {
+            "name": plain(policy),
+            "hovertemplate": "%{y:,.4~g} " + plain(policy) + "<extra></extra>",
+        }
         traces.append(line(rows["request"], rows["spent"], line=_line(number), **more))
     unit = str(table["unit"].iloc[0])
     notes = _spending_labels(table, policies)
@@ -139,7 +188,11 @@ def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
             y = max(float(end), labels[-1]["y"] + gap)
         else:
             y = float(end)
-        labels.append(note(f"{swatch} {label(policy)}", int(at), y, xanchor="left", xshift=4, yanchor="middle"))
+        labels.append(
+            note(
+                f"{swatch} {label(policy)}", int(at), y, xanchor="left", xshift=4, yanchor="middle"
+            )
+        )
     return labels
 
 
@@ -148,11 +201,15 @@ def _dropping_table(outcome: Replay) -> pd.DataFrame:
     table = table[table["first"].notna()].copy()
     last = len(outcome.placed.requests)
     table["until"] = table["gone"].fillna(last + 1).astype("int64")
-    return table[["message", "turn", "role", "section", "tokens", "first", "until", "fate"]].reset_index(drop=True)
+    return table[
+        ["message", "turn", "role", "section", "tokens", "first", "until", "fate"]
+    ].reset_index(drop=True)
 
 
 def _draw_dropping(table: pd.DataFrame) -> Spec:
-    width = 2.0 if len(table) <= _MOST_WIDE else 0.5  # pixels; of very many lines none may cover its neighbours
+    width = (
+        2.0 if len(table) <= _MOST_WIDE else 0.5
+    )  # pixels; of very many lines none may cover its neighbours
     fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
     traces += [_entry(fate, _FATES[fate]) for fate in fates]
@@ -173,7 +230,9 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
         y += [int(row["message"])] * 2 + [None]
         texts += [plain(text)] * 2 + [None]
     shown = {"text": texts, "hoverinfo": "text", "showlegend": False}
-    return line(x, y, mode="lines", name=fate, line={"color": _FATES[fate], "width": width}, **shown)
+    return line(
+        x, y, mode="lines", name=fate, line={"color": _FATES[fate], "width": width}, **shown
+    )
 
 
 def _entry(name: str, colour: str) -> Spec:
@@ -183,7 +242,18 @@ def _entry(name: str, colour: str) -> Spec:
 
 def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
     table = rank_policies(replays)
-    return table[["policy", "relative_cost", "cached_share", "sent", "dropped", "summary_calls", "over", "cost"]]
+    return table[
+        [
+            "policy",
+            "relative_cost",
+            "cached_share",
+            "sent",
+            "dropped",
+            "summary_calls",
+            "over",
+            "cost",
+        ]
+    ]
 
 
 def _draw_ranking(table: pd.DataFrame) -> Spec:
@@ -191,11 +261,26 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
     hover = "%{x:.2f} of what it would cost without a cache<extra></extra>"
     bar = bars(table["relative_cost"], hovertemplate=hover, marker={"color": SLATE})
     beside = {"xanchor": "left", "xshift": 6, "align": "left"}
-    notes = [note(_ranked(row), row["relative_cost"], i, **beside) for i, row in enumerate(rows(table))]
-    x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 3.2], "tickformat": ".1f", "nticks": 5}
+    notes = [
+        note(_ranked(row), row["relative_cost"], i, **beside) for i, row in enumerate(rows(table))
+    ]
+    x = {
+        "range": [0, max(1.0, float(table["relative_cost"].max())) * 3.2],
+        "tickformat": ".1f",
+        "nticks": 5,
+    }
     names = [label(name) for name in table["policy"]]
-    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
-    return {"data": [bar], "layout": layout(max(4, len(table)) * 54 + 60, x, y, bargap=0.45, annotations=notes)}
+    y = {
+        "autorange": "reversed",
+        "tickvals": bar["y"],
+        "ticktext": names,
+        "showgrid": False,
+        "zeroline": False,
+    }
+    return {
+        "data": [bar],
+        "layout": layout(max(4, len(table)) * 54 + 60, x, y, bargap=0.45, annotations=notes),
+    }
 
 
 def _ranked(row: dict[str, Any]) -> str:
