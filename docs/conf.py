@@ -35,9 +35,5 @@ numpydoc_show_class_members = False
 templates_path = ["templates"]
 
 myst_heading_anchors = 3
-nb_execution_mode = (
-    "off"  # extensions/notebooks.py runs them, so that figures and widgets become static pages
-)
-nb_ipywidgets_js: dict[
-    str, dict[str, str]
-] = {}  # else every page with a widget asks a host for its scripts
+nb_execution_mode = "off"  # extensions/notebooks.py runs them, so that figures and widgets become static pages
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # else every page with a widget asks a host for its scripts

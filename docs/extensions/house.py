@@ -41,9 +41,7 @@ def picture(rooms: dict[str, Any]) -> str:
     for number, floor in enumerate(floors):
         y = TOP + (len(floors) - 1 - number) * ROW
         parts.append(_text(8, y + 25, f"floor {number}" if number else "ground", 13, "#404040"))
-        for column, room in enumerate(
-            sorted(floor, key=lambda room: (list(FILLS).index(kinds[room]), room))
-        ):
+        for column, room in enumerate(sorted(floor, key=lambda room: (list(FILLS).index(kinds[room]), room))):
             parts += _room(LEFT + column * (WIDTH + GAP), y, room, kinds[room], doors.get(room, []))
     for column, (kind, fill) in enumerate(FILLS.items()):
         x = LEFT + column * (WIDTH + GAP)
@@ -56,11 +54,7 @@ def _room(x: int, y: int, room: str, kind: str, doors: list[str]) -> list[str]:
     rect = f'<rect class="{kind}" x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="4" fill="{FILLS[kind]}"/>'
     lines = textwrap.wrap(", ".join(doors), 21)
     name = _text(x + WIDTH / 2, y + 23, room, 15, "#ffffff", "middle")
-    return [
-        rect,
-        name,
-        *(_text(x, y + HEIGHT + 12 * n, line, 10, "#404040") for n, line in enumerate(lines, 1)),
-    ]
+    return [rect, name, *(_text(x, y + HEIGHT + 12 * n, line, 10, "#404040") for n, line in enumerate(lines, 1))]
 
 
 def _text(x: float, y: float, text: str, size: int, fill: str, anchor: str = "start") -> str:

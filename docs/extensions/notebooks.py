@@ -51,9 +51,7 @@ def static(notebook: dict[str, Any]) -> dict[str, Any]:
 def _static_output(data: dict[str, Any]) -> dict[str, Any]:
     if PLOTLY in data:
         title = data[PLOTLY].get("layout", {}).get("title", {}).get("text", "figure")
-        return {
-            "text/html": figure_html({key: data[PLOTLY][key] for key in ("data", "layout")}, title)
-        }
+        return {"text/html": figure_html({key: data[PLOTLY][key] for key in ("data", "layout")}, title)}
     return {"text/html": LIVE} if WIDGET in data else data
 
 

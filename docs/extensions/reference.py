@@ -34,27 +34,15 @@ def groups() -> Iterator[tuple[str, str, list[str]]]:
         depth = 2 if room[0] in ("lab", "extras") else 1
         rooms.setdefault(".".join(room[:depth]), []).append(name)
     for room, names in sorted(rooms.items()):
-        yield (
-            room,
-            _first_line(import_module(f"budgetkit.{room}")),
-            [f"budgetkit.{name}" for name in sorted(names)],
-        )
+        yield room, _first_line(import_module(f"budgetkit.{room}")), [f"budgetkit.{name}" for name in sorted(names)]
     for name, module in sorted(modules.items()):
-        yield (
-            f"bk.{name}",
-            _first_line(module),
-            [f"{module.__name__}.{inner}" for inner in public_names(module)],
-        )
+        yield f"bk.{name}", _first_line(module), [f"{module.__name__}.{inner}" for inner in public_names(module)]
 
 
 def _question(name: str) -> str:
     """Return what a figure asks; nothing of what is no figure."""
     home, _, inner = name.rpartition(".")
-    return (
-        str(getattr(getattr(import_module(home), inner), "title", ""))
-        if home == "budgetkit.lab.figures"
-        else ""
-    )
+    return str(getattr(getattr(import_module(home), inner), "title", "")) if home == "budgetkit.lab.figures" else ""
 
 
 def _first_line(module: ModuleType) -> str:
@@ -63,30 +51,12 @@ def _first_line(module: ModuleType) -> str:
 
 def write_reference(app: Sphinx, config: object) -> None:
     """Write the page that lists every name; autosummary makes the page of each."""
-    lines = [
-        "API reference",
-        "=============",
-        "",
-        "Every public name, by the room that it lives in.",
-    ]
+    lines = ["API reference", "=============", "", "Every public name, by the room that it lives in."]
     for title, said, names in groups():
         asked = [name for name in names if _question(name)]
-        lines += [
-            "",
-            title,
-            "-" * len(title),
-            "",
-            said,
-            "",
-            ".. autosummary::",
-            "   :toctree: api",
-            "",
-        ]
+        lines += ["", title, "-" * len(title), "", said, "", ".. autosummary::", "   :toctree: api", ""]
         lines += [f"   {name}" for name in names if name not in asked]
-        lines += [
-            "",
-            *(f"- ``bk.figures.{name.rpartition('.')[2]}``: {_question(name)}" for name in asked),
-        ]
+        lines += ["", *(f"- ``bk.figures.{name.rpartition('.')[2]}``: {_question(name)}" for name in asked)]
     for page in (Path(app.srcdir) / "api").glob("*.rst"):  # pages of names that have gone
         if f"   {page.stem}" not in lines:
             page.unlink()
