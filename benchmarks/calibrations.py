@@ -25,7 +25,7 @@ import budgetkit as bk
 from budgetkit.requests.billing.charges import sizes
 from budgetkit.requests.billing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
 from budgetkit.requests.billing.openai_families import family_of
-from budgetkit.requests.reading.request import Request, read_request
+from budgetkit.requests.reading.request import ProviderRequest, read_request
 
 TABLE = Path(__file__).parent.parent / "data" / "calibrations.csv"
 READ = "2026-11-21"
@@ -125,7 +125,7 @@ def families() -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-def kind_of(request: Request) -> str:
+def kind_of(request: ProviderRequest) -> str:
     """Say what a request holds that costs more than text."""
     results = any(message.role in ("tool", "function") for message in request.messages)
     return (

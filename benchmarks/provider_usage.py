@@ -29,7 +29,7 @@ from budgetkit.requests.billing.frames import frame_for
 from budgetkit.requests.billing.openai_families import family_of
 from budgetkit.requests.billing.providers import counter_for
 from budgetkit.requests.billing.request_count import rules_name
-from budgetkit.requests.reading.request import Request, read_request
+from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.trace import readings
 
 LITELLM: Final = "token_counter"
@@ -234,7 +234,7 @@ def maker_of(model: str) -> str:
     return "openai" if family_of(model) else "others"
 
 
-def _kind(request: Request, own: bk.RequestCount) -> str:
+def _kind(request: ProviderRequest, own: bk.RequestCount) -> str:
     """Say what a call holds, or why it is reported apart."""
     if own.uncounted:
         first = own.uncounted[0]
@@ -245,7 +245,7 @@ def _kind(request: Request, own: bk.RequestCount) -> str:
     return "image" if any(message.images for message in request.messages) else kind_of(request)
 
 
-def _choice(request: Request) -> str:
+def _choice(request: ProviderRequest) -> str:
     """Say what the model must do with its tools, as far as a hidden prompt tells it."""
     if request.forced:
         choice = "forced"
@@ -256,7 +256,7 @@ def _choice(request: Request) -> str:
     return f"{choice}, {'one at a time' if request.sequential else 'any number'}"
 
 
-def _litellm(call: dict[str, Any], request: Request) -> int | None:
+def _litellm(call: dict[str, Any], request: ProviderRequest) -> int | None:
     """Count the same with litellm, or None where it is not there or gives up."""
     os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HF_HUB_OFFLINE": "1"}
     try:

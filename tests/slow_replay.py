@@ -315,7 +315,7 @@ def _units(trace: bk.Trace, turns: list[int], unit: str) -> list[int]:
     pairs = [
         (i, callers[m.tool_call_id])
         for i, m in enumerate(trace.messages)
-        if m.tool_call_id in callers
+        if m.tool_call_id in callers and _is_paired(trace, i)
     ]
     if unit == "turn":
         pairs += [(i, j) for i, t in enumerate(turns) for j, u in enumerate(turns) if t == u > 0]

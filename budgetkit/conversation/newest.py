@@ -23,7 +23,7 @@ from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.providers import OpenAIRules
-from budgetkit.requests.reading.request import Request
+from budgetkit.requests.reading.request import ProviderRequest
 
 Count = Callable[[str], int]
 Raw = dict[str, Any]
@@ -227,7 +227,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
     costs = {}
     for role in _SPEAKERS:
         charges = framing.charges(
-            Request("chat", messages=(Message({"role": role, "content": "\0"}),))
+            ProviderRequest("chat", messages=(Message({"role": role, "content": "\0"}),))
         )
         (charge,) = (charge for charge in charges if charge.message is not None)
         if charge.texts[:1] != ("\0",):

@@ -20,7 +20,7 @@ from budgetkit.requests.billing.request_count import (
     count_answer,
     count_request,
 )
-from budgetkit.requests.reading.request import Request, read_request
+from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import Toolset, read_tools
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "Charge",
     "Framing",
     "LedgerRow",
-    "Request",
+    "ProviderRequest",
     "RequestCount",
     "ToolConstants",
 ]

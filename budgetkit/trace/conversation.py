@@ -21,7 +21,7 @@ from budgetkit.models.resolved import resolve
 from budgetkit.plan.item import Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
 from budgetkit.requests.reading.formats import label
-from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger, unwritable
+from budgetkit.trace.ledger import CountedMessages, Ledger, count_all, gone, ledger, unwritable
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
 from budgetkit.trace.turns import Turn, turns
@@ -382,8 +382,8 @@ class Trace:
             raise ValueError(f"turn {number} of trace {brief(self.id)} was asked for; {choices}")
         return self.turns[number - 1]
 
-    def _counted(self, count: Count, framing: Framing) -> Counted:
-        def made() -> Counted:
+    def _counted(self, count: Count, framing: Framing) -> CountedMessages:
+        def made() -> CountedMessages:
             return count_all(self.messages, self.contexts, self.tools, count, framing)
 
         return self._memo.once(("counted", count, framing), made)

@@ -39,7 +39,7 @@ UNSENT: Final = "not sent"
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedMessages:
     """Hold sizes under one counter and framing, all in tokens."""
 
     messages: Tokens
@@ -183,7 +183,7 @@ def count_all(
     tools: Sequence[Mapping[str, Any]],
     count: Count,
     framing: Framing,
-) -> Counted:
+) -> CountedMessages:
     """Count a whole conversation in one go."""
     passages = [passage.message for group in contexts.values() for passage in group]
     sizes = framing.messages([*messages, *passages], count)
@@ -191,14 +191,16 @@ def count_all(
     rest = iter(sizes[len(messages) :])
     retrieved = {index: [next(rest) for _ in group] for index, group in contexts.items()}
     system = [message for message in messages if message.role in SYSTEM_ROLES][:1]
-    return Counted(counted, retrieved, framing.schemas(tools, count, system), framing.priming)
+    return CountedMessages(
+        counted, retrieved, framing.schemas(tools, count, system), framing.priming
+    )
 
 
 def ledger(
     messages: Sequence[Message],
     contexts: Mapping[int, Sequence[Passage]],
     tools: Sequence[Mapping[str, Any]],
-    counted: Counted,
+    counted: CountedMessages,
     roles: Roles,
     gone: Tokens,
 ) -> Ledger:

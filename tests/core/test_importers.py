@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -261,6 +262,24 @@ def test_what_the_provider_counted_is_kept_and_anthropics_cached_tokens_are_adde
         "context_tokens": 943,
         "fresh_tokens": 3,
     }
+
+
+@pytest.mark.parametrize(
+    ("sample", "sound", "broken"),
+    [
+        ("claude-code.jsonl", '"id": "c1"', '"id": ["c1", "c1"]'),
+        ("copilot-chat.jsonl", '"k": ["requests", 0', '"k": [["requests"], 0'),
+    ],
+)
+def test_a_name_that_is_a_list_in_a_broken_file_is_passed_over(
+    sample: str, sound: str, broken: str
+) -> None:
+    """Such a file ended in a raw TypeError: a list stands in no set and is no key."""
+    text = (Path(__file__).parents[1] / "formats" / sample).read_text(encoding="utf-8")
+    assert sound in text
+    stream = BytesIO(text.replace(sound, broken).encode())
+    stream.name = sample
+    assert said(bk.load_traces(stream)[0])[0] == ("user", "How is Oslo?")
 
 
 def test_the_web_sessions_of_claude_code_hold_the_same_events() -> None:

@@ -15,7 +15,7 @@ from budgetkit.lab.app.headline import headline, key_figures
 from budgetkit.lab.app.misjudgement import misjudgements
 from budgetkit.lab.app.receipt import picture, receipt
 from budgetkit.lab.app.sides import pin, unpinned
-from budgetkit.lab.app.strip import Comparison, room_of, strip
+from budgetkit.lab.app.strip import CounterPair, room_of, strip
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -110,15 +110,15 @@ class DesignCard(BudgetExplorer):
         return pd.DataFrame(rows)
 
     @property
-    def counters(self) -> Comparison:
+    def counters(self) -> CounterPair:
         """The cheap counter, and the best that is known for the model."""
         return self._compared(self._history.now, self._results)
 
-    def _compared(self, settings: BudgetSettings, results: BudgetResults) -> Comparison:
+    def _compared(self, settings: BudgetSettings, results: BudgetResults) -> CounterPair:
         """Return what is compared; the model alone never changes the cheap counter."""
         cheap = self._library.counter(settings.cheap)
         best = self._library.counter(results.model)
-        return Comparison(cheap=cheap, best=best, model=results.model)
+        return CounterPair(cheap=cheap, best=best, model=results.model)
 
     def _scene(self, settings: BudgetSettings, results: BudgetResults) -> Data:
         card = {

@@ -16,7 +16,7 @@ from budgetkit.budget.html import Markup, xml_element
 from budgetkit.lab.app.headline import headline, key_figures
 from budgetkit.lab.app.misjudgement import misjudgements
 from budgetkit.lab.app.sides import MAKERS, Side, unpinned
-from budgetkit.lab.app.strip import Comparison, room_of, strip
+from budgetkit.lab.app.strip import CounterPair, room_of, strip
 from budgetkit.lab.explorers.budget.notices import status
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
@@ -84,7 +84,7 @@ def point(settings: BudgetSettings, library: Library) -> Data:
         results = side.results
     except (ValueError, LookupError) as problem:
         return {"refused": str(problem)}
-    counters = Comparison(
+    counters = CounterPair(
         cheap=library.counter(settings.cheap),
         best=library.counter(results.model),
         model=results.model,

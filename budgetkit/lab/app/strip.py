@@ -124,7 +124,7 @@ def room_of(plan: Plan) -> Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CounterPair:
     """The two counters that are compared, for a model."""
 
     cheap: Counter
@@ -147,7 +147,7 @@ class Comparison:
         return basis(self.best, self.model)
 
 
-def strip(room: Room, rows: Sequence[Misjudgement], counters: Comparison, has_trace: bool) -> Data:
+def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_trace: bool) -> Data:
     """Return the table of errors as the page draws it."""
     budget = max(0, room.budget)
     reach = _reach(rows)
@@ -179,7 +179,7 @@ def _reach(rows: Sequence[Misjudgement]) -> float:
     return 1.04 * max([longest, *(min(line, LONGEST_LINE * longest) for line in lines)])
 
 
-def _note(room: Room, counters: Comparison) -> str:
+def _note(room: Room, counters: CounterPair) -> str:
     if room.overrun:
         return f"The window is overrun by {room.overrun:,} tokens, so no count has room. Held against {counters.basis}."
     if room.budget <= 0:
@@ -222,7 +222,7 @@ def _row(
     where: str,
     misjudged: Misjudgement | None,
     room: Room,
-    counters: Comparison,
+    counters: CounterPair,
     reach: float,
 ) -> Data:
     row: Data = {

@@ -166,7 +166,7 @@ def comparison(
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class ReplaySetup:
     """A conversation as all rules see it: without its own compactions, with what its log does not hold.
 
     `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
@@ -199,7 +199,7 @@ class Comparison:
     table: pd.DataFrame
     outcomes: Mapping[str, RuleOutcome]
     pairs: pd.DataFrame
-    setup: Setup
+    setup: ReplaySetup
 
 
 def setup_of(
@@ -208,7 +208,7 @@ def setup_of(
     price: Prices | str | None,
     cache: PromptCache | str | None,
     count: Any,
-) -> Setup:
+) -> ReplaySetup:
     """Prepare a conversation for any rule.
 
     Parameters
@@ -220,7 +220,7 @@ def setup_of(
 
     Returns
     -------
-    Setup
+    ReplaySetup
         What every rule is replayed on.
     """
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
@@ -259,7 +259,7 @@ def setup_of(
             own_summaries = None
         else:
             own_summaries = (int(lengths.min()), int(lengths.max()))
-    return Setup(
+    return ReplaySetup(
         trace=whole,
         budget=budget,
         cache=rules,
@@ -321,7 +321,7 @@ def section_of(message: Message) -> str:
     return "conversation"
 
 
-def replayed(setup: Setup, policy: Policy, window: int | None = None) -> Replay:
+def replayed(setup: ReplaySetup, policy: Policy, window: int | None = None) -> Replay:
     """Send the conversation through one rule, request by request."""
     if window is None:
         budget = setup.budget
@@ -340,7 +340,9 @@ def replayed(setup: Setup, policy: Policy, window: int | None = None) -> Replay:
     )
 
 
-def _outcome(name: str, policy: Policy, setup: Setup, window: int | None = None) -> RuleOutcome:
+def _outcome(
+    name: str, policy: Policy, setup: ReplaySetup, window: int | None = None
+) -> RuleOutcome:
     """Replay one rule, at the shortest and at the longest summaries where it writes any."""
     if not isinstance(policy, System) or not policy.summarises:
         outcome = replayed(setup, policy, window)
@@ -352,7 +354,7 @@ def _outcome(name: str, policy: Policy, setup: Setup, window: int | None = None)
     return RuleOutcome(name=name, policy=policy, least=least, most=most)
 
 
-def _row(outcome: RuleOutcome, setup: Setup, pairs: pd.DataFrame) -> dict[str, Any]:
+def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[str, Any]:
     """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
     policy = outcome.policy
     least = outcome.least

@@ -23,7 +23,7 @@ from budgetkit.lab.sessions.comparing import (
     UNLIMITED,
     USUAL,
     Count,
-    Setup,
+    ReplaySetup,
     replayed,
     setup_of,
 )
@@ -181,7 +181,7 @@ def _acts(outcome: Replay) -> bool:
     )
 
 
-def _input_cost(outcome: Replay, setup: Setup, read: float) -> float:
+def _input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
     """Return what all prompts and summaries cost, in tokens at the input price, where reading costs a share of it."""
     # Where reading costs what input costs there is no cache, and nothing is written to one.
     write = 1.0 if read >= 1 else setup.cache.write

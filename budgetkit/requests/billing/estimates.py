@@ -24,7 +24,7 @@ from budgetkit.requests.billing.charges import Charge
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai_chat import is_system, parsed
 from budgetkit.requests.billing.thinking import thoughts_sent
-from budgetkit.requests.reading.request import Request, as_object
+from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
 
 #: The constants of a family, each a column of the table; README.md of data/ says what each is.
@@ -86,7 +86,7 @@ def estimate_for(model: str) -> Estimate:
     return Estimate(schema_shown=row["schema_shown"] == "yes", **fields)
 
 
-def constants_of(request: Request) -> dict[str, int]:
+def constants_of(request: ProviderRequest) -> dict[str, int]:
     """Count how often a request pays each constant."""
     forced = bool(request.forced or request.required)
     armed = bool(request.tools)
@@ -112,7 +112,7 @@ class EstimatedRules:
     model: str = ""
     forgets_thinking: bool = False  # whether thinking that led to no call is known to be left out
 
-    def charges(self, request: Request) -> list[Charge]:
+    def charges(self, request: ProviderRequest) -> list[Charge]:
         """List what a request bills."""
         return [
             Charge("framing", "request", fixed=self.estimate.constants["request"]),
@@ -132,7 +132,7 @@ class EstimatedRules:
         """Say whether thinking may be billed that is not charged."""
         return bool(message.tool_calls) or not self.forgets_thinking
 
-    def _messages(self, request: Request) -> Iterator[Charge]:
+    def _messages(self, request: ProviderRequest) -> Iterator[Charge]:
         turns = _turns(request)
         for index, message in enumerate(request.messages):
             yield from image_charges(message, index, self.model or request.model)
@@ -155,7 +155,7 @@ class EstimatedRules:
         return " ".join(leaves(parsed(text)))
 
 
-def estimated_tools(request: Request, estimate: Estimate) -> Iterator[Charge]:
+def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Iterator[Charge]:
     """Charge tools, and the hidden prompts that come with them and with thinking."""
     cost = estimate.constants
     times = constants_of(request)
@@ -171,7 +171,7 @@ def estimated_tools(request: Request, estimate: Estimate) -> Iterator[Charge]:
             yield Charge("hidden prompt", label, fixed=cost[name])
 
 
-def estimated_schema(request: Request, estimate: Estimate) -> Iterator[Charge]:
+def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Iterator[Charge]:
     """Charge an answer schema: a constant, and its JSON where the family is shown it."""
     if request.schema is not None:
         written = (_json(request.schema.get("schema")),) if estimate.schema_shown else ()
@@ -188,7 +188,7 @@ def _written(tool: Mapping[str, Any], estimate: Estimate) -> str:
     return " ".join(map(str, [*described.values(), *words]))
 
 
-def _turns(request: Request) -> set[int]:
+def _turns(request: ProviderRequest) -> set[int]:
     """Return the indices of messages where the speaker changes between the model and anybody else."""
     speakers = [
         (index, message.role == "assistant")

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from budgetkit.files import read_table
 from budgetkit.message import RESULT_ROLES
-from budgetkit.requests.reading.request import Request
+from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import parameters_of
 
 #: What earns the word exact: at least so many recorded calls, projects, and exact ones among the calls.
@@ -67,7 +67,7 @@ class Evidence:
         return f"{self.exact} of {self.calls} recorded calls of {projects} were counted exactly"
 
 
-def combination(request: Request, rules: str) -> str:
+def combination(request: ProviderRequest, rules: str) -> str:
     """Say what a request is made of, in the words of the table.
 
     >>> from budgetkit.requests import read_request
@@ -79,7 +79,7 @@ def combination(request: Request, rules: str) -> str:
     return f"{rules} {request.shape}: {parts}"
 
 
-def evidence_for(request: Request, rules: str) -> Evidence:
+def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
     """Return what recorded calls say of a request's combination, with the interval of a coarser one where few do."""
     return looked_up(coarser_names(request, rules), _rows())
 
@@ -94,7 +94,7 @@ def looked_up(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     return replace(rows.get(names[0], Evidence(names[0])), low=spread.low, high=spread.high)
 
 
-def coarser_names(request: Request, rules: str) -> tuple[str, ...]:
+def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
     """Name a request's combination and the coarser ones that it belongs to, the finest first.
 
     >>> from budgetkit.requests import read_request
@@ -129,7 +129,7 @@ def _from_row(row: Mapping[str, str]) -> Evidence:
     )
 
 
-def _kind(request: Request) -> str:
+def _kind(request: ProviderRequest) -> str:
     """Return what costs most of all that a request holds beside text."""
     if any(message.images for message in request.messages):
         return "any image"
@@ -142,7 +142,7 @@ def _kind(request: Request) -> str:
     return "any text"
 
 
-def _parts(request: Request) -> Iterator[str]:
+def _parts(request: ProviderRequest) -> Iterator[str]:
     """Name all that a request holds beside plain messages."""
     if request.tools:
         schemas = [parameters_of(tool) for tool in request.tools]

@@ -36,7 +36,7 @@ from budgetkit.requests.billing.estimates import (
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai_chat import is_system, parsed
 from budgetkit.requests.billing.openai_tools import namespace
-from budgetkit.requests.reading.request import Request, as_object
+from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
 
 _DEEPEST: Final = 40
@@ -147,7 +147,7 @@ class FrameRules:
         """The estimate of the model's family, for what the frame has no rule for."""
         return estimate_for(self.model)
 
-    def charges(self, request: Request) -> list[Charge]:
+    def charges(self, request: ProviderRequest) -> list[Charge]:
         """List what a request bills."""
         if self.frame.form == "claude":
             return [*claude_charges(request, self.frame)]
@@ -164,7 +164,7 @@ class FrameRules:
             *estimated_schema(request, self.estimate),
         ]
 
-    def _estimated_tools(self, request: Request) -> list[Charge]:
+    def _estimated_tools(self, request: ProviderRequest) -> list[Charge]:
         """List what tools cost by the estimate of the model's family; thinking is the frame's to charge."""
         return [*estimated_tools(replace(request, thinking=False), self.estimate)]
 
@@ -180,7 +180,7 @@ class FrameRules:
         return self.frame.form != "template"
 
 
-def claude_charges(request: Request, frame: Frame) -> Iterator[Charge]:
+def claude_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
     """List what a request to Claude bills."""
     yield Charge("framing", "request", fixed=frame.request)
     yield from _before(request, frame)
@@ -205,7 +205,7 @@ def claude_charges(request: Request, frame: Frame) -> Iterator[Charge]:
         before = message
 
 
-def _before(request: Request, frame: Frame) -> Iterator[Charge]:
+def _before(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
     """Charge what stands before the conversation: system text, tools, answer schema, thinking."""
     system = "".join("".join(message.texts) for message in request.messages if is_system(message))
     shown = bool(request.tools) or request.schema is not None
@@ -240,7 +240,7 @@ def _before(request: Request, frame: Frame) -> Iterator[Charge]:
         yield Charge("hidden prompt", "thinking as it sees fit", fixed=frame.adaptive)
 
 
-def _choice(request: Request, frame: Frame) -> Charge:
+def _choice(request: ProviderRequest, frame: Frame) -> Charge:
     """Charge the hidden prompt that comes with tools, by what the model must do with them."""
     if request.forced:
         fixed = frame.forced + (frame.sequential.get("forced", 0) if request.sequential else 0)
@@ -306,7 +306,7 @@ def parsed_schema(schema: Mapping[str, Any]) -> Any:
     return inner
 
 
-def _gemini_charges(request: Request, frame: Frame) -> Iterator[Charge]:
+def _gemini_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
     """List what a request to Gemini bills; an answer schema costs nothing."""
     before: Message | None = None
     for index, message in enumerate(request.messages):
@@ -346,7 +346,7 @@ def _words_of(message: Message) -> tuple[str, ...]:
     return tuple(text for part in message.texts for text in leaves(parsed(part)))
 
 
-def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
+def _template_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
     """List what a conversation costs that a chat template writes."""
     last = request.messages[-1].role if request.messages else ""
     fixed = frame.request + (frame.user_last if last != "assistant" else 0)
@@ -394,7 +394,7 @@ def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
         before = message.role
 
 
-def _template_tools(request: Request, frame: Frame) -> Iterator[Charge]:
+def _template_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
     """Charge tools as a chat template writes them, and what stands around them."""
     tools = request.tools
     if frame.obeys_choice and request.none:

@@ -19,7 +19,7 @@ from budgetkit.requests.billing.charges import Charge, Count, sizes
 from budgetkit.requests.billing.declarations import ToolConstants, declaration_charge, json_charge
 from budgetkit.requests.billing.images import priced
 from budgetkit.requests.billing.thinking import ThinkingRules, thinking_charges
-from budgetkit.requests.reading.request import Request
+from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import read_tools
 
 AnyMessage = Message | Mapping[str, Any]
@@ -33,7 +33,7 @@ class Rules(ThinkingRules, Protocol):
         """The model that decides what images cost."""
         ...
 
-    def charges(self, request: Request) -> list[Charge]:
+    def charges(self, request: ProviderRequest) -> list[Charge]:
         """List what a request bills."""
         ...
 
@@ -140,7 +140,7 @@ class Framing:
         read = _read(messages)
         charges = [
             charge
-            for charge in self.charges(Request("chat", messages=read))
+            for charge in self.charges(ProviderRequest("chat", messages=read))
             if charge.message is not None
         ]
         tokens = [0] * len(read)
@@ -192,7 +192,9 @@ class Framing:
         int
             In tokens.
         """
-        request = Request("chat", messages=_read(messages), tools=read_tools(tools).functions)
+        request = ProviderRequest(
+            "chat", messages=_read(messages), tools=read_tools(tools).functions
+        )
         return sum(sizes(self.charges(request), counter))
 
     @renamed(count="counter")
@@ -222,11 +224,11 @@ class Framing:
         if not functions:
             return 0
         before = _read([{"role": "system", "content": "."}] if messages is None else messages)
-        without = self.charges(Request("chat", messages=before))
-        armed = self.charges(Request("chat", messages=before, tools=functions))
+        without = self.charges(ProviderRequest("chat", messages=before))
+        armed = self.charges(ProviderRequest("chat", messages=before, tools=functions))
         return sum(sizes(armed, counter)) - sum(sizes(without, counter))
 
-    def charges(self, request: Request) -> list[Charge]:
+    def charges(self, request: ProviderRequest) -> list[Charge]:
         """List what a request bills, each charge still to be counted: its own, its messages', its tools'."""
         if self.rules is not None:
             charges = self.rules.charges(request)
@@ -272,7 +274,7 @@ class Framing:
             Charge("image", "", fixed=self.image(image), message=index) for image in message.images
         )
 
-    def _tools(self, request: Request) -> Iterator[Charge]:
+    def _tools(self, request: ProviderRequest) -> Iterator[Charge]:
         if request.tools and isinstance(self.tools, ToolConstants):
             yield self.tools.charge(request.tools)
         elif request.tools and self.tools == "declaration":

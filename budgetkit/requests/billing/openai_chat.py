@@ -17,11 +17,11 @@ from budgetkit.requests.billing.declarations import declaration_charge
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai_families import OpenAIFamily
 from budgetkit.requests.billing.openai_tools import namespace, schema_block, written_function
-from budgetkit.requests.reading.request import Request
+from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import Schema, function_name, unwrapped
 
 
-def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
+def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> list[Charge]:
     """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
     return [
         Charge("framing", "request", fixed=family.request),
@@ -48,7 +48,7 @@ def answer_charges(message: Message) -> list[Charge]:
     return charges
 
 
-def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def _messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """List what each message bills: 4 tokens, a name and 1 token for it, its texts, images, calls and results."""
     several = {
         call.id
@@ -81,7 +81,7 @@ def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
             )
 
 
-def _spoken(message: Message, index: int, request: Request, family: OpenAIFamily) -> Charge:
+def _spoken(message: Message, index: int, request: ProviderRequest, family: OpenAIFamily) -> Charge:
     """Charge a message's text and name; a name equal to the role costs 1 token, an answer what its family adds."""
     named = message.name is not None
     fixed = family.per_message + (family.per_name if named else 0)
@@ -134,7 +134,7 @@ def _listed(results: Sequence[Message], escaped: bool) -> str:
     )
 
 
-def _blocks(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """List tools and answer schema, which stand as blocks of text after the first system message."""
     if family.older_tools and request.tools:
         yield declaration_charge(
@@ -182,13 +182,13 @@ def tool_charges(
     yield Charge("tools", "heading and seams", (block,), fixed, (*without, *parts))
 
 
-def forced_tool(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def forced_tool(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge a tool that must be called: its name after "functions.", and 6 tokens."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
 
 
-def no_tool(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def no_tool(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge the instruction that no tool may be called; newer models are not told."""
     if request.none and request.tools and family.no_tool:
         yield Charge("tools", "none may be called", fixed=family.no_tool)

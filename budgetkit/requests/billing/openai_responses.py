@@ -16,7 +16,7 @@ from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai_chat import compact, forced_tool, no_tool, tool_charges
 from budgetkit.requests.billing.openai_families import OpenAIFamily
 from budgetkit.requests.billing.openai_tools import namespace, schema_block
-from budgetkit.requests.reading.request import Request, objects
+from budgetkit.requests.reading.request import ProviderRequest, objects
 from budgetkit.requests.reading.tools import function_name
 
 _AS_ANSWERED = (
@@ -26,7 +26,7 @@ _ONLY_TOOL = 6  # beside its name, where some tool must be called and there is o
 _SEQUENTIAL = 78  # gpt-5 is told that calls at once are forbidden
 
 
-def responses_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
+def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> list[Charge]:
     """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
     return [
         Charge("framing", "request", fixed=family.request),
@@ -39,7 +39,7 @@ def responses_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
     ]
 
 
-def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def _messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """List what each message bills: 4 tokens and its joined texts; a result bills its text alone."""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
@@ -92,14 +92,14 @@ def _as_answered(message: Message) -> set[Any]:
     }
 
 
-def _tools(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def _tools(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """List the tools, which stand in a block of their own."""
     if request.tools:
         block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
         yield from tool_charges(request.tools, family, block, family.responses_tools)
 
 
-def _schema(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def _schema(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge the answer schema: its block, and 1 token where its name begins the answer."""
     if request.schema:
         fixed = 1 if family.schema_answer else 0
@@ -111,7 +111,7 @@ def _schema(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
         )
 
 
-def _choice(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def _choice(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge the instruction that some tool must be called, or that only one call at a time is allowed."""
     if request.required and len(request.tools) == 1 and family.forced_tool:
         only = function_name(request.tools[0])

@@ -18,7 +18,7 @@ from budgetkit.requests.billing.frames import FrameRules, frame_for
 from budgetkit.requests.billing.openai_chat import answer_charges, chat_charges
 from budgetkit.requests.billing.openai_families import FAMILIES, OpenAIFamily
 from budgetkit.requests.billing.openai_responses import responses_charges
-from budgetkit.requests.reading.request import Request
+from budgetkit.requests.reading.request import ProviderRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class OpenAIRules:
     model: str = ""
     is_routed: bool = False  # whether a router passes requests on, which bills by rules of its own
 
-    def charges(self, request: Request) -> list[Charge]:
+    def charges(self, request: ProviderRequest) -> list[Charge]:
         """List what a request bills on the interface it was written for."""
         named = replace(request, model=self.model or request.model)
         if self._is_responses(named):
@@ -38,7 +38,7 @@ class OpenAIRules:
             bill = chat_charges
         return bill(named, self.family)
 
-    def _is_responses(self, request: Request) -> bool:
+    def _is_responses(self, request: ProviderRequest) -> bool:
         """Whether a request is billed as on the Responses interface; a router's goes by the model alone."""
         if self.is_routed:
             pattern = read_toml("framings.toml")["models"]["routed_to_responses"]

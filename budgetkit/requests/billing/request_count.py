@@ -21,7 +21,7 @@ from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
 from budgetkit.requests.billing.images import image_price, priced, sized
 from budgetkit.requests.billing.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.requests.billing.thinking import thinking_charges, unruled_thinking
-from budgetkit.requests.reading.request import Request, read_request
+from budgetkit.requests.reading.request import ProviderRequest, read_request
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -333,7 +333,7 @@ def _after(sentence: str) -> str:
     return f"; {sentence}" if sentence else ""
 
 
-def _unsized(request: Request) -> list[Image]:
+def _unsized(request: ProviderRequest) -> list[Image]:
     """List the images whose size nobody can read."""
     return [
         image for message in request.messages for image in message.images if sized(image) is None
@@ -361,7 +361,7 @@ def _basis(
 
 def _interval(
     rules: OpenAIRules | FrameRules | EstimatedRules,
-    request: Request,
+    request: ProviderRequest,
     charges: Sequence[Charge],
     tokens: int,
     evidence: Evidence,

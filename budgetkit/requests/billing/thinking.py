@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 from budgetkit.message import Message
 from budgetkit.requests.billing.charges import Charge
 from budgetkit.requests.reading.forms import origin_of
-from budgetkit.requests.reading.request import Request, sealed_thinking
+from budgetkit.requests.reading.request import ProviderRequest, sealed_thinking
 
 # Where programs that speak OpenAI's chat format put what a model thought.
 _FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
@@ -54,7 +54,7 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
     return (thought,) if is_billed else ()
 
 
-def thinking_charges(request: Request, charges: Sequence[Charge]) -> Iterator[Charge]:
+def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Iterator[Charge]:
     """Charge the thinking that goes out as it came, where no charge holds it yet."""
     thoughts = [
         (index, text)

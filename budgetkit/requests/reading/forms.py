@@ -112,14 +112,14 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RecordPart:
     """A record of its own, cut out of a record: the blocks that become one message, and their places in the whole."""
 
     record: dict[str, Any]
     places: tuple[int, ...] = ()
 
 
-def pieces(record: Raw, form: str) -> list[Piece]:
+def pieces(record: Raw, form: str) -> list[RecordPart]:
     """Cut a record into one for each tool result in it and one for all else; one that need not be cut is one piece.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
@@ -128,7 +128,7 @@ def pieces(record: Raw, form: str) -> list[Piece]:
     """
     field = blocks_field(form)
     blocks = record.get(field)
-    whole = [Piece(dict(record))]
+    whole = [RecordPart(dict(record))]
     if form == "responses" or not isinstance(blocks, list | tuple) or len(blocks) < 2:
         return whole
     kinds = [{kind for kind, _ in sorted_part(block)} for block in blocks]
@@ -137,7 +137,7 @@ def pieces(record: Raw, form: str) -> list[Piece]:
         return whole
     others = [place for place in range(len(blocks)) if place not in set(results)]
     cuts = [(place,) for place in results] + ([tuple(others)] if others else [])
-    return [Piece({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
+    return [RecordPart({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
 
 
 def blocks_field(form: str) -> str:

@@ -63,7 +63,7 @@ _SIGNATURES: Final = {"thoughtSignature", "thought_signature"}
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProviderRequest:
     """Hold a request as all rules read it."""
 
     shape: str  # "chat", "responses", "anthropic", "gemini" or "converse"
@@ -82,7 +82,7 @@ class Request:
     uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
 
 
-def read_request(body: Raw | str | bytes) -> Request:
+def read_request(body: Raw | str | bytes) -> ProviderRequest:
     """Read a request from a dictionary or JSON.
 
     >>> read_request({"contents": [{"parts": [{"text": "Hello"}]}]}).messages[0].text
@@ -114,7 +114,7 @@ def read_request(body: Raw | str | bytes) -> Request:
     settings = asked(raw, shape)
     if settings["pro"]:
         uncounted.append("the prompt of pro mode")
-    return Request(
+    return ProviderRequest(
         shape=shape,
         messages=messages,
         tools=tuple(tool for toolset in toolsets for tool in toolset.functions),

@@ -210,9 +210,10 @@ def _answer_id(record: Raw) -> Hashable | None:
 def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> None:
     """Add the blocks of a further record to an answer; a call that stands there already is the same call."""
     before = entry.message or {}
-    calls = {
-        block.get("id") for block in _blocks(before) if isinstance(block, Mapping) and "id" in block
-    }
+    # A list, as an id in a broken file may be what no set can hold.
+    calls = [
+        block["id"] for block in _blocks(before) if isinstance(block, Mapping) and "id" in block
+    ]
     more = [
         block
         for block in _blocks(message or {})

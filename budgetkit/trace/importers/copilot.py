@@ -104,7 +104,7 @@ def _replayed(lines: Iterable[Any]) -> dict[str, Any]:
 def _reached(document: Any, steps: list[Any]) -> Any:
     """Go down a path of names and places; None where it leads nowhere."""
     for step in steps:
-        if isinstance(document, dict):
+        if isinstance(document, dict) and isinstance(step, str):
             document = document.get(step)
         elif isinstance(document, list) and isinstance(step, int) and -1 < step < len(document):
             document = document[step]

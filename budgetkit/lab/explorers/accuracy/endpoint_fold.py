@@ -39,7 +39,7 @@ class Sample:
 
 
 @dataclass
-class Request:
+class EndpointCall:
     """One question to a provider: its name, the texts, and what came of it."""
 
     provider: str
@@ -60,7 +60,7 @@ class EndpointFold:
         self._again = again
         self._provider = NOBODY
         self._offer: Sample | None = None
-        self._request: Request | None = None
+        self._request: EndpointCall | None = None
 
     def parts(self, settings: AccuracySettings, results: AccuracyResults) -> list[Data]:
         """Compare the ways of counting, and say what would be sent to the provider that is chosen."""
@@ -95,7 +95,7 @@ class EndpointFold:
         ):
             if self._request is not None and self._request.is_open:
                 return
-            request = Request(self._provider, self._offer)
+            request = EndpointCall(self._provider, self._offer)
             self._request = request
             threading.Thread(
                 target=self._ask, args=(request,), daemon=True, name="budgetkit asking"
@@ -145,7 +145,7 @@ class EndpointFold:
             ),
         )
 
-    def _ask(self, request: Request) -> None:
+    def _ask(self, request: EndpointCall) -> None:
         """Ask, and show the fold again with the answer or with why there is none."""
         try:
             count = import_module("budgetkit.extras.endpoints").provider_counter(
@@ -157,7 +157,7 @@ class EndpointFold:
         self._again()
 
 
-def _comparison(sample: Sample, request: Request | None) -> list[Data]:
+def _comparison(sample: Sample, request: EndpointCall | None) -> list[Data]:
     """Return a row for each way of counting: tokens, how far off, what it costs and when to use it."""
     counts = [
         (count.name, kind_of(count), sum(count.many(sample.texts))) for count in sample.counters

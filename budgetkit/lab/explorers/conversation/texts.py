@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from datetime import date
 from typing import Any
@@ -68,7 +69,13 @@ def _imports(program: str, policy: Policy) -> list[str]:
 
 def _is_written(policy: Policy) -> bool:
     """Tell whether a policy's repr makes it again: a callable, or a class from elsewhere, cannot be written down."""
-    return type(policy).__module__.startswith("budgetkit.") and " at 0x" not in repr(policy)
+    if not type(policy).__module__.startswith("budgetkit."):
+        return False
+    try:
+        ast.parse(repr(policy), mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def _policy(policy: Policy) -> str:
