@@ -36,6 +36,15 @@ def test_sessions_are_listed_with_what_they_cost(home: Path, capsys: Captured) -
     assert SECRET not in shown
 
 
+def test_a_list_imports_no_explorer() -> None:
+    """They took a second of the two in which 200 sessions are to be listed; only --report needs them."""
+    code = "import sys, budgetkit.extras.shell.sessions_command; print('budgetkit.lab.explorers' in sys.modules)"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == "False\n"
+
+
 def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: Captured) -> None:
     assert run(["sessions", "1"]) == 0
     shown = capsys.readouterr().out

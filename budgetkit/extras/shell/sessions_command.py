@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
-from pathlib import Path
+from importlib import import_module
 from typing import Any, Final
 
 import click
 import numpy as np
 
-from budgetkit.budget.quoting import one_line
-from budgetkit.counters import counter
-from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
-from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.drawing import listed
-from budgetkit.lab.explorers.report import Lead
-from budgetkit.lab.explorers.view import sendable
 from budgetkit.lab.sessions import Session, compare, sessions
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, comparison
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding
 from budgetkit.lab.sessions.sentences import finding, in_short, notices
 from budgetkit.models.products import catalogue_of, product_window
@@ -32,7 +23,7 @@ from budgetkit.trace import load_trace
 SHIPPED: Final = "made-up-session"
 _SECONDS = 1.0  # of work in which the bills of the newest sessions are read
 _COMPACTIONS = 3  # that are told one by one
-_KINDS = 8  # rows of what filled a prompt
+KINDS = 8  # rows of what filled a prompt
 _COLUMNS = [
     "number",
     "program",
@@ -106,7 +97,9 @@ def command(
     if with_tools:
         _held(path, session, with_text)
     elif report is not None:
-        _report(session, window, report, with_text)
+        # The page needs the explorers, which take a second to import.
+        page = import_module("budgetkit.extras.shell.sessions_page")
+        page.save(session, window, report, with_text)
     else:
         _answer(session, window, with_text, as_json)
     return None
@@ -149,9 +142,9 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
             row["project"],
             f"{row['megabytes']:.1f}",
             row["requests"],
-            _dollars(row["cost"]),
+            dollars(row["cost"]),
             row["misses"],
-            _dollars(row["missed_cost"]),
+            dollars(row["missed_cost"]),
             row["compactions"],
         ]
         for row in rows
@@ -207,14 +200,14 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
             {"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}}
         )
     title = f"{session.trace.title}: " if with_text else ""
-    cost = _dollars(totals["cost"])
+    cost = dollars(totals["cost"])
     billed = f", {cost}" if cost else ""
     named = session.model or "a model that is not named"
     show_lines(
         [f"{title}{totals['requests']:,} requests to {named}{billed}", *in_short(session, table)]
     )
 
-    largest = filled.iloc[:-1][:_KINDS].values.tolist() + [filled.iloc[-1].tolist()]
+    largest = filled.iloc[:-1][:KINDS].values.tolist() + [filled.iloc[-1].tolist()]
     prompt = int(filled["tokens"].sum())
     question = f"What filled the largest prompt? {prompt:,} tokens, exact: the provider's number"
     show_table(question, ["what", "tokens", "share", "mark"], [_filled(row) for row in largest])
@@ -229,7 +222,7 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     ]
     if causes:
         cells = [
-            [cause, int(number), int(tokens), _dollars(cost)]
+            [cause, int(number), int(tokens), dollars(cost)]
             for cause, number, tokens, cost in causes
         ]
         show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], cells)
@@ -285,7 +278,7 @@ def _held(path: str, session: Session, with_text: bool) -> None:
                 f"sub-agent {number}" if number else "main line",
                 row["requests"],
                 row["prompt"],
-                _dollars(row["cost"]),
+                dollars(row["cost"]),
             ]
             for number, row in enumerate(lines.to_dict("records"))
         ]
@@ -301,7 +294,7 @@ def _held(path: str, session: Session, with_text: bool) -> None:
     }
     groupings: tuple[By, ...] = ("tool", "server", "file")
     for by in groupings:
-        rows = holding(session, by).head(_KINDS).to_dict("records")
+        rows = holding(session, by).head(KINDS).to_dict("records")
         if not rows:
             continue
         # A path may say more than its owner wants to show; its last name is enough to know it by.
@@ -313,7 +306,7 @@ def _held(path: str, session: Session, with_text: bool) -> None:
                 row["calls"],
                 row["tokens"],
                 row["token_requests"],
-                _dollars(row["saved"]),
+                dollars(row["saved"]),
             ]
             for row in rows
         ]
@@ -334,9 +327,9 @@ def _filled(row: list[Any]) -> list[Any]:
 
 def _rule(row: dict[Any, Any]) -> list[Any]:
     acts = row["compactions"] or row["left"] or row["system"] in (AS_IT_WAS, RECORDED)
-    cost = _dollars(row["least"])
+    cost = dollars(row["least"])
     if cost and round(row["most"], 2) > round(row["least"], 2):
-        cost = f"{cost} to {_dollars(row['most'])}"
+        cost = f"{cost} to {dollars(row['most'])}"
     if acts:
         label = row["label"]
     else:
@@ -344,68 +337,10 @@ def _rule(row: dict[Any, Any]) -> list[Any]:
     return [label, cost, row["compactions"], row["used_later"]]
 
 
-def _lead(session: Session, window: int | None) -> Lead:
-    """Return the three answers and their figures, in numbers only."""
-    compared = comparison(session, USUAL, window=window, prices=session.prices)
-    filled = session.filled_by()
-    largest = [
-        f"{row['what']} {row['share']:.0%}" for row in filled.iloc[:_KINDS].to_dict("records")
-    ]
-    prompt = int(filled["tokens"].sum())
-    sentences = [
-        *in_short(session, compared.table),
-        f"What filled the largest prompt, of {prompt:,} tokens? {', '.join(largest)}.",
-        session.gap_sentence,
-        *notices(compared.table),
-    ]
-    rules = {
-        "title": figures.rules_compared.title,
-        "note": finding(compared.table, float(session.totals()["cost"])),
-        "spec": figures.rules_compared.spec(compared),
-        "table": listed(compared.table.drop(columns=["system", "relative"])),
-        "click": None,
-    }
-    reads = {
-        "title": figures.cache_reads.title,
-        "note": session.sentence,
-        "spec": figures.cache_reads.spec(session),
-        "table": listed(session.misses()),
-        "click": None,
-    }
-    cost = _dollars(session.totals()["cost"])
-    requests = f"{len(session.usage):,} requests to {session.model or 'a model that is not named'}"
-    return Lead(
-        title=f"A recorded session: {requests}{', ' if cost else ''}{cost}",
-        sentences=[sentence for sentence in sentences if sentence],
-        charts=sendable({"rules": rules, "reads": reads}),
-        then="The same messages under plain policies: what is shown below was never billed",
-    )
-
-
-def _report(session: Session, window: int | None, output: str, with_text: bool) -> None:
-    """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
-    if with_text:
-        trace = session.trace
-    else:
-        trace = redact(session.trace, counter("chars/4"))
-    before = os.umask(0o077)
-    try:
-        ConversationExplorer(trace, model=session.model).save(output, lead=_lead(session, window))
-    finally:
-        os.umask(before)
-    path = Path(output).expanduser()
-    path.chmod(0o600)
-    if with_text:
-        texts = "with its texts"
-    else:
-        texts = "with filler for its words; --text keeps them"
-    show_lines([f"{one_line(output)}: {path.stat().st_size / 1_000:,.0f} kB, {texts}"])
-
-
-def _dollars(cost: Any) -> str:
+def dollars(cost: Any) -> str:
     """Write dollars; "" where nobody knows.
 
-    >>> _dollars(1234.5), _dollars(None)
+    >>> dollars(1234.5), dollars(None)
     ('$1,234.50', '')
     """
     if cost is None or cost != cost:
