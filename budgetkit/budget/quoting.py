@@ -78,3 +78,12 @@ def quoted(names: Iterable[object]) -> str:
     else:
         more = []
     return ", ".join([*map(brief, every[:_NAMES]), *more])
+
+
+def many(number: int, what: str) -> str:
+    """Return how many there are of something.
+
+    >>> many(1, "turn"), many(1_200, "turn")
+    ('1 turn', '1,200 turns')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -83,10 +83,16 @@ def listings_of(value: AnyListings) -> dict[str, Listing]:
         return {value: Listing()}
     if not isinstance(value, Mapping):
         return {section: Listing() for section in value}
-    return {
-        section: Listing(listing) if isinstance(listing, str) else listing
-        for section, listing in value.items()
-    }
+    listings = {}
+    for section, listing in value.items():
+        if listing is None or isinstance(listing, str):
+            listing = Listing(listing or "")
+        if not isinstance(listing, Listing):
+            raise ValueError(
+                f"as_one has {brief(listing)} for {brief(section)}; known are a title and a Listing; give one"
+            )
+        listings[section] = listing
+    return listings
 
 
 @dataclass(frozen=True, slots=True)

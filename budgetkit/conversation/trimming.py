@@ -44,7 +44,8 @@ class Trimmed(list[dict[str, Any]]):
         self, messages: Sequence[dict[str, Any]], before: Sequence[Any], after: Sequence[Raw]
     ) -> None:
         super().__init__(messages)
-        self._before = before  # all that was said
+        # All that was said until now: a list goes on growing in its owner's hands.
+        self._before = list(before) if isinstance(before, list) else before
         self._after = after  # what is sent of it, in OpenAI's chat format
 
     @property

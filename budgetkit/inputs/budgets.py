@@ -10,7 +10,12 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import count_of
-from budgetkit.inputs.configuration import Configuration, configuration_of, is_configuration
+from budgetkit.inputs.configuration import (
+    Configuration,
+    configuration_of,
+    filled_in,
+    is_configuration,
+)
 from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.plan import Plan
@@ -89,11 +94,7 @@ def setup_of(
     (200000, 6)
     """
     budget = read_budget(budget)
-    policy = None
-    if isinstance(budget, Configuration):
-        model = budget.model if model is None else model
-        counter = budget.counter if counter is None else counter
-        policy = budget.policy
+    model, counter, policy = filled_in(budget, model, counter)
 
     resolved = None if model is None else resolve(model)
     if counter is None:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.pruning import policies
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies import Policy, System
 from budgetkit.pruning.policies.systems import policy_of
 
 SETTINGS: Final = ("model", "window", "counter", "policy")
@@ -55,6 +55,32 @@ class Configuration:
     window: int | None = None
 
 
+class Named(NamedTuple):
+    """What a call is about, after a configuration has filled in what the call leaves out."""
+
+    model: Any
+    counter: Any
+    policy: Any
+
+
+def filled_in(budget: Any, model: Any = None, counter: Any = None, policy: Any = None) -> Named:
+    """Return model, counter and policy: those that are passed, else those of a budget that is a configuration.
+
+    Examples
+    --------
+    >>> settings = Configuration("chat", model="gpt-4o", counter="chars/4")
+    >>> filled_in(settings, model="gpt-5")
+    Named(model='gpt-5', counter='chars/4', policy=None)
+    """
+    if not isinstance(budget, Configuration):
+        return Named(model, counter, policy)
+    return Named(
+        model=budget.model if model is None else model,
+        counter=budget.counter if counter is None else counter,
+        policy=budget.policy if policy is None else policy,
+    )
+
+
 def is_configuration(data: object) -> bool:
     """Tell a configuration from a saved state.
 
@@ -84,13 +110,11 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
     >>> settings.budget, settings.model, settings.policy
     ('rag', 'gpt-4o', SlidingWindow(6))
     """
-    if isinstance(data.get("agent"), Mapping) and "context_budget" in data["agent"]:
-        inside = data["agent"]
-    else:
-        inside = {}
-    fields = {name: value for name, value in data.items() if name != "agent"}
-    if inside:
-        fields["context_budget"] = inside["context_budget"]
+    fields = dict(data)
+    agent = fields.get("agent")
+    if isinstance(agent, Mapping) and "context_budget" in agent and "context_budget" not in fields:
+        del fields["agent"]
+        fields["context_budget"] = agent["context_budget"]
     unknown = [name for name in fields if name not in _KNOWN]
     if unknown:
         raise ValueError(
@@ -135,7 +159,8 @@ def _policy(value: object) -> Policy | None:
     fields = dict(value) if isinstance(value, Mapping) else {}
     kind = getattr(policies, str(fields.pop("class", "")), None)
     is_plain = all(isinstance(entry, int | float | str | bool | None) for entry in fields.values())
-    if not (isinstance(kind, type) and issubclass(kind, Policy) and is_plain):
+    is_bare = kind in (Policy, System)  # the base class, and a system without its rules
+    if not (isinstance(kind, type) and issubclass(kind, Policy) and is_plain) or is_bare:
         raise ValueError(
             f"policy of a configuration is {brief(value)}; known are a name, such as 'oldest first', and a class with "
             "plain values, such as {class: SlidingWindow, turns: 6}; write one of these"

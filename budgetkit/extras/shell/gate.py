@@ -36,7 +36,7 @@ from budgetkit.inputs.budgets import (
     budget_of,
     read_budget,
 )
-from budgetkit.inputs.configuration import Configuration
+from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import own_model
 from budgetkit.inputs.policies import policy_of
 from budgetkit.lab.replay import replay
@@ -204,10 +204,7 @@ def check(
     thinking = check_tokens("thinking", thinking)
     texts = _texts({} if prompts is None else prompts)
     budget = read_budget(budget)
-    if isinstance(budget, Configuration):
-        model = budget.model if model is None else model
-        counter = budget.counter if counter is None else counter
-        policy = budget.policy if policy is None else policy
+    model, counter, policy = filled_in(budget, model, counter, policy)
     if model is None:
         resolved = None
     else:

@@ -49,7 +49,10 @@ def budget_of(
         raise ValueError(
             f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one"
         )
-    return any_budget(Path(name), model, window)
+    settings = read_budget(Path(name))
+    if isinstance(settings, Configuration) and settings.model is None:
+        return any_budget(settings, opening_model(model, trace), window)
+    return any_budget(settings, model, window)
 
 
 def configuration_at(name: str) -> Configuration | None:

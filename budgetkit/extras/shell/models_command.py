@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from budgetkit.budget.quoting import quoted
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.models import Model, models, price_list
 from budgetkit.models.conflicts import conflicts
@@ -90,6 +91,8 @@ def _show_conflicts(names: tuple[str, ...], as_json: bool) -> None:
                 for conflict in shown
             ]
         )
+    if not shown and names:
+        return show_lines([f"No two registries are known to differ on {quoted(names)}."])
     if not shown:
         return show_lines(["The registries agree on every window that both of them have."])
     return show_lines([f"{conflict}." for conflict in shown])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetkit.budget.colours import POOL, colour
-from budgetkit.lab.explorers.budget.notices import many
+from budgetkit.budget.quoting import many
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.view_state import kpis

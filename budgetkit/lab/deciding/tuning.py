@@ -25,7 +25,8 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import count_of
-from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of
+from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
+from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.inputs.policies import policy_of
 from budgetkit.lab.accuracy.dask import Client, answers
@@ -191,9 +192,13 @@ def tune(
     """
     # what the caller passes, in whatever form
     traces = traces_of(traces)
+    budget = read_budget(budget)
+    model, counter, policy = filled_in(budget, model, options.get("counter"), policy)
     budget = budget_of(budget, model, window)
     if model is not None:
         options["model"] = model
+    if counter is not None:
+        options["counter"] = counter
 
     if summaries not in ("lost", "kept"):
         raise ValueError(

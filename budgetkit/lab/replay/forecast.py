@@ -161,7 +161,7 @@ def notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] =
 
 
 def bursts(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] = ()) -> str:
-    """Say that turns come in bursts: those seen, or those of the others, where too few were seen to tell.
+    """Say that turns come in bursts: those seen, or those of the others, which say what may still come.
 
     Examples
     --------

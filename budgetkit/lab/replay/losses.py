@@ -10,7 +10,8 @@ import pandas as pd
 
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import quoted
-from budgetkit.inputs.budgets import AnyBudget, budget_of
+from budgetkit.inputs.budgets import AnyBudget, budget_of, read_budget
+from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.inputs.policies import AnyPolicies, policies_of
 from budgetkit.lab.replay.evidence import evidence
@@ -161,7 +162,12 @@ def evidence_shares(
     True
     """
     trace = trace_of(trace)
-    budget = budget_of(budget, options.get("model") or trace.model, options.pop("window", None))
+    budget = read_budget(budget)
+    model, counter, _ = filled_in(budget, options.get("model"), options.get("counter"))
+    options |= {
+        name: value for name, value in (("model", model), ("counter", counter)) if value is not None
+    }
+    budget = budget_of(budget, model or trace.model, options.pop("window", None))
     if budget.remainder is None:
         names = quoted(budget.sections)
         raise ValueError(

@@ -39,7 +39,7 @@ from budgetkit.inputs.budgets import (
     read_budget,
     setup_of,
 )
-from budgetkit.inputs.configuration import Configuration
+from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
@@ -78,7 +78,7 @@ Count = Callable[[str], int]
 def replay(
     trace: AnyTrace,
     budget: AnyBudget,
-    policy: Policy | str,
+    policy: Policy | str | None = None,
     *,
     counter: AnyCounter | None = None,
     model: AnyModel | None = None,
@@ -99,9 +99,9 @@ def replay(
         The conversation; a string is a shipped trace's name or a path.
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
-    policy : Policy or str
-        What leaves the history, and when; see :mod:`budgetkit.pruning.policies`, whose `NAMED` go by a name, such as
-        "oldest first" or "octopus".
+    policy : Policy or str, optional
+        What leaves the history, and when; that of a configuration when left out. See
+        :mod:`budgetkit.pruning.policies`, whose `NAMED` go by a name, such as "oldest first" or "octopus".
     counter : callable or str, optional
         From text to tokens, or the name of a counter; that of `model`, else o200k_base, when left out.
     model : str or Model, optional
@@ -149,9 +149,11 @@ def replay(
     check_choice("start_on", start_on, get_args(StartOn))
     trace = trace_of(trace)
     budget = read_budget(budget)
-    if isinstance(budget, Configuration):
-        model = budget.model if model is None else model
-        counter = budget.counter if counter is None else counter
+    model, counter, policy = filled_in(budget, model, counter, policy)
+    if policy is None:
+        raise ValueError(
+            "no policy; known are those of bk.policies and a configuration that names one; give policy="
+        )
     if model is None:
         counter = DEFAULT_COUNTER if counter is None else counter
         framing = trace.framing_of(counter, framing)

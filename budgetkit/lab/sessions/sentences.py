@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget.quoting import many
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.session import Session
 
@@ -30,14 +31,8 @@ def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
     if np.isnan(row["least"]):
         return f"No price is known here, so what {row['label']}'s rule would have cost is not either; give one."
     cost = _range(row["least"], row["most"])
-    if row["compactions"] == 1:
-        number = "1 compaction"
-    else:
-        number = f"{row['compactions']:,} compactions"
-    if row["used_later"] == 1:
-        gone = "1 message"
-    else:
-        gone = f"{row['used_later']:,} messages"
+    number = many(row["compactions"], "compaction")
+    gone = many(row["used_later"], "message")
     return (
         f"The same messages under a rule modelled on {row['label']} ({row['version']}): {cost} instead of "
         f"${recorded:,.2f}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
@@ -84,12 +79,12 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
             number = "Its compaction"
         else:
             number = f"Its {row['compactions']:,} compactions"
-        left = f"{number} took out {row['left']:,} messages"
+        left = f"{number} took out {many(row['left'], 'message')}"
         if row["used_later"]:
             later = f"{row['used_later']:,}"
         else:
             later = "none"
-        lines.append(f"What was lost? {left}, of which {later} were used later.")
+        lines.append(f"What was lost? {left}; used later: {later}.")
     elif recorded:
         lines.append("What was lost? Nothing left the prompt.")
 
@@ -98,8 +93,9 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     if not np.isnan(totals["cost"]) and acting:
         row = acting[0]
         cost = f"{_range(row['least'], row['most'])} under a rule modelled on {row['label']}"
+        gone = many(row["used_later"], "message")
         lines.append(
-            f"What would another rule have cost? {cost}; {row['used_later']:,} messages used later were gone."
+            f"What would another rule have cost? {cost}; gone that was used later: {gone}."
         )
     return lines
 

@@ -125,7 +125,8 @@ class EndpointFold:
         self._offer = sample
         sentence = (
             f"{_amount(sample)} go over the network to {endpoint.provider}, which counts them for {sample.model}, "
-            f"signed with the key in {endpoint.key}. Each text is a call; answers are kept."
+            f"signed with the key in {endpoint.key}. Each different text is a call, "
+            "and one more counts the letter a; answers are kept."
         )
         return [*parts, text(sentence), button("Send them and count", {"send": self._provider})]
 

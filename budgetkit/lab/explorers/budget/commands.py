@@ -13,7 +13,8 @@ from typing import Any, Final
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
+from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
 from budgetkit.lab.explorers.budget.amount_edits import amounts_of, shortest_ratio
 from budgetkit.lab.explorers.budget.results import (
@@ -181,6 +182,8 @@ def begun(
     window: int | None,
 ) -> BudgetSettings:
     """Return the settings that an explorer begins with, from what it was called with."""
+    budget = read_budget(budget)
+    model, counter, _ = filled_in(budget, model, counter)
     model = None if model is None else listed_name(model)
     if trace is None:
         name = None

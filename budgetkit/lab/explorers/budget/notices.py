@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.quoting import many, one_line
 from budgetkit.counters import Counter, basis_for
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
@@ -156,15 +156,6 @@ def listed(names: Sequence[str]) -> str:
     if not others:
         return last
     return f"{', '.join(others)} and {last}"
-
-
-def many(number: int, what: str) -> str:
-    """Return how many there are of something.
-
-    >>> many(1, "turn"), many(1_200, "turn")
-    ('1 turn', '1,200 turns')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def source(settings: BudgetSettings, results: BudgetResults, library: Library) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
+from budgetkit.inputs.budgets import AnyBudget
 from budgetkit.inputs.conversations import DEFAULT_MODEL
 from budgetkit.inputs.policies import policies_of, policy_of
 from budgetkit.lab.explorers.base import Explorer
@@ -120,7 +121,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     def __init__(
         self,
         trace: str | Path | Trace | Sequence[Any] = "coding-agent",
-        budget: str | Budget = "working_memory",
+        budget: AnyBudget = "working_memory",
         policies: Sequence[str] | Mapping[str, Policy | str] | None = None,
         *,
         model: str | None = None,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, many
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
     beyond_window,
     called,
     counted_with,
-    many,
     missing_window,
     silent,
 )

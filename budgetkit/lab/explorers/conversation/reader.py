@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from budgetkit.budget.quoting import brief
-from budgetkit.lab.explorers.budget.notices import many
+from budgetkit.budget.quoting import brief, many
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.pruning.history import NEVER

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, many
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
@@ -200,10 +200,7 @@ def _recorded(compared: Comparison) -> str:
     """Say what was really billed, where that is known."""
     for row in rows(compared.table):
         if row["system"] == RECORDED and not np.isnan(row["least"]):
-            if row["compactions"] == 1:
-                number = "1 compaction"
-            else:
-                number = f"{row['compactions']:,} compactions"
-            lost = f"{row['used_later']:,} messages gone that were used later"
-            return f"Recorded: {dollars(row['least'])}, {number}, {lost}."
+            number = many(row["compactions"], "compaction")
+            lost = many(row["used_later"], "message")
+            return f"Recorded: {dollars(row['least'])}, {number}, gone that was used later: {lost}."
     return "Nothing was recorded of what it cost."
