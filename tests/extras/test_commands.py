@@ -167,9 +167,7 @@ def test_conflicts_between_registries_are_sentences_with_both_sources(
         64_000
     ]
     assert run(["models", "--conflicts", "gpt-4o-mini"]) == 0
-    assert (
-        capsys.readouterr().out == "The registries agree on every window that both of them have.\n"
-    )
+    assert capsys.readouterr().out == "No two registries are known to differ on 'gpt-4o-mini'.\n"
     monkeypatch.setattr("budgetkit.extras.shell.models_command.price_list", lambda: None)
     assert run(["models", "--conflicts"]) == 2
     assert "budgetkit[lab]" in capsys.readouterr().err
