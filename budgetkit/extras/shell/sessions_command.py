@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
-import numpy as np
 
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
@@ -242,11 +241,10 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
         )
     compactions = session.compactions()
     for row in compactions.head(_COMPACTIONS).to_dict("records"):
-        if np.isnan(row["next_cost"]):
-            cost = ""
-        else:
-            cost = f", which cost ${row['next_cost']:,.2f}"
-        paid = f"the next request paid for {row['next_paid']:,} tokens that were not in the cache{cost}"
+        cost = dollars(row["next_cost"])
+        paid = f"the next request had {row['next_paid']:,} tokens that were not in the cache"
+        if cost:
+            paid = f"{paid}, and cost {cost} in all"
         show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {paid}."])
 
     if len(compactions) > _COMPACTIONS:
