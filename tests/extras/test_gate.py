@@ -497,3 +497,13 @@ def test_a_price_step_below_the_window_is_found() -> None:
     )
     assert "price-step" in {finding.code for finding in wide.findings}
     assert "price-step" not in {finding.code for finding in narrow.findings}
+
+
+@pytest.mark.parametrize("option", ["--prompt=system=nothere.txt", "--tools=nothere.json"])
+def test_a_file_that_is_not_there_is_named_in_a_sentence(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It read "[Errno 2] No such file or directory"."""
+    assert run(["check", "-b", "chat", "-m", "gpt-4o", option]) == 2
+    error = capsys.readouterr().err
+    assert "there is no file 'nothere." in error and "Errno" not in error

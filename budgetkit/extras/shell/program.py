@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from budgetkit.budget.quoting import brief
 from budgetkit.extras.shell.terminal import printable
 
 #: What each command does; the list of commands loads none of them.
@@ -99,6 +100,8 @@ def run(arguments: Sequence[str]) -> int:
         except WRONG as wrong:
             if isinstance(wrong, LookupError) and wrong.args:
                 message = wrong.args[0]
+            elif isinstance(wrong, FileNotFoundError) and wrong.filename:
+                message = f"there is no file {brief(str(wrong.filename))}; give the path of one that is there"
             else:
                 message = wrong
             click.echo(f"Error: {printable(str(message))}", err=True)
