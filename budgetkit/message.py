@@ -18,6 +18,8 @@ from budgetkit.budget.quoting import brief, quoted
 
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
+#: Roles of what is said in a conversation: all but the instructions.
+CHAT_ROLES = frozenset({"user", "assistant", *RESULT_ROLES})
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
 #: Where a message keeps the record of a provider that it was read from, see :mod:`budgetkit.requests.reading.forms`.
 ORIGIN = "origin"
@@ -307,3 +309,8 @@ def _roleless(raw: object) -> str:
 def _listed(fields: Mapping[str, Any]) -> str:
     """Name the fields that are there, for an error about a missing one."""
     return quoted(fields) or "nothing"
+
+
+def is_system(message: Message) -> bool:
+    """Say whether a message instructs the model; developer and system are billed alike."""
+    return message.role in SYSTEM_ROLES

@@ -14,7 +14,6 @@ import numpy as np
 from budgetkit import Allocation, Budget, Item
 from budgetkit.budget.allocation import Fill, Overflow
 from budgetkit.budget.quoting import brief
-from budgetkit.plan.allocating import raise_if_overrun, with_undeclared
 from budgetkit.plan.decisions import (
     BEYOND_BEST,
     FITS,
@@ -27,9 +26,9 @@ from budgetkit.plan.decisions import (
 from budgetkit.plan.fitting import Cut
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Items
-from budgetkit.plan.limits import by_weight
+from budgetkit.plan.limits import by_weight, with_undeclared
 from budgetkit.plan.losses import full
-from budgetkit.plan.plan import Plan
+from budgetkit.plan.plan import Plan, raise_if_overrun
 from tests.slow_columns import Columns, Ints, Units, select
 
 

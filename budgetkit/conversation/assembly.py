@@ -11,12 +11,11 @@ from budgetkit.budget.quoting import brief
 from budgetkit.conversation.listing import AnyListings, listings_of, written_as_one
 from budgetkit.conversation.listing import Listing as Listing
 from budgetkit.counters import count_of
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Plan
 from budgetkit.plan.item import Item
 from budgetkit.requests import Framing, framing_of
 
-SPOKEN = frozenset({"user", "assistant", *RESULT_ROLES})
 NEAR_LIMIT = 0.9
 
 
@@ -100,7 +99,7 @@ def messages(
         )
     written = [(item, _written(item, context_role)) for item in items]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
-    chat_places = [i for i, (_, message) in enumerate(written) if message["role"] in SPOKEN]
+    chat_places = [i for i, (_, message) in enumerate(written) if message["role"] in CHAT_ROLES]
     first = min((place[written[i][0].section] for i in chat_places), default=0)
     question_place = max(
         (i for i in chat_places if written[i][1]["role"] == "user"), default=len(written)
@@ -158,7 +157,7 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
             f"an item of section {brief(item.section)} has the payload {type(payload).__name__}; "
             "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
         )
-    if payload["role"] in SPOKEN or payload["role"] in (*SYSTEM_ROLES, "tools"):
+    if payload["role"] in CHAT_ROLES or payload["role"] in (*SYSTEM_ROLES, "tools"):
         # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
         return {name: field for name, field in payload.items() if name != "contexts"}
     return {"role": context_role, "content": payload.get("content", "")}

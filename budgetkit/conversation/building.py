@@ -19,7 +19,7 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
-from budgetkit.conversation.assembly import SPOKEN, messages
+from budgetkit.conversation.assembly import messages
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import thinking_notices
 from budgetkit.conversation.listing import (
@@ -34,7 +34,7 @@ from budgetkit.conversation.running_ledger import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.passages import Piece, piece_of
 from budgetkit.inputs.policies import policy_of
-from budgetkit.message import Message
+from budgetkit.message import CHAT_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
@@ -254,7 +254,9 @@ def _check_listings(
         if section not in parts and section not in budget.sections:
             raise LookupError(unknown_section([section], budget.sections).args[0])
         for item in parts.get(section, []):
-            if item.payload.role in SPOKEN or not isinstance(item.payload.raw.get("content"), str):
+            if item.payload.role in CHAT_ROLES or not isinstance(
+                item.payload.raw.get("content"), str
+            ):
                 raise ValueError(
                     f"as_one names {brief(section)}, which holds a message of {brief(item.payload.role)}; known are "
                     "sections of texts and passages; leave it out"
@@ -282,7 +284,7 @@ def _before_user(plan: Plan) -> set[int]:
     begins_with_another = False
     for place, decision in enumerate(plan.decisions):
         role = decision.item.payload.role
-        if role not in SPOKEN:
+        if role not in CHAT_ROLES:
             continue
         if role == "user" and decision.outcome != "dropped":
             return early if begins_with_another else set()

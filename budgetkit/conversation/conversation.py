@@ -37,7 +37,6 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.conversation.engine import Asks, Engine, Overrun
 from budgetkit.conversation.reading import read
 from budgetkit.conversation.request import Request
-from budgetkit.conversation.returning import Archive
 from budgetkit.conversation.running_ledger import LedgerRules, RunningLedger
 from budgetkit.conversation.saved_settings import (
     SavedSettings,
@@ -61,6 +60,7 @@ from budgetkit.pruning.policies import (
     Policy,
     Summarise,
 )
+from budgetkit.pruning.search import Archive
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.pairing import Pairing, paired

@@ -24,8 +24,8 @@ from budgetkit.conversation.shortening import (
 )
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, allocate
-from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.item import Item
+from budgetkit.plan.limits import with_undeclared
 from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, summary_role
 from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
 from budgetkit.pruning.policies import BringBack, Policy

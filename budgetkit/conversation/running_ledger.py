@@ -26,11 +26,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from budgetkit.conversation.assembly import SPOKEN
-from budgetkit.conversation.returning import Archive
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan.item import Item
 from budgetkit.pruning.history import History, Slots
+from budgetkit.pruning.search import Archive
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
 from budgetkit.trace.ledger import answered_call, passage_scores
@@ -348,7 +347,7 @@ class RunningLedger:
 
 def _sent(message: Message) -> Message:
     """Return a message as a request takes it: passages are sent beside it, roles of this kit's own as system text."""
-    is_of_chat = message.role in SPOKEN or message.role in SYSTEM_ROLES
+    is_of_chat = message.role in CHAT_ROLES or message.role in SYSTEM_ROLES
     if is_of_chat and "contexts" not in message.raw:
         return message
     raw = {name: field for name, field in message.raw.items() if name != "contexts"}

@@ -26,13 +26,13 @@ from budgetkit import state
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief
-from budgetkit.conversation.returning import Archive
 from budgetkit.conversation.running_ledger import LedgerEntry, RunningLedger
 from budgetkit.conversation.saved_settings import SavedSettings, refused
 from budgetkit.message import Message
-from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.item import Item
+from budgetkit.plan.limits import with_undeclared
 from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
+from budgetkit.pruning.search import Archive
 
 VERSION: Final = 2
 #: Of the budget inside, which has a version of its own.

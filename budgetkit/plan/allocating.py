@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, check_all
+from budgetkit.budget.allocation import check_all
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
 from budgetkit.budget.quoting import brief
-from budgetkit.budget.validation import other_roles, unknown_section
-from budgetkit.plan.grant import Grant
+from budgetkit.plan.grant import grants_of
 from budgetkit.plan.items import Ints
-from budgetkit.plan.limits import TAKE, allocate_in_order, granted_by
-from budgetkit.plan.plan import Plan
+from budgetkit.plan.limits import TAKE, allocate_in_order, granted_by, with_undeclared
+from budgetkit.plan.plan import Plan, raise_if_overrun
 
 
 def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
@@ -57,17 +55,6 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     return raise_if_overrun(Plan(budget, grants_of(budget, demands, steps), replan=allocate))
 
 
-def grants_of(
-    budget: Budget, demands: Mapping[str, int], steps: Iterable[tuple[Allocation, int, int]]
-) -> tuple[Grant, ...]:
-    """Write down each step of a walk, in the order of the prompt."""
-    grants = {
-        line.section: Grant(line.section, demands[line.section], limit, granted)
-        for line, limit, granted in steps
-    }
-    return tuple([grants[section] for section in budget.sections])
-
-
 def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     """Grant tokens for many demands at once: turns of a conversation, or many conversations.
 
@@ -86,6 +73,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
+    >>> from budgetkit import Allocation, Budget
     >>> budget = Budget(100, (), [Allocation("system", 30), Allocation("history")])
     >>> allocate_many(budget, pd.DataFrame({"history": [50, 150]})).query("section == 'history'")
        row  section  demand  limit  granted  cut
@@ -118,6 +106,7 @@ def allocate_columns(
 
     Examples
     --------
+    >>> from budgetkit import Allocation, Budget
     >>> budget = Budget(100, (), [Allocation("history", 80)])
     >>> allocate_columns(budget, {"history": np.array([50, 150])})["history"]["granted"].tolist()
     [50, 80]
@@ -167,41 +156,3 @@ def _all_tokens(column: Ints) -> bool:
         ArithmeticError,
     ):  # a column of texts, of what is missing, of a Decimal that is none
         return False
-
-
-def with_undeclared(
-    budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()
-) -> Budget:
-    """Return the budget with the sections it does not name as sections of the pool.
-
-    Examples
-    --------
-    >>> with_undeclared(Budget(100, undeclared="pool"), ["memory"]).sections
-    ('memory',)
-    """
-    if not isinstance(budget, Budget):
-        raise TypeError(
-            f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)"
-        )
-    caps = budget.caps
-    new = [s for s in sections if s not in caps]
-    if not new:
-        return budget
-    if moved := other_roles(tables, budget.roles, new):
-        raise LookupError(moved)
-    if budget.undeclared == "error":
-        raise unknown_section(new, budget.sections)
-    return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))
-
-
-def raise_if_overrun(plan: Plan) -> Plan:
-    """Return a plan, unless it overruns the window of a budget that forbids it.
-
-    Examples
-    --------
-    >>> raise_if_overrun(Plan(Budget(100), ())).free
-    100
-    """
-    if plan.budget.deficit == "raise" and plan.free < 0:
-        raise ValueError(plan.warnings[0])
-    return plan

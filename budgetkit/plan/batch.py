@@ -23,10 +23,10 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
-from budgetkit.plan.allocating import allocate_columns, with_undeclared
+from budgetkit.plan.allocating import allocate_columns
 from budgetkit.plan.fitting import Cut, fit
 from budgetkit.plan.items import Flags, Ints, Items
-from budgetkit.plan.limits import allocate_in_order
+from budgetkit.plan.limits import allocate_in_order, with_undeclared
 
 Columns = dict[str, dict[str, Ints]]
 _KEPT = 2

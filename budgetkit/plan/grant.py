@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from budgetkit.budget import Allocation, Budget
 
 
 @dataclass(frozen=True, init=False)
@@ -45,3 +48,14 @@ class Grant:
     def cut(self) -> int:
         """Demand less grant, in tokens."""
         return self.demand - self.granted
+
+
+def grants_of(
+    budget: Budget, demands: Mapping[str, int], steps: Iterable[tuple[Allocation, int, int]]
+) -> tuple[Grant, ...]:
+    """Write down each step of a walk, in the order of the prompt."""
+    grants = {
+        line.section: Grant(line.section, demands[line.section], limit, granted)
+        for line, limit, granted in steps
+    }
+    return tuple([grants[section] for section in budget.sections])

@@ -25,11 +25,14 @@ goes to the next, and ``drop`` and ``skip`` decide item by item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
+from budgetkit.budget.quoting import brief
+from budgetkit.budget.validation import other_roles, unknown_section
 
 
 def allocate_in_order(
@@ -205,3 +208,28 @@ def granted_by(
 
 
 TAKE = granted_by()
+
+
+def with_undeclared(
+    budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()
+) -> Budget:
+    """Return the budget with the sections it does not name as sections of the pool.
+
+    Examples
+    --------
+    >>> with_undeclared(Budget(100, undeclared="pool"), ["memory"]).sections
+    ('memory',)
+    """
+    if not isinstance(budget, Budget):
+        raise TypeError(
+            f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)"
+        )
+    caps = budget.caps
+    new = [s for s in sections if s not in caps]
+    if not new:
+        return budget
+    if moved := other_roles(tables, budget.roles, new):
+        raise LookupError(moved)
+    if budget.undeclared == "error":
+        raise unknown_section(new, budget.sections)
+    return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))

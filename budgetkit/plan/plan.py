@@ -314,3 +314,16 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
                 f"{demand:,} and {granted:,}; a plan of items sums them; save it again"
             )
     return Plan(budget, tuple(grants), decisions)
+
+
+def raise_if_overrun(plan: Plan) -> Plan:
+    """Return a plan, unless it overruns the window of a budget that forbids it.
+
+    Examples
+    --------
+    >>> raise_if_overrun(Plan(Budget(100), ())).free
+    100
+    """
+    if plan.budget.deficit == "raise" and plan.free < 0:
+        raise ValueError(plan.warnings[0])
+    return plan

@@ -14,7 +14,8 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount
 from budgetkit.budget.quoting import quoted
-from budgetkit.plan.allocating import allocate_columns, with_undeclared
+from budgetkit.plan.allocating import allocate_columns
+from budgetkit.plan.limits import with_undeclared
 
 Demand = Mapping[str, int] | pd.DataFrame
 #: Where a sweep's table keeps the names of the lines that were moved, in `DataFrame.attrs`.

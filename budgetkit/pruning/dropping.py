@@ -23,15 +23,15 @@ from typing import Literal
 from budgetkit.budget.amounts import tokens_of
 from budgetkit.message import RESULT_ROLES
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
-from budgetkit.pruning.policies import (
+from budgetkit.pruning.policies.policy import (
     Compaction,
     Cut,
     Floor,
     Policy,
     PruningContext,
     SummaryRule,
-    System,
 )
+from budgetkit.pruning.policies.systems import System
 
 #: Whose message a request begins with, after the system messages: some providers refuse all but the user's.
 StartOn = Literal["user", "any"]

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from budgetkit.message import SYSTEM_ROLES
-from budgetkit.pruning.policies import Floor
+from budgetkit.pruning.policies.policy import Floor
 
 NEVER = -1
 WAITING, WHOLE, SHRUNK, DROPPED, SUMMARISED = range(5)

@@ -22,7 +22,8 @@ from typing import Final
 import regex
 
 from budgetkit.budget.quoting import brief
-from budgetkit.requests.billing.openai_chat import compact, parsed
+from budgetkit.requests.billing.openai_chat import compact
+from budgetkit.requests.reading.request import parsed
 
 Count = Callable[[str], int]
 

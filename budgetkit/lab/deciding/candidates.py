@@ -10,7 +10,7 @@ from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths, reserve_of_answers
-from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan.limits import with_undeclared
 from budgetkit.trace import Trace
 
 NO_CAP = "no cap"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, safe, xml_element
-from budgetkit.lab.figures.svg import svg
+from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.message import Message
 
 Data = dict[str, Any]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 import pandas as pd
 
 from budgetkit.files import extra
-from budgetkit.lab.figures.svg import svg
+from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.lab.figures.svg.pieces import GRID, INK
 from budgetkit.lab.figures.svg.saving import save
 

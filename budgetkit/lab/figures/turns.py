@@ -25,10 +25,10 @@ from budgetkit.lab.figures.question import (
     layout,
     signed,
 )
-from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.batch import Columns as Planned
 from budgetkit.plan.batch import RequestBatch, batch_of
 from budgetkit.plan.items import Ints
+from budgetkit.plan.limits import with_undeclared
 from budgetkit.plan.remainder import remainder
 
 ALL = "all sections"

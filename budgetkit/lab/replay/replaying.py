@@ -49,9 +49,10 @@ from budgetkit.lab.replay.results import Replay
 from budgetkit.lab.replay.returning import Returned, returned, shared_at_most
 from budgetkit.lab.replay.returning import sizes as sizes_of
 from budgetkit.message import RESULT_ROLES, Message
-from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
+from budgetkit.plan.allocating import allocate, allocate_columns
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan.limits import with_undeclared
 from budgetkit.pruning.dropping import (
     Kept,
     Measure,

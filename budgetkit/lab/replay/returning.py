@@ -9,13 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from budgetkit.conversation.returning import brought_back, spoken
 from budgetkit.lab.replay.prefix import PrefixLayout
 from budgetkit.plan.items import Ints
 from budgetkit.pruning.dropping import Kept, StartOn
 from budgetkit.pruning.history import NEVER, Slots
 from budgetkit.pruning.policies import BringBack, Policy
-from budgetkit.pruning.search import Index, units_of
+from budgetkit.pruning.search import Index, brought_back, spoken, units_of
 from budgetkit.trace import Trace
 
 Returned = tuple[tuple[int, ...], ...]

@@ -20,14 +20,16 @@ from budgetkit.pruning.policies.pruners import (
     TriggerTarget,
 )
 from budgetkit.pruning.policies.returning import BringBack
-from budgetkit.pruning.policies.system import SYSTEMS, System, system
 from budgetkit.pruning.policies.systems import (
     NAMED,
     POLICIES,
+    SYSTEMS,
+    System,
     agent_framework,
     haystack,
     octopus,
     prompt_poet,
+    system,
 )
 from budgetkit.pruning.policies.tool_results import DropToolResults
 

@@ -1,24 +1,29 @@
-"""Policies by name, and four systems of data/systems.toml that are functions, too.
+"""Systems and policies by name: how an agent keeps its sessions inside the window, each a row of data/systems.toml.
 
-Without arguments each function returns the row of its name, so that a system is one policy however it is asked for:
-``octopus()``, ``system("octopus")`` and the name "octopus" are equal. Some systems round or group in a way of their
-own; the function then says what it leaves out.
+Each row is a rule *modelled on* a system: what its documentation or its code says at a date, put together from the
+parts of :mod:`budgetkit.pruning.policies.compaction`. What nobody publishes is named under `assumed`.
+
+Four systems are functions, too. Without arguments each function returns the row of its name, so that a system is one
+policy however it is asked for: ``octopus()``, ``system("octopus")`` and the name "octopus" are equal. Some systems
+round or group in a way of their own; the function then says what it leaves out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.files import Table
-from budgetkit.pruning.policies.policy import Floor, Policy
+from budgetkit.files import Table, read_rows, read_toml
+from budgetkit.pruning.policies.compaction import CapResults, ClearResults, Compact, Trigger
+from budgetkit.pruning.policies.policy import Floor, Policy, SummaryCall
 from budgetkit.pruning.policies.pruners import (
+    Chain,
     OldestFirst,
     SlidingWindow,
     Step,
@@ -26,8 +31,154 @@ from budgetkit.pruning.policies.pruners import (
     TriggerTarget,
 )
 from budgetkit.pruning.policies.returning import BringBack
-from budgetkit.pruning.policies.system import System, makers, system
 from budgetkit.pruning.policies.tool_results import DropToolResults
+
+
+@dataclass(frozen=True, repr=False)
+class System(Chain):
+    """The rules of one system, in the order in which they act.
+
+    Parameters
+    ----------
+    policies : sequence of Policy
+        The rules.
+    name, label, version, date : str
+        Which system, what people call it, which version the rules are modelled on, and its day.
+    assumed : tuple of str
+        The numbers that its makers do not publish.
+    sources : tuple of str
+        Where the rules were read.
+    summary_tokens : tuple of int
+        The least and the most that a summary holds, in tokens.
+
+    Examples
+    --------
+    >>> codex = system("codex")
+    >>> codex.label, codex.assumed
+    ('Codex', ("the summary's length",))
+    """
+
+    name: str = ""
+    label: str = ""
+    version: str = ""
+    date: str = ""
+    assumed: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    summary_tokens: tuple[int, int] = (900, 4_400)
+
+    @property
+    def summarises(self) -> bool:
+        """Whether one of its rules writes a summary."""
+        return any(isinstance(policy, Compact) for policy in self.policies)
+
+    def with_summaries(self, tokens: int) -> System:
+        """Return the same system with summaries of another length.
+
+        Parameters
+        ----------
+        tokens : int
+            Length of each summary.
+
+        Returns
+        -------
+        System
+            All else is equal.
+        """
+        rules = [
+            replace(rule, size=tokens) if isinstance(rule, Compact) else rule
+            for rule in self.policies
+        ]
+        return replace(self, policies=tuple(rules))
+
+    def __repr__(self) -> str:
+        return f"System({self.name!r}, {self.version!r})"
+
+
+def system(name: str, summary_tokens: int | None = None) -> System:
+    """Return a system's rules by its name.
+
+    Parameters
+    ----------
+    name : str
+        A name of :data:`SYSTEMS`.
+    summary_tokens : int, optional
+        How long each summary is; the middle of its range when left out.
+
+    Returns
+    -------
+    System
+        A policy, for replays and running conversations.
+
+    Raises
+    ------
+    LookupError
+        If there is no such system.
+
+    Examples
+    --------
+    >>> system("pi").policies[0].keep_tail
+    20000
+    """
+    if name not in SYSTEMS:
+        raise LookupError(
+            f"no system {brief(name)}; known are {quoted(SYSTEMS)}; choose from these"
+        )
+    row = SYSTEMS[name]
+    least, most = row.get("summary_tokens", read_toml("systems.toml")["defaults"]["summary_tokens"])
+    if summary_tokens is None:
+        length = (least + most) // 2
+    else:
+        length = summary_tokens
+    return System(
+        unit=row.get("unit", "message"),
+        floor=Floor(**row["floor"]) if "floor" in row else Floor(),
+        policies=tuple(_rule(rule, length) for rule in row["rules"]),
+        name=name,
+        label=row["label"],
+        version=row["version"],
+        date=row["date"],
+        assumed=tuple(row["assumed"]),
+        sources=tuple(row["sources"]),
+        summary_tokens=(least, most),
+    )
+
+
+#: Rules that are a policy with the row's numbers.
+_PLAIN: Final[Mapping[str, Callable[..., Policy]]] = {
+    "cap_results": CapResults,
+    "drop_oldest": OldestFirst,
+    "drop_down": TriggerTarget,
+    "drop_blocks": Step,
+    "shrink_results": DropToolResults,
+}
+
+
+def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
+    """Make one rule of its row."""
+    fields = {name: value for name, value in row.items() if name != "act"}
+    for name in ("trigger", "target", "keep_tail"):
+        if f"{name}_share" in fields:
+            fields[name] = Share(fields.pop(f"{name}_share"))
+    if row["act"] in _PLAIN:
+        return _PLAIN[row["act"]](**fields)
+    fields["triggers"] = tuple(Trigger(**trigger) for trigger in row["triggers"])
+    if row["act"] == "clear_results":
+        return ClearResults(**fields)
+    fields["call"] = SummaryCall(**row["call"])
+    return Compact(**fields, size=summary_tokens)
+
+
+#: The rows of data/systems.toml by name.
+SYSTEMS: Final[Mapping[str, dict[str, Any]]] = Table(lambda: read_rows("systems.toml", "system"))
+
+
+def makers() -> dict[str, Callable[[], System]]:
+    """Return for each system what makes it.
+
+    >>> makers()["cline"]().label
+    'Cline'
+    """
+    return {name: partial(system, name) for name in SYSTEMS}
 
 
 def octopus(

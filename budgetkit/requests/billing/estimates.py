@@ -18,13 +18,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from budgetkit.message import Message
+from budgetkit.message import Message, is_system
 from budgetkit.models.resolved import calibration_row
 from budgetkit.requests.billing.charges import Charge
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.billing.openai_chat import is_system, parsed
 from budgetkit.requests.billing.thinking import thoughts_sent
-from budgetkit.requests.reading.request import ProviderRequest, as_object
+from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
 
 #: The constants of a family, each a column of the table; README.md of data/ says what each is.

@@ -24,7 +24,7 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from budgetkit.files import read_toml
-from budgetkit.message import RESULT_ROLES, Message, ToolCall
+from budgetkit.message import RESULT_ROLES, Message, ToolCall, is_system
 from budgetkit.requests.billing.charges import Charge
 from budgetkit.requests.billing.estimates import (
     Estimate,
@@ -34,9 +34,8 @@ from budgetkit.requests.billing.estimates import (
     leaves,
 )
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.billing.openai_chat import is_system, parsed
 from budgetkit.requests.billing.openai_tools import namespace
-from budgetkit.requests.reading.request import ProviderRequest, as_object
+from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
 
 _DEEPEST: Final = 40

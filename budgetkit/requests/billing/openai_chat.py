@@ -11,13 +11,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, ToolCall
+from budgetkit.message import RESULT_ROLES, Message, ToolCall, is_system
 from budgetkit.requests.billing.charges import Charge
 from budgetkit.requests.billing.declarations import declaration_charge
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai_families import OpenAIFamily
 from budgetkit.requests.billing.openai_tools import namespace, schema_block, written_function
-from budgetkit.requests.reading.request import ProviderRequest
+from budgetkit.requests.reading.request import ProviderRequest, parsed
 from budgetkit.requests.reading.tools import Schema, function_name, unwrapped
 
 
@@ -192,19 +192,6 @@ def no_tool(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge the instruction that no tool may be called; newer models are not told."""
     if request.none and request.tools and family.no_tool:
         yield Charge("tools", "none may be called", fixed=family.no_tool)
-
-
-def is_system(message: Message) -> bool:
-    """Say whether a message instructs the model; developer and system are billed alike."""
-    return message.role in SYSTEM_ROLES
-
-
-def parsed(text: str) -> Any:
-    """Parse JSON; return text that is no JSON unchanged."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def compact(value: Any) -> str:

@@ -323,3 +323,11 @@ def as_object(value: object) -> Raw:
 def as_text(value: object) -> str:
     """Return a text as it is, and an empty one for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def parsed(text: str) -> Any:
+    """Parse JSON; return text that is no JSON unchanged."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -8,8 +8,8 @@ from typing import Any, Final
 from budgetkit.budget.colours import colour
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.figures.window import claims
-from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.grant import Grant
+from budgetkit.plan.limits import with_undeclared
 
 Data = dict[str, Any]
 _MOST: Final = 5_000  # turns
