@@ -29,6 +29,7 @@ from budgetkit.counters.protocol import Counter, check_text
 from budgetkit.counters.tokenizer_files import TokenizerFile, counting
 from budgetkit.files import read_toml
 from budgetkit.models import Model
+from budgetkit.models.names import as_listed
 
 __all__ = [
     "FOLDERS",
@@ -215,7 +216,7 @@ def nearer(model: str) -> str:
 
 def _spelled(model: str) -> str:
     """Write a model's name as the table's patterns have it."""
-    return re.sub(r"[.:_]", "-", model.casefold())
+    return re.sub(r"[.:_]", "-", as_listed(model))
 
 
 def _basis(row: dict[str, Any], model: str) -> Basis:

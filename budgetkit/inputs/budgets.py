@@ -17,7 +17,7 @@ from budgetkit.inputs.configuration import (
     is_configuration,
 )
 from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel, resolve
+from budgetkit.models.resolved import ResolvedModel, resolve, warn_of
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
 from budgetkit.presets.agent_prompt import agent_prompt
@@ -87,6 +87,13 @@ def setup_of(
     Setup
         All of them resolved.
 
+    Warns
+    -----
+    UnknownModelWarning
+        If nothing knows a model that is given by name; its window is known here, and its encoding is not.
+    RetiredModelWarning
+        If the model has ended.
+
     Examples
     --------
     >>> setup = setup_of("chat", model="claude-sonnet-4-5")
@@ -97,16 +104,20 @@ def setup_of(
     model, counter, policy = filled_in(budget, model, counter)
 
     resolved = None if model is None else resolve(model)
+    sized = budget_of(budget, model, window)
+    if model is not None:
+        warn_of(model, sized.window)
     if counter is None:
         counter = DEFAULT_COUNTER if resolved is None else resolved
+    count = count_of(counter)
     if framing is None:
         if resolved is None:
-            framing = framing_of(counter)
+            framing = framing_of(count if isinstance(counter, str) else counter)
         else:
             framing = framing_for(resolved)
     return Setup(
-        budget=budget_of(budget, model, window),
-        counter=count_of(counter),
+        budget=sized,
+        counter=count,
         framing=framing,
         model=resolved,
         policy=policy,

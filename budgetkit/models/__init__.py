@@ -24,8 +24,10 @@ from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
 from budgetkit.models.names import (
+    LONGEST_NAME,
     bare,
     family_encoding,
+    host_of,
     nearest_names,
     plain,
     spellings,
@@ -45,7 +47,6 @@ __all__ += ["models"]
 #: What the memory engine takes for a model that it does not know (its document 001).
 DEFAULT_WINDOW: Final = 8_192
 DEFAULT_ENCODING: Final = "cl100k_base"
-_LONGEST: Final = 200  # characters of a name; to look for a longer one takes long and finds none
 
 
 class UnknownModelWarning(UserWarning):
@@ -235,7 +236,7 @@ def model(
         refusal = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
         raise ValueError(f"{refusal}, or describe it: Model({brief(name)}, window=...)")
     if facts is None:
-        warn_caller(unknown_notice(name), UnknownModelWarning)
+        warn_caller(unknown_notice(name, overrides.get("window")), UnknownModelWarning)
         return _overridden(stand_in(name), overrides)
 
     if facts.ended and "ends" not in overrides:
@@ -251,7 +252,7 @@ def found_by(name: str) -> Model | None:
     >>> found_by("gpt-4o").window, found_by("gtp-4o")
     (128000, None)
     """
-    if len(bare(name)) > _LONGEST:
+    if len(bare(name)) > LONGEST_NAME:
         return None
     facts = _by_name(name)
     if facts is not None:
@@ -268,9 +269,12 @@ def _by_name(name: str) -> Model | None:
     A fine-tuned model has prices of its own, and a path names who passes requests on.
     """
     facts = _table().get(bare(name))
-    says_more = "/" in name or "ft:" in name.casefold()
-    if facts is not None and says_more:
+    if facts is None:
+        return None
+    if "/" in name or "ft:" in name.casefold():
         return replace(facts, name=name)
+    if name.casefold() != facts.name.casefold():
+        return replace(facts, provenance=f"{facts.provenance}, of which {name} is a spelling")
     return facts
 
 
@@ -320,8 +324,13 @@ def _by_spelling(name: str) -> Model | None:
     usual = usual_window(plain(name), getattr(price_list(), "providers", ()))
     if usual is None:
         return None
+    window, source, listed = usual
+    says_where = "/" in name or host_of(name)
     return Model(
-        name, usual[0], source=usual[1], provenance=f"{usual[1]}, of which {name} is a spelling"
+        name if says_where else listed,
+        window,
+        source=source,
+        provenance=f"{source}, of which {name} is a spelling",
     )
 
 
@@ -368,10 +377,20 @@ def stand_in(name: str) -> Model:
     )
 
 
-def unknown_notice(name: str) -> str:
-    """Say that nothing knows a model, and what stands in for it."""
-    fallback = stand_in(name).provenance.removeprefix("default: ")
-    return f"no model {brief(name)} in {_lists()}; {fallback}; give window= and encoding= if you know them"
+def unknown_notice(name: str, window: int | None = None) -> str:
+    """Say that nothing knows a model, and what stands in for it: for its window, where none is given, and encoding.
+
+    Examples
+    --------
+    >>> unknown_notice("acme-9", 8_000).partition("; ")[2]
+    'cl100k_base stands in; give encoding= if you know it'
+    """
+    facts = stand_in(name)
+    unknown = f"no model {brief(name)} in {_lists()}"
+    if window is not None:
+        return f"{unknown}; {facts.encoding} stands in; give encoding= if you know it"
+    fallback = facts.provenance.removeprefix("default: ")
+    return f"{unknown}; {fallback}; give window= and encoding= if you know them"
 
 
 def ended_notice(facts: Model, name: str) -> str:

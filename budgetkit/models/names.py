@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
+from functools import cache, lru_cache
 from typing import Any, Final
 
-from budgetkit.files import read_rows, read_toml
+from budgetkit.files import read_rows, read_table, read_toml
 
 #: The encoding of OpenAI's families, where a family's row names no other.
 FAMILY_ENCODING: Final = "o200k_base"
+LONGEST_NAME: Final = 200  # characters; to look for a longer one takes long and finds none
+_BETWEEN = re.compile(r"[-_.: ]")
 _REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?"
 _MAKERS = "anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google|writer|nvidia|moonshot|minimax|zai"
 _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
@@ -44,14 +47,59 @@ _HOSTS = (
 )
 
 
-def bare(name: str) -> str:
-    """Remove the path before a name, such as "openai/", and the case; a fine-tuned model goes by its base.
+def as_listed(name: str) -> str:
+    """Write a name as ``data/models.csv`` does, whatever stands between its letters and digits; its path stays.
+
+    All tables that go by a model's name are asked under this one, so that each of them knows the same model.
 
     Examples
     --------
-    >>> bare("openrouter/OpenAI/GPT-4o"), bare("ft:gpt-4o-2024-08-06:org::id")
-    ('gpt-4o', 'gpt-4o-2024-08-06')
+    >>> as_listed("gpt4o"), as_listed("openai/GPT_4o-mini-2024-07-18"), as_listed("claude-sonnet-4.5")
+    ('gpt-4o', 'openai/gpt-4o-mini-2024-07-18', 'claude-sonnet-4-5')
     """
+    if len(name) > LONGEST_NAME:
+        return name.strip().casefold()
+    return _as_listed(name)
+
+
+@lru_cache(maxsize=1024)
+def _as_listed(name: str) -> str:
+    """Compare the whole name first, then ever shorter beginnings of it, with the listed ones."""
+    path, slash, last = name.strip().casefold().rpartition("/")
+    ends = [place.start() for place in _BETWEEN.finditer(last)]
+    for end in [len(last), *reversed(ends)]:
+        listed = _listed_letters().get(_letters(last[:end]))
+        if listed is not None:
+            rest = last[end:].replace("_", "-")
+            return f"{path}{slash}{listed}{rest}"
+    return f"{path}{slash}{last}"
+
+
+@cache
+def _listed_letters() -> Mapping[str, str]:
+    """Return the listed names by their letters and digits alone."""
+    names = [row["name"].casefold() for row in read_table("models.csv")]
+    often = Counter(map(_letters, names))
+    return {_letters(name): name for name in names if often[_letters(name)] == 1}
+
+
+def _letters(name: str) -> str:
+    return _BETWEEN.sub("", name)
+
+
+def bare(name: str) -> str:
+    """Remove the path before a name, such as "openai/", and write it as it is listed; a fine-tuned one as its base.
+
+    Examples
+    --------
+    >>> bare("openrouter/OpenAI/GPT-4o"), bare("ft:gpt-4o-2024-08-06:org::id"), bare("gpt4o")
+    ('gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o')
+    """
+    return as_listed(_last(name))
+
+
+def _last(name: str) -> str:
+    """Remove the path before a name, and the case; a fine-tuned model goes by its base."""
     last = name.strip().rpartition("/")[2].casefold()
     if last.startswith("ft:"):
         return last.split(":")[1]
@@ -116,22 +164,28 @@ def spellings(name: str) -> Iterator[str]:
     >>> list(spellings("us.anthropic.claude-sonnet-4-5-20250929-v1:0"))
     ['claude-sonnet-4-5-20250929', 'claude-sonnet-4-5']
     >>> list(spellings("Claude-Sonnet-4.5:thinking")), list(spellings("gpt4o"))
-    (['claude-sonnet-4.5', 'claude-sonnet-4-5'], ['gpt-4o'])
+    (['claude-sonnet-4-5', 'claude-sonnet-4.5'], ['gpt-4o'])
     >>> list(spellings("anthropic/claude-4.6-sonnet-20260217"))[-1]
     'claude-sonnet-4-6'
     """
-    bare_name = bare(name)
-    untagged = _TAG.sub("", bare_name)
-    is_bedrock = _BEDROCK.match(bare_name)
+    last = _last(name)
+    untagged = _TAG.sub("", last)
+    is_bedrock = _BEDROCK.match(last)
     if is_bedrock:
         untagged = _COPY.sub("", untagged[is_bedrock.end() :])
     apart = re.sub(r"^([a-z]+)(?=\d)", r"\1-", untagged.replace(":", "-"))
     undated = _VERSION_FIRST.sub(r"claude-\3-\1-\2", _DATE.sub("", untagged))
-    names = [untagged, apart, untagged.replace(".", "-"), apart.replace(".", "-")]
+    names = [
+        as_listed(untagged),
+        untagged,
+        apart,
+        untagged.replace(".", "-"),
+        apart.replace(".", "-"),
+    ]
     if undated != untagged:
         names += [undated, undated.replace(".", "-")]
     for spelling in dict.fromkeys(names):
-        if spelling and spelling != bare_name:
+        if spelling and spelling != last:
             yield spelling
 
 
@@ -147,17 +201,20 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", _KIND.sub("", core))
 
 
-def usual_window(name: str, providers: Iterable[Any]) -> tuple[int, str] | None:
-    """Return the window that most providers give a model of this name, and its source; the smallest where they tie."""
+def usual_window(name: str, providers: Iterable[Any]) -> tuple[int, str, str] | None:
+    """Return the window that most providers give a model of this name, its source and the name that it has there.
+
+    Where they tie, it is the smallest window.
+    """
     windows = [
-        (entry.context_window, f"genai-prices, {provider.id}/{entry.id}")
+        (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
         for provider in providers
         for entry in provider.models
         if entry.context_window and plain(entry.id) == name
     ]
     if not windows:
         return None
-    often = Counter(window for window, _ in windows)
+    often = Counter(entry[0] for entry in windows)
     window = min(often, key=lambda size: (-often[size], size))
     return next(entry for entry in windows if entry[0] == window)
 

@@ -13,10 +13,21 @@ from functools import cache, lru_cache
 from typing import Final, Literal
 
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import read_rows, read_table, read_toml
-from budgetkit.models import Model, ended_notice, found_by, model, nearest, stand_in, unknown_notice
-from budgetkit.models.names import bare, host_of, openai_family
+from budgetkit.models import (
+    Model,
+    RetiredModelWarning,
+    UnknownModelWarning,
+    ended_notice,
+    found_by,
+    model,
+    nearest,
+    stand_in,
+    unknown_notice,
+)
+from budgetkit.models.names import as_listed, bare, host_of, openai_family
 
 Certainty = Literal["exact", "calibrated", "stand-in"]
 #: The prompt cache that stands in where a provider's is not known.
@@ -138,6 +149,25 @@ def resolve(
     return replace(resolved, facts=sized)
 
 
+def warn_of(model: str | Model | ResolvedModel, window: int | None = None) -> None:
+    """Warn, as `budgetkit.model` does, of a name that nothing knows and of a model that has ended.
+
+    Who passes what was looked up already was warned then.
+
+    Examples
+    --------
+    >>> warn_of("gpt-4o"), warn_of(resolve("no-such-model"))
+    (None, None)
+    """
+    if not isinstance(model, str):
+        return
+    resolved = resolve(model)
+    if not resolved.is_known:
+        warn_caller(unknown_notice(resolved.name, window), UnknownModelWarning)
+    elif resolved.notice:
+        warn_caller(resolved.notice, RetiredModelWarning)
+
+
 def model_name(model: str | Model | ResolvedModel) -> str:
     """Return what a model is called, however it is given.
 
@@ -255,7 +285,7 @@ def calibration_row(name: str) -> dict[str, str]:
     >>> calibration_row("us.anthropic.claude-sonnet-4-5")["family"], calibration_row("x")["family"]
     ('claude-4.5', 'any other')
     """
-    plain = re.sub(r"[.:_]", "-", name.casefold())
+    plain = re.sub(r"[.:_]", "-", as_listed(name))
     return next(row for row in calibration_rows() if re.search(row["pattern"], plain))
 
 
@@ -274,7 +304,7 @@ def prompt_cache_name(facts: Model) -> str:
     ['openai', 'anthropic-4096', 'longest prefix']
     """
     for name, row in read_rows("prompt_caches.toml", "cache").items():
-        if "models" in row and re.search(row["models"], facts.name.casefold()):
+        if "models" in row and re.search(row["models"], as_listed(facts.name)):
             return name
     of_provider: str = read_toml("prompt_caches.toml")["providers"].get(facts.provider, IDEAL_CACHE)
     return of_provider

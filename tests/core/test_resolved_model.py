@@ -8,6 +8,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.models import UnknownModelWarning
+from budgetkit.models.names import as_listed
 from budgetkit.models.resolved import resolve
 from budgetkit.requests import DEFAULT_FRAMING, framing_for
 from budgetkit.requests.billing.images import image_price
@@ -134,3 +135,102 @@ def test_prices_take_a_resolved_model() -> None:
         == bk.cost.prices("gpt-4o")
         == bk.cost.prices(bk.model("gpt-4o"))
     )
+
+
+#: How people write a model, and how it is listed; the last two are in a price list alone, and known to nobody.
+SPELLINGS = {
+    "gpt4o": "gpt-4o",
+    "GPT-4o": "gpt-4o",
+    "gpt-4-o": "gpt-4o",
+    "gpt_4o": "gpt-4o",
+    "gpt4o-mini": "gpt-4o-mini",
+    "gpt4o-2024-08-06": "gpt-4o-2024-08-06",
+    "gpt-4-1": "gpt-4.1",
+    "gpt5": "gpt-5",
+    "claude-sonnet-4.5": "claude-sonnet-4-5",
+    "claudesonnet45": "claude-sonnet-4-5",
+    "gemini2.5pro": "gemini-2.5-pro",
+    "claude3.5sonnet": "claude-3-5-sonnet",
+}
+#: Names that say who makes a model or passes it on, with what they are without.
+ROUTED = {
+    "anthropic/claude-sonnet-4.5": "anthropic/claude-sonnet-4-5",
+    "openrouter/openai/gpt4o": "openrouter/openai/gpt-4o",
+    "azure/gpt4o": "azure/gpt-4o",
+    "gpt4o:free": "gpt-4o:free",
+}
+HELLO = "Say hello to the person who asks."
+
+
+def request_of(name: str) -> dict[str, Any]:
+    return {"model": name, "messages": [{"role": "user", "content": HELLO}]}
+
+
+def conversation_with(name: str) -> int:
+    conversation = bk.Conversation("chat", model=name)
+    conversation.add({"role": "user", "content": HELLO})
+    return conversation.request().plan.used
+
+
+#: Every way by which a model's name comes to a number or a word.
+ENTRIES = {
+    "window": lambda name: bk.model(name).window,
+    "encoding": lambda name: bk.model(name).encoding,
+    "bill": lambda name: bk.count_request(request_of(name)).tokens,
+    "bill by model=": lambda name: bk.count_request(request_of("x"), model=name).tokens,
+    "word of the bill": lambda name: bk.count_request(request_of(name)).basis,
+    "interval of the bill": lambda name: bk.count_request(request_of(name)).interval,
+    "words of the interval": lambda name: bk.count_request(request_of(name)).interval_words,
+    "answer": lambda name: bk.count_answer({"role": "assistant", "content": HELLO}, name),
+    "counter": lambda name: bk.counter(name)(HELLO),
+    "build": lambda name: bk.build("chat", model=name, user=HELLO).plan.used,
+    "build by counter": lambda name: bk.build("chat", name, window=8_000, user=HELLO).plan.used,
+    "conversation": conversation_with,
+    "image": lambda name: image_price(name, 640, 480),
+    "thinking": lambda name: bk.thinking(name, "high").tokens,
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("spelling", SPELLINGS | ROUTED)
+def test_a_spelling_comes_to_the_same_wherever_a_model_is_named(spelling: str, entry: str) -> None:
+    """A spelling that only some tables knew was billed as anybody's model, 7 tokens where gpt-4o bills 11."""
+    listed = (SPELLINGS | ROUTED)[spelling]
+    assert ENTRIES[entry](spelling) == ENTRIES[entry](listed)
+
+
+def test_a_spelling_of_a_model_has_its_prices_and_its_cache() -> None:
+    for spelling, listed in SPELLINGS.items():
+        if listed != "claude-3-5-sonnet":
+            assert bk.cost.prices(spelling).input == bk.cost.prices(listed).input, spelling
+            assert resolve(spelling).cache == resolve(listed).cache, spelling
+
+
+def test_a_longer_name_that_begins_as_a_listed_one_stays_its_own() -> None:
+    """Blanks and dots between letters are left out only where the whole name, or its beginning, is listed so."""
+    for name in ("gpt-4-0613", "gpt-4-0125-preview", "grok-4-0709", "claude-3-5-sonnet-20241022"):
+        assert as_listed(name) == name
+
+
+@pytest.mark.parametrize(
+    "entry", ["bill", "build", "conversation", "trim", "replay", "solve", "model"]
+)
+def test_a_model_that_nobody_knows_is_said_so_wherever_it_is_named(entry: str) -> None:
+    """The bill says it in its own words, the others warn; with a window none of them refuses."""
+    hello = [{"role": "user", "content": HELLO}]
+    named: dict[str, Any] = {"model": "acme-9", "window": 8_000}
+    calls: dict[str, Any] = {
+        "build": lambda: bk.build("chat", **named, user=HELLO),
+        "conversation": lambda: bk.Conversation("chat", **named),
+        "trim": lambda: bk.trim(hello, bk.presets.chat(8_000), **named),
+        "replay": lambda: bk.replay(hello, "chat", "oldest first", **named),
+        "solve": lambda: bk.solve({"user": 9}, "chat", "window", **named),
+        "model": lambda: bk.model("acme-9", window=8_000),
+    }
+    if entry == "bill":
+        assert "no model 'acme-9' is known" in repr(bk.count_request(request_of("acme-9")))
+        return
+    with pytest.warns(
+        UnknownModelWarning, match=r"no model 'acme-9'.*; cl100k_base stands in; give encoding="
+    ):
+        calls[entry]()

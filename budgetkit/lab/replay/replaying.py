@@ -49,6 +49,7 @@ from budgetkit.lab.replay.results import Replay
 from budgetkit.lab.replay.returning import Returned, returned, shared_at_most
 from budgetkit.lab.replay.returning import sizes as sizes_of
 from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.models.resolved import resolve
 from budgetkit.plan.allocating import allocate, allocate_columns
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Floats, Ints
@@ -158,7 +159,8 @@ def replay(
     if model is None:
         counter = DEFAULT_COUNTER if counter is None else counter
         framing = trace.framing_of(counter, framing)
-    setup = setup_of(budget, counter, framing, model or trace.model, window)
+        model = None if trace.model is None else resolve(trace.model)
+    setup = setup_of(budget, counter, framing, model, window)
     budget = setup.budget
     count = setup.counter
     framing = setup.framing

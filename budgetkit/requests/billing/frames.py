@@ -25,6 +25,7 @@ from typing import Any, Final, Literal
 
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, Message, ToolCall, is_system
+from budgetkit.models.names import as_listed
 from budgetkit.requests.billing.charges import Charge
 from budgetkit.requests.billing.estimates import (
     Estimate,
@@ -98,7 +99,7 @@ def frame_for(model: str, host: str = "") -> Frame | None:
     >>> frame_for("gemini-2.5-pro", "vertex").name
     'gemini-2.5 on vertex'
     """
-    name = re.sub(r"[.:_]", "-", model.casefold())
+    name = re.sub(r"[.:_]", "-", as_listed(model))
     hosts = ("", host_name(host))
     return next(
         (frame for frame in _frames() if frame.host in hosts and re.search(frame.models, name)),

@@ -122,7 +122,7 @@ class RequestCount:
         """What the interval is: the range that was seen in a few public projects; empty where the count is exact."""
         if self.exact:
             return ""
-        projects = estimate_for(self.model).projects
+        projects = estimate_for(resolve(self.model).name).projects
         if not projects:
             return "range taken from a family of models like it"
         return range_of(projects, _BEYOND, "projects")
@@ -234,7 +234,7 @@ def count_request(
     resolved = replace(resolved, host=host or resolved.host)
     rules = rules_for(resolved)
     count = counter_for(resolved)
-    charges = rules.charges(replace(read, model=name))
+    charges = rules.charges(replace(read, model=resolved.name))
     charges += thinking_charges(read, charges)
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
@@ -247,7 +247,7 @@ def count_request(
     hidden = hidden_prompt(resolved.host)
     thinking = unruled_thinking(read.messages, read.shape, rules)
     names = dict.fromkeys([*read.uncounted, *thinking, *([hidden] if hidden else [])])
-    billed = replace(read, model=name, uncounted=tuple(names))
+    billed = replace(read, model=resolved.name, uncounted=tuple(names))
     named = rules_name(rules)
     evidence = evidence_for(billed, named)
     uncounted = (*billed.uncounted, *(["image of unknown size"] if _unsized(read) else []))
