@@ -173,7 +173,7 @@ def conversation_with(name: str) -> int:
 
 
 #: Every way by which a model's name comes to a number or a word.
-ENTRIES = {
+ENTRIES: dict[str, Any] = {
     "window": lambda name: bk.model(name).window,
     "encoding": lambda name: bk.model(name).encoding,
     "bill": lambda name: bk.count_request(request_of(name)).tokens,
