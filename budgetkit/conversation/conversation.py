@@ -390,9 +390,9 @@ class Conversation:
             self.budget,
             self._settings,
             engine.ledger,
-            engine.standing,
+            engine.summaries,
             self._inbox,
-            engine.sent,
+            engine.last_stamps,
             engine.requests,
         )
 
@@ -463,9 +463,11 @@ class Conversation:
             file.settings.compare(conversation._settings, overrides.keys())
 
         engine = conversation._engine
-        engine.standing, conversation._inbox, engine.sent, engine.requests = file.fill(
-            engine.ledger
-        )
+        restored_state = file.fill(engine.ledger)
+        engine.summaries = restored_state.summaries
+        engine.last_stamps = restored_state.last_stamps
+        engine.requests = restored_state.requests
+        conversation._inbox = restored_state.inbox
         messages = [line.message for line in engine.ledger.entries.values()] + conversation._inbox
         paired(
             [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing

@@ -1,4 +1,19 @@
-"""Engine: one request after the other, pruned, planned and written; :class:`Conversation` says who may ask when."""
+"""Engine: one request after the other, pruned, planned and written; :class:`Conversation` says who may ask when.
+
+One request takes six steps: what every section asks for, the room that this leaves for the history, the policy's cuts
+in it, what new messages lose on their way in, what comes back for this question, and the plan, inside which texts are
+cut where they do not fit.
+
+A window of 40 tokens, 10 of them reserved, one token a letter; the policy summarises, and a summary is "S". After
+"sss" (system), "qqqqq", "aaaaaaa", "rrrrrr", "bbbbbbbbb" (user and assistant by turns), a user asks "tttt":
+
+    demand          system 3, history 27, current 4             34, and the window has 30
+    room            23 for the history: 30 less system and current
+    summaries       {1: "S"}                                    sent in place of slot 1, "qqqqq"
+    the request     sss S aaaaaaa rrrrrr bbbbbbbbb tttt         30 tokens
+    left            qqqqq, summarised
+    last_stamps     before [1, 2, 3, 4], now [1, 7, 3, 4, 5, 6] so that 1 message stays as it was: `stable`
+"""
 
 from __future__ import annotations
 
@@ -36,29 +51,35 @@ from budgetkit.requests.reading.writing import Written, as_it_came, system_text,
 Overrun = Literal["warn", "raise", "tell"]
 Asks = Generator[list[Message], str, Request]
 _ROOM = 256  # slots that what has left may take up
-_BACK = 1 << 40  # beyond the stamps of messages that never left
+_RETURNING = 1 << 40  # beyond the stamps of messages that never left
 
 
 @dataclass
 class Engine:
-    """Hold a running conversation between two requests."""
+    """Hold a running conversation between two requests, and make the next one.
+
+    Slots are places of messages in the conversation, see :mod:`budgetkit.conversation.running_ledger`.
+    """
 
     budget: Budget
     policy: Policy
     ledger: RunningLedger
-    tell: bool
-    shorten: bool
+    tell: bool  # whether a text about the budget ends the request
+    shorten: bool  # whether tool results and passages may be cut inside where they do not fit
     overrun: Overrun
     start_on: StartOn = "any"
     form: Form | None = None
-    standing: dict[int, LedgerEntry] = field(default_factory=dict)
-    sent: list[int] = field(default_factory=list)
-    requests: int = 0
-    back: list[LedgerEntry] = field(default_factory=list)
-    sent_messages: list[Message] = field(
-        default_factory=list
-    )  # those of the last request, before they are written
-    head: int = 0  # system messages that the last request begins with, passages not among them
+    # the summary that is sent in place of older messages, by the first of their slots
+    summaries: dict[int, LedgerEntry] = field(default_factory=dict)
+    # what has left and is sent again with this request alone
+    returning: list[LedgerEntry] = field(default_factory=list)
+    requests: int = 0  # how many were made
+
+    # of the last request: stamps of its messages, the messages before they are written in their provider's form, and
+    # the number of system messages, passages not among them, that it begins with
+    last_stamps: list[int] = field(default_factory=list)
+    sent_messages: list[Message] = field(default_factory=list)
+    head: int = 0
 
     def __post_init__(self) -> None:
         self.planning_budget = with_undeclared(
@@ -70,9 +91,14 @@ class Engine:
         ledger = self.ledger
         history = self.ledger.history
         section = self.ledger.rules.section
+
+        # 1. What every section asks for, the history as if nothing had to leave.
         demand = ledger.demand()
         self.planning_budget = with_undeclared(self.planning_budget, demand)
         plan = allocate(self.planning_budget, demand)
+
+        # 2. The room for the history: its limit, and what the others send beside it. Pinned is what counts in the
+        # history's section and no policy may touch, such as this turn where it counts there.
         entering = ledger.entering()
         arrived = sum(ledger.entries[slot].tokens for slot in entering)
         pinned = demand[section] - ledger.entered - arrived
@@ -88,8 +114,10 @@ class Engine:
             window=self.planning_budget.window,
             turn=ledger.turn,
         )
-        before = history.saved()
-        standing = dict(self.standing)
+
+        # 3. The policy's cuts. They ask for texts of summaries; if that fails, all is as it was before.
+        history_before = history.saved()
+        summaries_before = dict(self.summaries)
         history.begin(self.requests)
         try:
             texts = yield from self._summarised(
@@ -103,13 +131,15 @@ class Engine:
                 )
             )
         except BaseException:
-            history.go_back(before)
-            self.standing = standing
+            history.go_back(history_before)
+            self.summaries = summaries_before
             raise
         self.requests += 1
+
+        # 4. to 6. What new messages lose on their way in, what comes back for this question, and the plan.
         ledger.enter(entering, arrived)
         left = [*self._settled(), *self._capped(entering)]
-        self.back = self._brought(room.limit)
+        self.returning = self._brought_back(room.limit)
         return self._fitted(plan, demand, pinned, left, texts)
 
     def in_form(self, request: Request) -> Request:
@@ -142,12 +172,12 @@ class Engine:
             replaced = next(steps)
             while True:
                 text = yield [
-                    (self.standing.get(slot) or entries[slot]).message for slot in replaced
+                    (self.summaries.get(slot) or entries[slot]).message for slot in replaced
                 ]
                 message = Message({"role": summary_role(self.start_on), "content": text})
                 tokens = rules.framing.message(message, rules.count)
                 self.ledger.stamps += 1
-                self.standing[replaced[0]] = LedgerEntry(
+                self.summaries[replaced[0]] = LedgerEntry(
                     message=message,
                     tokens=tokens,
                     past=rules.section,
@@ -164,20 +194,21 @@ class Engine:
         """Forget what left, and write placeholders."""
         ledger = self.ledger
         history = self.ledger.history
-        self.standing = {
-            place: entry for place, entry in self.standing.items() if place in history.summaries
+        self.summaries = {
+            place: entry for place, entry in self.summaries.items() if place in history.summaries
         }
         for slot in sorted({*history.changed}):
-            was = ledger.entries[slot].message.raw
+            before = ledger.entries[slot].message.raw
             if history.gone[slot] >= 0:
                 del ledger.entries[slot]
-                yield Left(was, "summarised" if history.state[slot] == SUMMARISED else "dropped")
+                is_summarised = history.state[slot] == SUMMARISED
+                yield Left(before, "summarised" if is_summarised else "dropped")
             elif history.state[slot] == SHRUNK:
                 message = placeholder(
                     ledger.entries[slot].message, history.size[slot], ledger.rules
                 )
                 ledger.restamp(slot, message, history.size[slot])
-                yield Left(was, "shrunk")
+                yield Left(before, "shrunk")
 
     def _capped(self, entering: list[int]) -> Generator[Left, None, None]:
         """Cut tool results inside that arrived larger than the policy lets them be."""
@@ -199,31 +230,34 @@ class Engine:
         """Plan what is left, and cut inside what the window still has no room for."""
         ledger = self.ledger
         section = self.ledger.rules.section
-        pinned += sum(entry.tokens for entry in self.back)
+        pinned += sum(entry.tokens for entry in self.returning)
 
-        def again() -> Plan:
+        def plan_again() -> Plan:
             now = ledger.demand()
             return self._planned(now, pinned + now[section] - demand[section])
 
+        # Plan again where the policy has cut the history, or something came back.
         if ledger.history.tokens + pinned != demand[section] or plan[section].cut:
             plan = self._planned(demand, pinned)
-        cut = [grant for grant in plan.grants if grant.cut and grant.section != section]
-        if self.shorten and (cut or _missing(plan) > 0):
-            for grant in cut:
+
+        # First each section that is over its limit gives up passages and cuts tool results, then all of them do.
+        cut_grants = [grant for grant in plan.grants if grant.cut and grant.section != section]
+        if self.shorten and (cut_grants or _missing(plan) > 0):
+            for grant in cut_grants:
                 left += self._drop_passages(grant, grant.granted)
                 left += shorten_results(
                     ledger, ledger.demand()[grant.section] - grant.granted, grant.section
                 )
-            plan = again()
+            plan = plan_again()
             if (missing := _missing(plan)) > 0:
                 left += shorten_results(ledger, missing)
-                plan = again()
+                plan = plan_again()
             # A section that is sent whole above its cap leaves less than its plan says: passages give way to it.
             for grant in plan.grants:
                 if (missing := _missing(plan)) > 0 and not _is_required(self.budget, grant.section):
                     left += self._drop_passages(grant, grant.demand - missing)
-                    plan = again()
-        return self._made(plan, left, texts)
+                    plan = plan_again()
+        return self._as_request(plan, left, texts)
 
     def _drop_passages(self, grant: Grant, most: int) -> list[Left]:
         """Keep of a section's passages those that so many tokens have room for."""
@@ -233,7 +267,7 @@ class Engine:
         ledger.passages = passages
         return [Left(item.payload.raw, "dropped") for item in dropped]
 
-    def _brought(self, limit: int) -> list[LedgerEntry]:
+    def _brought_back(self, limit: int) -> list[LedgerEntry]:
         """Bring back for this request what its question asks for, as it was."""
         ledger = self.ledger
         policy = self.policy
@@ -244,12 +278,17 @@ class Engine:
         slots = ledger.archive.returns(ledger.history, policy, limit, ledger.start, self.start_on)
         return [
             LedgerEntry(
-                message=messages[slot], tokens=tokens[slot], past="", present="", stamp=_BACK + slot
+                message=messages[slot],
+                tokens=tokens[slot],
+                past="",
+                present="",
+                stamp=_RETURNING + slot,
             )
             for slot in slots
         ]
 
     def _planned(self, demand: Counter[str], pinned: int) -> Plan:
+        """Plan what the sections ask for, with the history as it is now."""
         section = self.ledger.rules.section
         history = self.ledger.history
         demand_now = dict(demand) | {section: max(0, history.tokens + pinned)}
@@ -260,11 +299,14 @@ class Engine:
             )
         return plan
 
-    def _made(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
+    def _as_request(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
+        """Put the request together as it is planned, and note what it holds for the next."""
         ledger = self.ledger
         tokens = sum(grant.demand for grant in plan.grants)
         missing = _missing(plan)
         notices = self._notices(plan, tokens, missing)
+
+        # The messages in order; of them the first so many stand as in the last request.
         entries = self._entries_in_order()
         stable = self._stable([entry.stamp for entry in entries])
         self.head = next(
@@ -272,24 +314,28 @@ class Engine:
         )
         self.sent_messages = [entry.message for entry in entries]
         messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
+
+        # The text about the budget comes last, so that it changes nothing before it.
         if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
             state = Message({"role": "system", "content": text})
             messages.append({"role": "system", "content": text})
             self.sent_messages.append(state)
             tokens += ledger.rules.framing.message(state, ledger.rules.count)
-        waits = [
+
+        # What waits for its result or call is named, too; and the ledger is packed where most of it has left.
+        waiting = [
             Left(ledger.entries[slot].message.raw, "unanswered") for slot in sorted(ledger.unsent)
         ]
         tools = [dict(schema) for schema in ledger.tools]
         if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.entries):
-            self.standing = unpack(ledger, packed(ledger, self.standing))
+            self.summaries = unpack(ledger, packed(ledger, self.summaries))
         return Request(
             messages=messages,
             tools=tools,
             plan=plan,
             tokens=tokens,
             over=max(0, missing),
-            left=(*left, *waits),
+            left=(*left, *waiting),
             summaries=tuple(texts),
             stable=stable,
             warnings=notices,
@@ -317,25 +363,25 @@ class Engine:
 
     def _stable(self, stamps: list[int]) -> int:
         """Return how many messages at the beginning are those of the last request."""
-        pairs = enumerate(zip(self.sent, stamps, strict=False))
+        pairs = enumerate(zip(self.last_stamps, stamps, strict=False))
         stable = next(
-            (i for i, (old, new) in pairs if old != new), min(len(self.sent), len(stamps))
+            (i for i, (old, new) in pairs if old != new), min(len(self.last_stamps), len(stamps))
         )
-        self.sent = stamps
+        self.last_stamps = stamps
         return stable
 
     def _entries_in_order(self) -> list[LedgerEntry]:
         """List what is sent in order: earlier turns and their summaries, passages, this turn."""
         ledger = self.ledger
         entries = ledger.entries
-        if self.standing:
-            entries = entries | self.standing
+        if self.summaries:
+            entries = entries | self.summaries
         slots = sorted(entries.keys() - ledger.unsent)
         in_order = [entries[slot] for slot in slots]
-        if ledger.passages or self.back:
-            edge = sum(slot < ledger.start for slot in slots)
-            in_order[edge:edge] = [
-                *self.back,
+        if ledger.passages or self.returning:
+            turn_start = sum(slot < ledger.start for slot in slots)
+            in_order[turn_start:turn_start] = [
+                *self.returning,
                 *(_passage(item, ledger.turn) for item in ledger.passages),
             ]
         return in_order

@@ -38,8 +38,7 @@ VERSION: Final = 2
 #: Of the budget inside, which has a version of its own.
 BUDGET_VERSION: Final = 1
 Raw = dict[str, Any]
-Standing = dict[int, LedgerEntry]
-Filled = tuple[Standing, list[Message], list[int], int]
+Summaries = dict[int, LedgerEntry]  # as they are sent, by the first slot that each stands for
 Row = TypeVar("Row")
 
 
@@ -159,13 +158,13 @@ def saved(
     budget: Budget,
     settings: SavedSettings,
     ledger: RunningLedger,
-    standing: Standing,
+    summaries: Summaries,
     inbox: Sequence[Message],
     sent: list[int],
     requests: int,
 ) -> dict[str, Any]:
     """Return a conversation as plain data."""
-    conversation = {name: _written(part) for name, part in vars(packed(ledger, standing)).items()}
+    conversation = {name: _written(part) for name, part in vars(packed(ledger, summaries)).items()}
     if ledger.archive is None:
         del conversation["archive"]
     return {
@@ -189,12 +188,22 @@ def _written(part: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class RestoredState:
+    """What a running conversation takes up again, beside the ledger that was filled."""
+
+    summaries: Summaries
+    inbox: list[Message]  # messages that were not counted yet
+    last_stamps: list[int]  # of the messages of its last request
+    requests: int  # how many it had made
+
+
+@dataclass(frozen=True)
 class SavedConversation:
     """What a text holds: budget, settings where it has them, and a function that fills a ledger with the messages."""
 
     budget: Budget
     settings: SavedSettings | None
-    fill: Callable[[RunningLedger], Filled]
+    fill: Callable[[RunningLedger], RestoredState]
 
 
 def restored(text: str) -> SavedConversation:
@@ -217,7 +226,7 @@ def restored(text: str) -> SavedConversation:
     except (ValueError, TypeError, LookupError) as error:
         raise refused(error) from error
 
-    def fill(ledger: RunningLedger) -> Filled:
+    def fill(ledger: RunningLedger) -> RestoredState:
         if ledger.rules.section != section:
             raise ValueError(
                 f"the saved conversation prunes {brief(section)}, this one {brief(ledger.rules.section)}; "
@@ -229,17 +238,19 @@ def restored(text: str) -> SavedConversation:
             else:
                 written = _named(data["conversation"])
             saved_state = _read(SavedState, written, "its conversation")
-            sent = _whole_numbers(data["sent"], "its stamps")
+            last_stamps = _whole_numbers(data["sent"], "its stamps")
             (requests,) = _whole_numbers([data["requests"]], "its number of requests")
             ledger.tools = list(data["tools"])
-            standing = unpack(ledger, saved_state)
-            _refuse_strangers(ledger, standing, saved_state)
-            with_undeclared(replace(budget, deficit="signed"), _sections(ledger, standing))
+            summaries = unpack(ledger, saved_state)
+            _refuse_strangers(ledger, summaries, saved_state)
+            with_undeclared(replace(budget, deficit="signed"), _sections(ledger, summaries))
             ledger.count_schemas()
             inbox = [Message(raw) for raw in data["inbox"]]
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             raise refused(error) from error
-        return standing, inbox, sent, requests
+        return RestoredState(
+            summaries=summaries, inbox=inbox, last_stamps=last_stamps, requests=requests
+        )
 
     return SavedConversation(budget=budget, settings=settings, fill=fill)
 
@@ -344,7 +355,7 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
 }
 
 
-def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedState) -> None:
+def _refuse_strangers(ledger: RunningLedger, summaries: Summaries, state: SavedState) -> None:
     """Refuse parts that name messages which the other parts do not have: a request would fail on them, or hang."""
     history = ledger.history
     entries = ledger.entries
@@ -355,7 +366,7 @@ def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedSta
     answers = [slot for results in ledger.early_results.values() for slot in results]
     numbers = [
         *entries,
-        *standing,
+        *summaries,
         *ledger.this_turn,
         *ledger.calling_slots.values(),
         *ledger.open_calls,
@@ -370,7 +381,7 @@ def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedSta
         (
             "its summaries stand for",
             [summary.slot for summary in state.summaries],
-            standing.keys() - {*inside},
+            summaries.keys() - {*inside},
         ),
         ("its history holds", inside, entries),
         ("its history waits for", ledger.not_entered, entries.keys() & {*waits}),
@@ -393,21 +404,21 @@ def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedSta
         )
 
 
-def _sections(ledger: RunningLedger, standing: Standing) -> list[str]:
+def _sections(ledger: RunningLedger, summaries: Summaries) -> list[str]:
     """List each section that the next requests may ask for."""
-    entries = [*ledger.entries.values(), *standing.values()]
+    entries = [*ledger.entries.values(), *summaries.values()]
     of_entries = [section for entry in entries for section in (entry.past, entry.present)]
     turn = (past for past, _ in ledger.this_turn.values())
     return [*dict.fromkeys([*ledger.demand(), *ledger.past, *ledger.present, *of_entries, *turn])]
 
 
-def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
+def packed(ledger: RunningLedger, summaries: Summaries) -> SavedState:
     """Return what is still there as rows with names, its messages numbered from 0 on."""
     history = ledger.history
     slots = ledger.history.slots
 
     # what is still there: everything where it may come back, else what is sent and what that goes with
-    slots_there = {*ledger.entries, *standing, *ledger.this_turn}
+    slots_there = {*ledger.entries, *summaries, *ledger.this_turn}
     if ledger.start < len(slots):
         slots_there.add(ledger.start)
     if ledger.archive is None:
@@ -446,7 +457,7 @@ def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
         results=[new[slot] for slot in order if slot in history.whole_results],
         summaries=[SavedSummary(new[place], turn) for place, turn in history.summaries.items()],
         lines=[_saved_line(new[slot], line) for slot, line in ledger.entries.items()],
-        standing=[_saved_line(new[slot], line) for slot, line in standing.items()],
+        standing=[_saved_line(new[slot], line) for slot, line in summaries.items()],
         this_turn=[
             SavedDemand(new[slot], section, tokens)
             for slot, (section, tokens) in ledger.this_turn.items()
@@ -477,7 +488,7 @@ def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
     )
 
 
-def unpack(ledger: RunningLedger, state: SavedState) -> Standing:
+def unpack(ledger: RunningLedger, state: SavedState) -> Summaries:
     """Fill a ledger with what `packed` returned; the summaries that stand are returned."""
     rows = state.slots
     slots = Slots(

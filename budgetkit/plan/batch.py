@@ -214,7 +214,9 @@ class Stacks:
 
     def __init__(self, items: Sequence[Items]) -> None:
         self.items = tuple(items)
-        self.parted: Flags = np.array([request.is_parted for request in items], dtype=np.bool_)
+        self.parted: Flags = np.array(
+            [request.has_split_groups for request in items], dtype=np.bool_
+        )
         self._made: dict[tuple[object, ...], Stack] = {}
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Ints:

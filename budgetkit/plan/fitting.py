@@ -7,8 +7,8 @@ second by more room.
 The state while the walk asks, with a worked example. A window of 100 tokens, sections system (cap 20) and history
 (newest first), items system 15, history 50, 40, 30. The walk asks system, then history with a limit of 85:
 
-    served["system"]    units [15]           reasons [FITS]                 granted 15
-    served["history"]   units [30, 40, 50]   reasons [FITS, FITS, FULL]     granted 70
+    outcomes["system"]    units [15]           reasons [FITS]                 granted 15
+    outcomes["history"]   units [30, 40, 50]   reasons [FITS, FITS, FULL]     granted 70
 
 Units stand in the order in which the section keeps them, here from the newest. At the end the reasons are put back
 into the order of the items, and every item has one decision: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
@@ -99,7 +99,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     grants = grants_of(budget, demands, steps)
 
     # A call goes with its result, also where the two stand in different sections.
-    if columns.is_grouped and choice.parts_pairs():
+    if columns.is_grouped and choice.drop_orphans():
         grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
 
     # Whether the pool or the window was full is known once all have been asked.
@@ -112,15 +112,13 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 
 
 @dataclass(slots=True)
-class _Served:
-    """What became of the units that some sections chose from together."""
+class _Outcome:
+    """What became of the units of one section, or of those of the pool that choose from one row."""
 
-    together: tuple[Allocation, ...]
+    lines: tuple[Allocation, ...]  # of the sections whose units these are
     units: Units
-    reasons: (
-        bytearray  # why each unit is gone, in the units' order; FITS, which is 0, where it stays
-    )
-    granted: int
+    reasons: bytearray  # why each unit is gone, in the units' order; FITS, which is 0, if it stays
+    granted: int  # tokens of the units that stay
 
 
 class _Choice:
@@ -134,63 +132,69 @@ class _Choice:
         self.budget = budget
         self.columns = columns
         self.cut = cut
-        self.served: dict[str, _Served] = {}
-        self.cuts: dict[int, Item] = {}
+        self.outcomes: dict[str, _Outcome] = {}  # by section, once it was asked
+        self.cuts: dict[int, Item] = {}  # the shorter item, by the place of the whole one
         if budget.competes:
             self.pool = tuple(a for a in budget.asked if self._in_pool(a))
         else:
             self.pool = ()
-        self.parted: Ints | list[int] = []  # what goes because the rest of its group does
-        self._made: tuple[Ints, Reasons] | None = None
+        # Places of items that go because the rest of their group does.
+        self.orphans: Ints | list[int] = []
+        self._item_columns: tuple[Ints, Reasons] | None = None
 
     def item_columns(self) -> tuple[Ints, Reasons]:
         """Return what is kept of each item and why, one number an item; made once, when all is decided."""
-        if self._made is None:
-            self._made = self._columns()
-        return self._made
+        if self._item_columns is None:
+            self._item_columns = self._columns()
+        return self._item_columns
 
     def _columns(self) -> tuple[Ints, Reasons]:
+        # Each item has the reason of its unit.
         reasons = np.zeros(len(self.columns), np.int8)
-        for served in self.served.values():
-            reasons[self._rows(served)] = np.frombuffer(served.reasons, np.int8)[served.units.unit]
+        for outcome in self.outcomes.values():
+            of_units = np.frombuffer(outcome.reasons, np.int8)
+            reasons[self._rows(outcome)] = of_units[outcome.units.unit]
+
+        # It keeps all of its tokens or none, unless it was cut inside or its group is gone.
         kept_tokens = np.where(reasons == FITS, self.columns.tokens, 0)
         kept_tokens[[*self.cuts]] = [shorter.tokens for shorter in self.cuts.values()]
-        kept_tokens[self.parted] = 0
-        reasons[self.parted] = PAIR
+        kept_tokens[self.orphans] = 0
+        reasons[self.orphans] = PAIR
         return kept_tokens, reasons
 
-    def _rows(self, served: _Served) -> Ints:
-        return self.columns.rows(*[a.section for a in served.together])
+    def _rows(self, outcome: _Outcome) -> Ints:
+        """Return the places of the items that an outcome is about."""
+        return self.columns.rows(*[line.section for line in outcome.lines])
 
     def granted(self, section: str) -> int:
         """Return the tokens that stay of one section."""
-        served = self.served.get(section)
-        if served is None:
+        outcome = self.outcomes.get(section)
+        if outcome is None:
             return 0
-        if len(served.together) == 1 and not len(self.parted):
-            return served.granted
+        if len(outcome.lines) == 1 and not len(self.orphans):
+            return outcome.granted
+        # Sections of the pool share one outcome, and orphans are in no unit's sum: add up the items.
         return int(self._columns()[0][self.columns.rows(section)].sum())
 
     def settle(self, free: int) -> None:
         """Tell a full pool from a full window, which is known only once all were asked."""
-        for served in self.served.values():
-            if full(self.budget, served.together[0], free) != WINDOW_FULL:
-                served.reasons = served.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
+        for outcome in self.outcomes.values():
+            if full(self.budget, outcome.lines[0], free) != WINDOW_FULL:
+                outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     @staticmethod
     def _in_pool(allocation: Allocation) -> bool:
         return allocation.cap is None and not allocation.required
 
-    def _units(self, together: tuple[Allocation, ...]) -> Units:
-        first = together[0]
-        sections = tuple([a.section for a in together])
-        importance = tuple([a.importance for a in together])
-        keep = first.keep
-        if (
-            together is self.pool and keep == "first"
-        ):  # nobody said otherwise: they compete by importance and score
+    def _units(self, lines: tuple[Allocation, ...]) -> Units:
+        """Return what some sections choose from, in the order in which the first of them keeps it."""
+        sections = tuple([line.section for line in lines])
+        importance = tuple([line.importance for line in lines])
+        keep = lines[0].keep
+        # Where nobody said otherwise, what shares the pool competes by importance and score.
+        if lines is self.pool and keep == "first":
             keep = "best"
-        return self.columns.units(sections, keep, importance, first.fill == "knapsack")
+        return self.columns.units(sections, keep, importance, lines[0].fill == "knapsack")
 
     def floor_of(self, allocation: Allocation, floor: int) -> int:
         """Return the tokens of the whole units that a floor promises."""
@@ -205,48 +209,57 @@ class _Choice:
         places_with_tokens = (
             place for place, tokens in enumerate(units.tokens[: allocation.limit_items]) if tokens
         )
-        first = next(places_with_tokens, None)
-        if first is None or units.tokens[first] <= cap:
+        first_place = next(places_with_tokens, None)
+        if first_place is None or units.tokens[first_place] <= cap:
             return cap
-        members = self.columns.rows(allocation.section)[units.unit == first]
+        members = self.columns.rows(allocation.section)[units.unit == first_place]
         if self._shorter(allocation, members, cap) is None:
-            return units.tokens[first]
+            return units.tokens[first_place]
         return cap
 
-    def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
-        """Answer the walk: the tokens that a section takes of its limit."""
-        if allocation.section not in self.served and allocation.section in self.columns.demand:
-            self._serve(self.pool if allocation in self.pool else (allocation,), limit, cap)
-        return self.granted(allocation.section)
+    def take(self, allocation: Allocation, limit: int, cap: int | None, _demand: int) -> int:
+        """Answer the walk: the tokens that a section takes of its limit.
 
-    def _serve(self, together: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
+        The walk says its demand, too; here that is the sum of its items.
+        """
+        section = allocation.section
+        if section not in self.outcomes and section in self.columns.demand:
+            if allocation in self.pool:
+                self._choose(self.pool, limit, cap)
+            else:
+                self._choose((allocation,), limit, cap)
+        return self.granted(section)
+
+    def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
         """Choose the units of sections that share a limit, and cut the first that does not fit."""
-        first = together[0]
-        units = self._units(together)
-        reasons, granted = _reasons(first, units, limit, cap)
-        served = _Served(together, units, reasons, granted)
-        for allocation in together:
-            self.served[allocation.section] = served
-        if first.granularity != "item":
-            total = units.sums[len(reasons) - reasons.count(BEYOND_BEST)]
-            if limit > granted and not _drops_whole(first, total, limit, cap):
-                self._cut_first(first, served, limit - granted)
+        allocation = lines[0]  # whose rules hold for all of them
+        units = self._units(lines)
+        reasons, granted = _reasons(allocation, units, limit, cap)
+        outcome = _Outcome(lines, units, reasons, granted)
+        for line in lines:
+            self.outcomes[line.section] = outcome
 
-    def _cut_first(self, allocation: Allocation, served: _Served, room: int) -> None:
+        # What room is left goes to a part of the first unit that is gone, if units may be cut inside.
+        if allocation.granularity != "item":
+            total = units.sums[len(reasons) - reasons.count(BEYOND_BEST)]
+            if limit > granted and not _drops_whole(allocation, total, limit, cap):
+                self._cut_first(allocation, outcome, limit - granted)
+
+    def _cut_first(self, allocation: Allocation, outcome: _Outcome, room: int) -> None:
         """Shorten the first unit that is gone to the room that is left."""
-        first = next(
-            (place for place, why in enumerate(served.reasons) if why not in (FITS, BEYOND_BEST)),
+        place = next(
+            (place for place, why in enumerate(outcome.reasons) if why not in (FITS, BEYOND_BEST)),
             None,
         )
-        if first is None:
+        if place is None:
             return
-        members = self._rows(served)[served.units.unit == first]
+        members = self._rows(outcome)[outcome.units.unit == place]
         if self.cut is None and self.columns.group[members[0]] < 0:
-            served.reasons[first] = UNCUT
+            outcome.reasons[place] = UNCUT
         shorter = self._shorter(allocation, members, room)
         if shorter is not None:
             self.cuts[int(members[0])] = shorter
-            served.granted += shorter.tokens
+            outcome.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
         """Return an item cut to the room, or None where nothing of it would stay.
@@ -273,23 +286,29 @@ class _Choice:
             )
         return shorter
 
-    def parts_pairs(self) -> bool:
-        """Drop what is left of a group of which another section dropped a part, and say whether there was any."""
-        if not self.columns.is_parted:
-            return False
-        group, (_, reasons) = self.columns.group, self._columns()
-        gone = (reasons != FITS) & (group >= 0)
-        self.parted = np.flatnonzero(np.isin(group, np.unique(group[gone])) & (reasons == FITS))
-        self._refuse_required(self.parted)
-        return len(self.parted) > 0
+    def drop_orphans(self) -> bool:
+        """Drop what is left of a group of which another section dropped a part, and say whether there was any.
 
-    def _refuse_required(self, broken: Ints) -> None:
-        """Raise where a required section would lose an item with the rest of its group."""
+        A call in "history" is dropped, and its result in "tools" fits: the result is an orphan, and goes too.
+        """
+        if not self.columns.has_split_groups:
+            return False
+        group = self.columns.group
+        _, reasons = self._columns()
+        is_gone = (reasons != FITS) & (group >= 0)
+        broken_groups = np.unique(group[is_gone])
+        orphans = np.flatnonzero(np.isin(group, broken_groups) & (reasons == FITS))
+        self._refuse_required(orphans)
+        self.orphans = orphans
+        return len(orphans) > 0
+
+    def _refuse_required(self, orphans: Ints) -> None:
+        """Raise if a required section would lose an item with the rest of its group."""
         required = {a.section for a in self.budget.allocations if a.required}
-        parted = sorted({self.columns.items[i].section for i in broken} & required)
-        if parted:
+        losers = sorted({self.columns.items[i].section for i in orphans} & required)
+        if losers:
             raise ValueError(
-                f"items of the required section {brief(parted[0])} are grouped with items that were dropped; "
+                f"items of the required section {brief(losers[0])} are grouped with items that were dropped; "
                 "a group stays or goes together; make both sections required, or the roles put both into one"
             )
 
@@ -302,10 +321,10 @@ def _reasons(
     granted = units.total
 
     # Only so many items, then only the cap, then only what the window has left.
-    best = allocation.limit_items
-    if best is not None and best < len(reasons):
-        reasons[best:] = bytes([BEYOND_BEST]) * (len(reasons) - best)
-        granted = units.sums[best]
+    most_units = allocation.limit_items
+    if most_units is not None and most_units < len(reasons):
+        reasons[most_units:] = bytes([BEYOND_BEST]) * (len(reasons) - most_units)
+        granted = units.sums[most_units]
     if cap is not None and granted > cap:
         granted = _drop_to(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
     if granted > limit and not allocation.required:
@@ -319,26 +338,28 @@ def _drop_to(
     reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, fill: Fill
 ) -> int:
     """Drop units until the rest is within a limit, and note the reason; return the tokens that stay."""
-    # What still fits is a front of the units, and what stays is a shorter front: nothing where the section goes whole.
+    # Either the section goes as a whole, or the first so many of its units stay.
     if overflow == "drop" or fill == "prefix":
-        front = 0
+        number_kept = 0
         if overflow != "drop":
-            front = units.fitting(limit)
-        reasons[front:] = reasons[front:].replace(bytes([FITS]), bytes([reason]))
-        return units.sums[front]
+            number_kept = units.fitting(limit)
+        reasons[number_kept:] = reasons[number_kept:].replace(bytes([FITS]), bytes([reason]))
+        return units.sums[number_kept]
 
-    # Else it is chosen among the units that an earlier limit left.
+    # Else units are chosen one by one, among those that an earlier limit left: `places` says where each stands.
     places: Sequence[int] = range(len(reasons))
     if reasons.count(FITS) < len(reasons):
         places = [place for place in places if reasons[place] == FITS]
         scores = units.scores and [units.scores[place] for place in places]
         units = Units([units.tokens[place] for place in places], scores, range(len(places)))
-    front, beyond = select(units, limit, fill)
-    for place in places[front:]:
+
+    # The first so many stay, and of the later ones those that are named.
+    number_kept, later_units = select(units, limit, fill)
+    for place in places[number_kept:]:
         reasons[place] = reason
-    for number in beyond:
-        reasons[places[number]] = FITS
-    return units.sums[front] + sum([units.tokens[number] for number in beyond])
+    for unit in later_units:
+        reasons[places[unit]] = FITS
+    return units.sums[number_kept] + sum([units.tokens[unit] for unit in later_units])
 
 
 def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:

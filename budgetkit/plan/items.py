@@ -86,7 +86,7 @@ class Items:
         return np.array([codes[item.group] for item in self.items], np.int64)
 
     @cached_property
-    def is_parted(self) -> bool:
+    def has_split_groups(self) -> bool:
         """Whether a group, such as a call and its result, has members in two sections."""
         if not self.is_grouped:
             return False

@@ -96,8 +96,8 @@ class Units:
         """
         return max(0, bisect_right(self.sums, limit) - 1)
 
-    def reaching(self, floor: int, best: int | None = None) -> int:
-        """Return the tokens of the first units, of the best few, that together reach a floor.
+    def reaching(self, floor: int, most_units: int | None = None) -> int:
+        """Return the tokens of the first units, but no more than so many, that together reach a floor.
 
         Examples
         --------
@@ -108,8 +108,8 @@ class Units:
         if not floor:
             return 0
         number = min(bisect_left(self.sums, floor), len(self.tokens))
-        if best is not None:
-            number = min(number, best)
+        if most_units is not None:
+            number = min(number, most_units)
         return self.sums[number]
 
 
@@ -124,26 +124,29 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[in
     >>> select(units, 2_000), select(units, 2_000, "skip")
     ((2, []), (2, [3]))
     """
-    first = units.fitting(limit)
-    if how == "prefix" or first == len(units.tokens):
-        return first, []
+    number_kept = units.fitting(limit)
+    if how == "prefix" or number_kept == len(units.tokens):
+        return number_kept, []
     if how == "knapsack":
         return 0, _knapsack(units, limit)
-    return first, _skip(units.tokens, limit - units.sums[first], first)
+    return number_kept, _skip(units.tokens, limit - units.sums[number_kept], number_kept)
 
 
-def _skip(sizes: list[int], room: int, first: int) -> list[int]:
-    """Walk on from a place, and take each unit that still fits, until not even the smallest does."""
-    stays = []
-    left = sizes[first:]
-    smallest = min(left)
-    for place, size in enumerate(left, first):
+def _skip(sizes: list[int], room: int, start: int) -> list[int]:
+    """Walk on from a place, and return the places of units that still fit, until not even the smallest does.
+
+    Of [800, 700, 600, 400] with a room of 500 from place 2 on: 600 is too large, 400 fits, so [3].
+    """
+    places = []
+    later_sizes = sizes[start:]
+    smallest = min(later_sizes)
+    for place, size in enumerate(later_sizes, start):
         if size <= room:
-            stays.append(place)
+            places.append(place)
             room -= size
             if room < smallest:
                 break
-    return stays
+    return places
 
 
 def _knapsack(units: Units, limit: int) -> list[int]:

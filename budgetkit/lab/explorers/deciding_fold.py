@@ -24,7 +24,7 @@ from budgetkit.lab.deciding.sensitivity import sensitivity
 from budgetkit.lab.deciding.tuned import OBJECTIVES
 from budgetkit.lab.deciding.tuning import tune
 from budgetkit.lab.explorers.budget.commands import move_line, set_amount
-from budgetkit.lab.explorers.budget.requests import Requests
+from budgetkit.lab.explorers.budget.requests import FileRequests
 from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
@@ -384,7 +384,7 @@ def case_of(settings: Any, results: Any, library: Library) -> Case:
 
 def demand_of(case: Case, library: Library, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Return what every turn of every conversation asks for, in tokens."""
-    return Requests(
+    return FileRequests(
         library=library,
         name=case.source,
         roles=roles or case.roles,

@@ -152,7 +152,7 @@ def notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] =
     >>> notice([100] * 6), notice([5_000] * 6, [[100, 110, 90]] * 5)
     ('', 'the others do not resemble this conversation, and are left out')
     """
-    if sentence := bursts(sizes, others):
+    if sentence := bursts_notice(sizes, others):
         return sentence
     known = [other for other in others if len(other) > 1]
     if len(known) >= _ENOUGH and len(sizes) and not resembles(sizes, known):
@@ -160,15 +160,17 @@ def notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] =
     return ""
 
 
-def bursts(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] = ()) -> str:
-    """Say that turns come in bursts: those seen, or those of the others, which say what may still come.
+def bursts_notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] = ()) -> str:
+    """Return the sentence that turns come in bursts: those seen, or those of the others; empty where they do not.
 
     Examples
     --------
-    >>> bursts([100, 90], [[10, 10, 10, 10, 10, 900]] * 3)
+    >>> bursts_notice([100, 90], [[10, 10, 10, 10, 10, 900]] * 3)
     'turns of the others come in bursts: their sizes vary by 229 % of the mean; such conversations are not foretold'
-    >>> bursts([100, 90], [[10, 10, 10, 10, 10, 900]] * 2), bursts([100, 90], [[10, 20, 10, 20, 10, 20]] * 3)
-    ('', '')
+    >>> bursts_notice([100, 90], [[10, 10, 10, 10, 10, 900]] * 2)
+    ''
+    >>> bursts_notice([100, 90], [[10, 20, 10, 20, 10, 20]] * 3)
+    ''
     """
     own = _variation(sizes)
     if own is not None and own > _BURST:

@@ -32,46 +32,49 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
-    """The requests of a file under one counter, put into sections by a table of roles."""
+class FileRequests:
+    """The requests of a file under one counter, put into sections by a table of roles.
+
+    A conversation is named by its place in the file, a turn by its number in the conversation.
+    """
 
     library: Library
-    name: str
+    name: str  # of the file, as the library lists it
     roles: Mapping[str, str]
     counter: Counter
     framing: Framing
 
-    def turns(self, which: int) -> RequestBatch:
+    def turns(self, conversation: int) -> RequestBatch:
         """Return the turns of one conversation."""
-        return self._once(("turns", which), lambda: self._of(which))
+        return self._once(("turns", conversation), lambda: self._count_turns(conversation))
 
-    def items(self, which: int, turn: int) -> Items:
+    def items(self, conversation: int, turn: int) -> Items:
         """Return what stands to be kept or cut at one turn."""
-        trace = self.library.conversations(self.name)[which]
-        return self._once(("items", which, turn), lambda: self._items(trace, turn))
+        trace = self.library.conversations(self.name)[conversation]
+        return self._once(("items", conversation, turn), lambda: self._items(trace, turn))
 
-    def every(self) -> RequestBatch:
+    def all_turns(self) -> RequestBatch:
         """Return the turns of all conversations."""
-        return self._once(("every",), self._of_all)
+        return self._once(("every",), self._count_all_turns)
 
-    def demand(self, which: int) -> pd.DataFrame:
+    def demand(self, conversation: int) -> pd.DataFrame:
         """Return what each turn of one conversation asks of each section, in tokens."""
-        return self._once(("demand", which), lambda: self._count(which))
+        return self._once(("demand", conversation), lambda: self._count_demand(conversation))
 
     def demands(self) -> pd.DataFrame:
         """Return what each turn of each conversation asks of each section, in tokens."""
-        return self._once(("demands",), self._count_all)
+        return self._once(("demands",), self._count_all_demands)
 
     @property
     def cut(self) -> Cut:
         """How an item is cut inside; each cut is made once."""
         return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
 
-    def _of(self, which: int) -> RequestBatch:
-        trace = self.library.conversations(self.name)[which]
-        return self._batch(self.demand(which), [trace], lambda row: (trace, row + 1))
+    def _count_turns(self, conversation: int) -> RequestBatch:
+        trace = self.library.conversations(self.name)[conversation]
+        return self._batch(self.demand(conversation), [trace], lambda row: (trace, row + 1))
 
-    def _of_all(self) -> RequestBatch:
+    def _count_all_turns(self) -> RequestBatch:
         traces = self.library.conversations(self.name)
         demand = self.demands()
         return self._batch(
@@ -87,9 +90,8 @@ class Requests:
         ):
             return RequestBatch(demand)
 
-        def items(
-            row: int,
-        ) -> Items:  # the batch keeps them: in the library they would drive out what stands there
+        # The batch keeps the items: in the library they would drive out what stands there.
+        def items(row: int) -> Items:
             trace, turn = at(row)
             return self._items(trace, turn)
 
@@ -98,20 +100,21 @@ class Requests:
     def _items(self, trace: Trace, turn: int) -> Items:
         return Items(trace.items(turn, self.counter, self.roles or None, self.framing))
 
-    def _count(self, which: int) -> pd.DataFrame:
+    def _count_demand(self, conversation: int) -> pd.DataFrame:
         traces = self.library.conversations(self.name)
         if len(traces) == 1:  # of several it is said how many are counted
-            self.library.announce(traces[which], self.counter)
-        return traces[which].demand(self.counter, self.roles or None, self.framing)
+            self.library.announce(traces[conversation], self.counter)
+        return traces[conversation].demand(self.counter, self.roles or None, self.framing)
 
-    def _count_all(self) -> pd.DataFrame:
+    def _count_all_demands(self) -> pd.DataFrame:
         many = len(self.library.conversations(self.name))
         frames = {}
-        for which in range(many):
+        for conversation in range(many):
             self.library.report(
-                f"Counting {self.name}: conversation {which + 1:,} of {many:,}", which / many
+                f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
+                conversation / many,
             )
-            frames[which] = self.demand(which)
+            frames[conversation] = self.demand(conversation)
         return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
 
     def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Counter
-from budgetkit.lab.explorers.budget.requests import Requests
+from budgetkit.lab.explorers.budget.requests import FileRequests
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.figures.turns import first_cut
@@ -95,7 +95,7 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
     which = settings.conversation
     budget = bare.plan.budget
     trace = library.conversations.one(name, which)
-    requests = Requests(
+    requests = FileRequests(
         library=library,
         name=name,
         roles=budget.roles,
@@ -110,7 +110,7 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
         turn=turn,
         turns=turns,
         compared=_compared(requests, which, bare.model, settings.cheap),
-        conversations=requests.every() if len(library.conversations(name)) > 1 else None,
+        conversations=requests.all_turns() if len(library.conversations(name)) > 1 else None,
         trace=trace,
     )
 
@@ -134,7 +134,7 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
 
 
 def _compared(
-    requests: Requests, which: int, model: Model, cheap: str
+    requests: FileRequests, which: int, model: Model, cheap: str
 ) -> tuple[RequestBatch, RequestBatch, str, str]:
     """Return a conversation by the best count of the model and by a cheap one, and what the counters are called."""
     library = requests.library

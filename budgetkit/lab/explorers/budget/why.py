@@ -10,7 +10,7 @@ from budgetkit.budget import Allocation
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.lab.explorers.budget.bar import bar
 from budgetkit.lab.explorers.budget.commands import move_line
-from budgetkit.lab.explorers.budget.requests import Requests
+from budgetkit.lab.explorers.budget.requests import FileRequests
 from budgetkit.lab.explorers.budget.results import (
     BudgetResults,
     kept_deficit,
@@ -131,7 +131,7 @@ def planned(settings: BudgetSettings, results: BudgetResults, library: Library) 
     if not signed_budget.roles:
         signed_budget = replace(signed_budget, undeclared="pool")
     name = str(settings.trace)
-    requests = Requests(
+    requests = FileRequests(
         library=library,
         name=name,
         roles=signed_budget.roles,
