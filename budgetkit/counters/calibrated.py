@@ -3,7 +3,7 @@
     tokens = slope x tokens of the public encoding + mark x punctuation marks
 
 Slope and mark come from what providers billed in public recordings (``data/calibrations.csv``) or for texts of your
-own (`calibrate`). It is an estimate, dated, and its name says so wherever a number of it is shown.
+own (`budgetkit.calibrate`). It is an estimate, dated, and its name says so wherever a number of it is shown.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from budgetkit.counters.basis import Basis
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.counters.vocabularies import nearer
-from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel, calibration_row, calibration_rows, model_name
+from budgetkit.models.resolved import calibration_row, calibration_rows
 from budgetkit.promise import is_controlled, range_of
 
-__all__ = ["CalibratedCounter", "calibrate", "calibrated_models", "published"]
+__all__ = ["CalibratedCounter", "calibrated_models", "fitted", "published"]
 
 _MARKS = re.compile(r"[^\w\s]")
 _BEYOND = 0.05  # of the next texts, on either side of the interval
@@ -142,58 +141,18 @@ class CalibratedCounter:
         return round(tokens * (1 + (self.low or 0))), round(tokens * (1 + (self.high or 0)))
 
 
-def calibrate(
+def fitted(
     counter: Counter,
     texts: Sequence[str],
     counts: Sequence[int],
-    model: str | Model | ResolvedModel = "calibrated",
-    projects: Sequence[Hashable] | None = None,
+    model: str,
+    projects: Sequence[Hashable] | None,
 ) -> CalibratedCounter:
-    """Fit a slope to what a provider counted.
-
-    The slope is the median of the texts' own slopes, each weighing as much as it is long, so that neither one wrong
-    count nor many short texts drag it.
-
-    Parameters
-    ----------
-    counter : Counter
-        Counts with a public encoding.
-    texts : sequence of str
-        What was sent, one text a request.
-    counts : sequence of int
-        What the provider counted for each, in tokens, without what a request costs beyond its text.
-    model : str or Model
-        The model that counted.
-    projects : sequence, optional
-        Where each text comes from; the interval is then that of projects which the slope was fitted without,
-        else that of single texts. From 19 of them on it holds for nine in ten texts of the next one; of fewer it is
-        the range that was seen.
-
-    Returns
-    -------
-    CalibratedCounter
-        Its source says on how many texts it rests, its interval how far texts lie that had no part in it.
-
-    Raises
-    ------
-    ValueError
-        If there are no texts, not as many counts, or nothing was counted.
-
-    Examples
-    --------
-    >>> from budgetkit.counters import counter
-    >>> mine = calibrate(counter("cl100k_base"), ["Hello world", "Hello"], [3, 2])
-    >>> round(mine.slope, 2), mine.source
-    (1.5, 'fitted to 2 texts')
-    """
+    """Fit a slope to what a provider counted; `budgetkit.calibrate` says more."""
     if len(texts) != len(counts) or not texts:
         raise ValueError(
             f"{len(texts)} texts and {len(counts)} counts; each text needs the provider's count; "
             "give as many, at least one"
-        )
-    if not isinstance(counter, Counter):
-        raise TypeError(
-            f"{brief(counter)} was to be calibrated; known is a counter; write counter('o200k_base')"
         )
     sizes = counter.many(texts)
     if not sum(sizes) or sum(counts) <= 0:
@@ -209,7 +168,7 @@ def calibrate(
     slope = _weighted_median(pairs)
     low, high = _spread(pairs)
     return CalibratedCounter(
-        model=model_name(model),
+        model=model,
         counter=counter,
         slope=slope,
         source=f"fitted to {len(texts)} texts",

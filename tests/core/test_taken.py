@@ -92,8 +92,8 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.counter(3), "counters go by name or model"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3), "counters go by name or model"),  # type: ignore[arg-type]
         (
-            lambda: bk.calibrate("cl100k_base", ["a"], [1]),  # type: ignore[arg-type]
-            "'cl100k_base' was to be calibrated; known is a counter",
+            lambda: bk.calibrate(7, ["a"], [1]),  # type: ignore[arg-type]
+            "counters go by name or model",
         ),
         (lambda: bk.Budget(100).assign(window=0.5), "window is 0.5; tokens are whole numbers"),
         (lambda: bk.Reserve("output", 1.5), "reserve 'output' is 1.5; tokens are whole numbers"),  # type: ignore[arg-type]
@@ -144,6 +144,16 @@ def test_a_counters_name_counts_wherever_a_counter_does() -> None:
     assert by_name.frame().equals(
         bk.replay(trace, budget, bk.policies.OldestFirst(), counter=count).frame()
     )
+
+
+def test_a_counter_to_be_calibrated_is_passed_as_any_other() -> None:
+    """By the name of an encoding, a rule or a model, as a model, a counter or a function."""
+    forms = ("o200k_base", "chars/4", "gpt-4o", bk.model("gpt-4o"), bk.counter("o200k_base"), words)
+    for form in forms:
+        base = bk.counter(form)
+        texts = ["one two three four five six", "seven eight nine ten"]
+        mine = bk.calibrate(form, texts, [2 * tokens for tokens in base.many(texts)])
+        assert (mine.counter, mine.slope) == (base, 2.0)
 
 
 def test_a_policys_name() -> None:
