@@ -390,3 +390,11 @@ def test_a_source_whose_others_come_in_bursts_gets_the_sentence_before_it_shows(
     assert "turns of the others come in bursts" in notice([40, 60], [session] * 3)
     assert notice([40, 60], [session] * 2) == "", "two others are no source"
     assert notice([40, 60], [[40, 60, 30, 90, 20, 50]] * 3) == "", "turns that differ are no bursts"
+
+
+def test_bursts_of_others_that_it_does_not_resemble_are_not_its_own() -> None:
+    """A steady conversation with large turns has nothing of three sessions whose turns begin a hundred times smaller."""
+    sessions = [[40, 60, 30, 4_000, 20, 50, 30, 40]] * 3
+    assert notice([5_000, 5_100, 4_900, 5_050], sessions) == ""
+    left_out = notice([5_000, 5_100, 4_900, 5_050], [*sessions, *sessions])
+    assert left_out == "the others do not resemble this conversation, and are left out"

@@ -161,15 +161,17 @@ def notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] =
 
 
 def bursts_notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] = ()) -> str:
-    """Return the sentence that turns come in bursts: those seen, or those of the others; empty where they do not.
+    """Return the sentence that turns come in bursts: those seen, or those of others that resemble them; else nothing.
 
     Examples
     --------
-    >>> bursts_notice([100, 90], [[10, 10, 10, 10, 10, 900]] * 3)
+    >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 3)
     'turns of the others come in bursts: their sizes vary by 229 % of the mean; such conversations are not foretold'
-    >>> bursts_notice([100, 90], [[10, 10, 10, 10, 10, 900]] * 2)
+    >>> bursts_notice([10, 9], [[10, 10, 10, 10, 10, 900]] * 2)
     ''
-    >>> bursts_notice([100, 90], [[10, 20, 10, 20, 10, 20]] * 3)
+    >>> bursts_notice([10, 9], [[10, 20, 10, 20, 10, 20]] * 3)
+    ''
+    >>> bursts_notice([5_000, 5_100], [[10, 10, 10, 10, 10, 900]] * 3)
     ''
     """
     own = _variation(sizes)
@@ -177,14 +179,17 @@ def bursts_notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | 
         vary = f"their sizes vary by {100 * own:.0f} % of the mean"
         return f"turns come in bursts: {vary}; such conversations are not foretold"
 
-    of_others = [variation for other in others if (variation := _variation(other)) is not None]
-    if (
-        len(of_others) >= _OTHERS_THAT_BURST
-        and (middle := float(np.median(of_others))) > _BURST_OF_OTHERS
-    ):
-        vary = f"their sizes vary by {100 * middle:.0f} % of the mean"
-        return f"turns of the others come in bursts: {vary}; such conversations are not foretold"
-    return ""
+    variations = [_variation(other) for other in others]
+    measured = [
+        other for other, of_other in zip(others, variations, strict=True) if of_other is not None
+    ]
+    if len(measured) < _OTHERS_THAT_BURST:
+        return ""
+    middle = float(np.median([of_other for of_other in variations if of_other is not None]))
+    if middle <= _BURST_OF_OTHERS or (len(sizes) and not resembles(sizes, measured)):
+        return ""
+    vary = f"their sizes vary by {100 * middle:.0f} % of the mean"
+    return f"turns of the others come in bursts: {vary}; such conversations are not foretold"
 
 
 def _variation(sizes: Sequence[int] | Ints) -> float | None:
