@@ -393,7 +393,7 @@ def test_a_source_whose_others_come_in_bursts_gets_the_sentence_before_it_shows(
 
 
 def test_bursts_of_others_that_it_does_not_resemble_are_not_its_own() -> None:
-    """A steady conversation with large turns has nothing of three sessions whose turns begin a hundred times smaller."""
+    """A steady conversation of large turns has nothing of sessions whose turns begin a hundred times smaller."""
     sessions = [[40, 60, 30, 4_000, 20, 50, 30, 40]] * 3
     assert notice([5_000, 5_100, 4_900, 5_050], sessions) == ""
     left_out = notice([5_000, 5_100, 4_900, 5_050], [*sessions, *sessions])
