@@ -26,7 +26,7 @@ from budgetkit import accuracy
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.simulation import filled_windows
 from budgetkit.lab.replay import turn_sizes
-from budgetkit.lab.replay.forecast import bursts, pace_beside, paths, straight_line
+from budgetkit.lab.replay.forecast import bursts_notice, pace_beside, paths, straight_line
 from budgetkit.lab.replay.outlook import MOST_OTHERS
 
 RESULTS = Path(__file__).parent / "promised-and-observed.md"
@@ -530,7 +530,7 @@ def _forecast(
                 for width in WIDTHS
             }
             row: dict[str, Any] = {"source": source, "at": at, "told by": told, "line": line}
-            row["notice"] = bursts(known, others)
+            row["notice"] = bursts_notice(known, others)
             for width, ends in drawn.items():
                 low, high = np.quantile(ends, (0.05, 0.95))
                 row[f"inside {width}"] = bool(low <= truth <= high)

@@ -72,7 +72,8 @@ def least_tokens(role: str, tokens: int) -> int:
 
 
 Measure = Callable[[list[int]], int | None]
-Asked = Generator[list[int], int | None, None]
+#: A cut that summarises: it gives the slots to be summarised, and is sent the tokens of the summary.
+SummarisingCut = Generator[list[int], int | None, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +81,51 @@ class Visit:
     """One request, as the history sees it."""
 
     room: PruningContext
-    entering: Sequence[int]
-    boundary: int
+    entering: Sequence[int]  # the messages that it is the first to hold
+    boundary: int  # the slot at which its current turn begins
     leaving: Sequence[int] = ()  # what the recorded session itself took out
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Retention:
     """What a policy did: a number for each request, and an interval for each message."""
 
+    # for each request: the tokens of its history, those above its limit, and what left at it
     tokens: list[int] = field(default_factory=list)
     over: list[int] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
     dropped_messages: list[int] = field(default_factory=list)
     shrunk_messages: list[int] = field(default_factory=list)
+    # its summaries: how many, and the tokens that they read and wrote
     summaries: list[int] = field(default_factory=list)
     summary_input: list[int] = field(default_factory=list)
     summary_output: list[int] = field(default_factory=list)
+    # the slot up to which it equals the request before, the tokens in front of that slot, and its units
     equal_to: list[int] = field(default_factory=list)
     equal: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
+    # for each message: what became of it, and the requests at which it shrank and left
     state: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
+    # for each summary: the request, the slot where it stands, its tokens, and the slots that it replaces
     written: list[tuple[int, int, int, tuple[int, ...]]] = field(default_factory=list)
     dropped_summaries: list[tuple[int, int]] = field(default_factory=list)
+
+    def note(self, history: History, visit: Visit, summaries: Summaries) -> None:
+        """Note the numbers of one request, once its history is pruned."""
+        equal_to = min(visit.boundary, history.first_change)
+        self.tokens.append(history.tokens)
+        self.over.append(max(0, history.tokens - max(0, visit.room.limit)))
+        self.dropped.append(history.dropped_tokens)
+        self.dropped_messages.append(history.dropped_messages)
+        self.shrunk_messages.append(history.shrunk_messages)
+        self.summaries.append(summaries.number)
+        self.summary_input.append(summaries.tokens_read)
+        self.summary_output.append(summaries.tokens_written)
+        self.equal_to.append(equal_to)
+        self.equal.append(history.before(equal_to))
+        self.units.append(len(history.members))
 
 
 def retain(
@@ -113,7 +134,7 @@ def retain(
     policy: Policy,
     measure: Measure | None = None,
     start_on: StartOn = "any",
-) -> Kept:
+) -> Retention:
     """Carry a policy out over a conversation.
 
     Examples
@@ -121,36 +142,41 @@ def retain(
     >>> from budgetkit.pruning.policies import OldestFirst
     >>> slots = Slots([5, 7, 6], [0, 1, 2], [1, 2, 3], [False] * 3, [0] * 3)
     >>> visits = [Visit(PruningContext(0, limit=12, turn=turn), [turn - 2], turn - 1) for turn in (2, 3, 4)]
-    >>> kept = retain(slots, visits, OldestFirst())
-    >>> kept.tokens, kept.gone
+    >>> retention = retain(slots, visits, OldestFirst())
+    >>> retention.tokens, retention.gone
     ([5, 12, 6], [2, 2, -1])
     """
     history = History(slots)
-    rows = []
-    written: list[tuple[int, int, int, tuple[int, ...]]] = []
+    retention = Retention()
     for request, visit in enumerate(visits):
         history.begin(request)
         steps = prune(history, policy, visit.room, visit.entering, visit.leaving, start_on)
-        calls = _finished(steps, measure)
-        written += [(request, *summary) for summary in calls.written]
-        rows.append(_row(history, visit, calls))
-    retained = Kept(*map(list, zip(*rows, strict=True)))
-    retained.state[:] = history.state
-    retained.shrunk[:] = history.shrunk
-    retained.gone[:] = history.gone
-    retained.written[:] = written
-    retained.dropped_summaries[:] = history.dropped_summaries
-    return retained
+        summaries = _finished(steps, measure)
+        retention.note(history, visit, summaries)
+        for place, tokens, replaced in summaries.written:
+            retention.written.append((request, place, tokens, replaced))
+    retention.state.extend(history.state)
+    retention.shrunk.extend(history.shrunk)
+    retention.gone.extend(history.gone)
+    retention.dropped_summaries.extend(history.dropped_summaries)
+    return retention
 
 
 @dataclass(slots=True)
 class Summaries:
     """The summaries of one request: how many, what they read and wrote, and (place, tokens, replaced) of each."""
 
-    made: int = 0
-    read: int = 0
-    wrote: int = 0
+    number: int = 0
+    tokens_read: int = 0
+    tokens_written: int = 0
     written: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
+
+    def add(self, place: int, read: int, wrote: int, replaced: list[int]) -> None:
+        """Note one summary: where it stands, the tokens that it read and wrote, and the slots that it replaces."""
+        self.number += 1
+        self.tokens_read += read
+        self.tokens_written += wrote
+        self.written.append((place, wrote, tuple(replaced)))
 
 
 Steps = Generator[list[int], int | None, Summaries]
@@ -207,23 +233,31 @@ def prune(
     ([], 7)
     """
     summaries = Summaries()
+
+    # 1. What is new comes in; what a recorded session took out itself goes.
     for slot in entering:
         history.enter(slot)
     for slot in leaving:
         history.take_out(slot)
-    room = _now(room, history)
+
+    # 2. The policy's stages, each with the history as the one before has left it; then what it does at the limit.
+    room = _room_now(room, history)
     for stage in policy.stages:
         for cut in stage.cuts(room):
             yield from _carry_out(cut, history, policy, summaries, room.turn)
         if room.tokens != history.tokens:
-            room = _now(room, history)
+            room = _room_now(room, history)
     yield from _carry_out(policy.last_resort(room), history, policy, summaries, room.turn)
-    left = room.usable - room.others
-    is_over = room.window > 0 and history.tokens > left
+
+    # 3. The window stands above the policy's own floor of one message.
+    window_left = room.usable - room.others
+    is_over = room.window > 0 and history.tokens > window_left
     if is_over and shortens:
-        is_over = _least(history) > left
+        is_over = _least_tokens_of(history) > window_left
     if is_over and policy.floor == Floor():
-        _drop_all_that_exceeds(left, history)
+        _drop_all_that_exceeds(window_left, history)
+
+    # 4. The request begins with the speaker that its provider asks for.
     if start_on != "any":
         history.begin_with(start_on, room.turn)
     _refuse(history, room, policy)
@@ -231,6 +265,7 @@ def prune(
 
 
 def _finished(steps: Steps, measure: Measure | None) -> Summaries:
+    """Carry the steps out, with summaries as long as they are measured, or as their rule says."""
     try:
         replaced = next(steps)
         while True:
@@ -240,7 +275,8 @@ def _finished(steps: Steps, measure: Measure | None) -> Summaries:
         return summaries
 
 
-def _now(room: PruningContext, history: History) -> PruningContext:
+def _room_now(room: PruningContext, history: History) -> PruningContext:
+    """Return how things stand with the history as it is now."""
     return PruningContext(
         tokens=history.tokens,
         limit=room.limit,
@@ -255,7 +291,7 @@ def _now(room: PruningContext, history: History) -> PruningContext:
 
 def _carry_out(
     cut: Cut, history: History, policy: Policy, summaries: Summaries, turn: int
-) -> Asked | tuple[()]:
+) -> SummarisingCut | tuple[()]:
     """Make a cut while a turn is being answered; only one that summarises asks for something on the way."""
     if cut.compaction is not None:
         return _compact(cut.compaction, history, summaries)
@@ -313,7 +349,7 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
         history.drop(unit, DROPPED)
 
 
-def _least(history: History) -> int:
+def _least_tokens_of(history: History) -> int:
     """Return what the history holds where every tool result in it is cut inside as far as may be, in tokens."""
     return history.tokens - sum(
         max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results
@@ -327,6 +363,7 @@ def _drop_all_that_exceeds(most: int, history: History) -> None:
 
 
 def _shrink_results(cut: Cut, history: History) -> None:
+    """Leave placeholders of tool results, the oldest first, until the size is reached."""
     intact = cut.intact
     if cut.calls_intact:
         # The results of one call are one unit: those of the newest calls are the ones that stay whole.
@@ -342,7 +379,7 @@ def _clear_results(cut: Cut, history: History) -> None:
     """Shrink all tool results but the newest; none where that gains too little."""
     if history.whole_tokens - cut.intact_tokens < max(1, cut.least_gain):
         return
-    going: list[int] = []
+    leaving: list[int] = []
     gain = room = 0
     for place, slot in enumerate(sorted(history.whole_results, reverse=True)):
         size = history.size[slot]
@@ -352,27 +389,27 @@ def _clear_results(cut: Cut, history: History) -> None:
         if size <= cut.placeholder:
             history.leave_whole(slot)
             continue
-        going.append(slot)
+        leaving.append(slot)
         gain += size - cut.placeholder
     if gain >= cut.least_gain:
-        for slot in reversed(going):
+        for slot in reversed(leaving):
             history.leave_whole(slot)
             history.shrink(slot, cut.placeholder)
 
 
-def _compact(compaction: Compaction, history: History, summaries: Summaries) -> Asked:
+def _compact(compaction: Compaction, history: History, summaries: Summaries) -> SummarisingCut:
     """Replace all but what stays by one summary; nothing where the summary would save nothing."""
-    going = _going(compaction, history)
-    if not any(unit not in history.summaries for unit in going):
+    leaving = _units_to_compact(compaction, history)
+    if not any(unit not in history.summaries for unit in leaving):
         return
-    read = sum(history.size[slot] for unit in going for slot in history.members[unit])
+    read = sum(history.size[slot] for unit in leaving for slot in history.members[unit])
     size = tokens_of(compaction.size, read)
     if size + compaction.reattached >= read:
         return
 
-    replaced = [slot for unit in going for slot in sorted(history.members[unit])]
-    last_turn = max(history.last_turn(unit) for unit in going)
-    for unit in going:
+    replaced = [slot for unit in leaving for slot in sorted(history.members[unit])]
+    last_turn = max(history.last_turn(unit) for unit in leaving)
+    for unit in leaving:
         history.drop(unit, SUMMARISED)
     counted = yield replaced
     wrote = size if counted is None else counted
@@ -382,13 +419,10 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
     else:
         place = replaced[0]
     history.place_summary(place, wrote + compaction.reattached, last_turn)
-    summaries.made += 1
-    summaries.read += read
-    summaries.wrote += wrote
-    summaries.written.append((place, wrote, tuple(replaced)))
+    summaries.add(place, read, wrote, replaced)
 
 
-def _going(compaction: Compaction, history: History) -> list[int]:
+def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
     """List the units that a compaction takes, oldest first: all between the head and the tail, and of the tail some.
 
     An earlier summary is always among them: it is written anew, so that a session never holds two.
@@ -421,32 +455,28 @@ def _going(compaction: Compaction, history: History) -> list[int]:
 
 def _summarise(
     cut: Cut, rounds: SummaryRule, history: History, policy: Policy, summaries: Summaries
-) -> Asked:
+) -> SummarisingCut:
     while history.tokens > cut.down_to:
         oldest, besides = history.oldest_message()
         if oldest is None or not history.may_leave(oldest, policy.floor, besides):
             return
         before = history.tokens
-        replaced, last_turn = _taken(rounds, history, policy)
+        replaced, last_turn = _take_oldest(rounds, history, policy)
         read = before - history.tokens
         counted = yield replaced
         if counted is None:
             wrote = tokens_of(rounds.size, read)
         else:
             wrote = counted
-        if (
-            wrote >= read
-        ):  # a summary that saves nothing is not written: what it would replace is gone
+        # A summary that saves nothing is not written: what it would replace is gone.
+        if wrote >= read:
             history.dropped_tokens += read
             continue
         history.place_summary(replaced[0], wrote, last_turn)
-        summaries.made += 1
-        summaries.read += read
-        summaries.wrote += wrote
-        summaries.written.append((replaced[0], wrote, tuple(replaced)))
+        summaries.add(replaced[0], read, wrote, replaced)
 
 
-def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
+def _take_oldest(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
     """Take the oldest out: summaries, and as many messages as one round replaces and the floor allows."""
     wanted = max(1, tokens_of(rounds.share, history.messages))
     slots: list[int] = []
@@ -465,6 +495,7 @@ def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[
 
 
 def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
+    """Raise where the history is above its limit, and its floor asks for that."""
     over = history.tokens - max(0, room.limit)
     if over > 0 and policy.floor.conflict == "raise":
         floor = policy.floor
@@ -473,20 +504,3 @@ def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
             f"{floor.unit} holds {history.tokens:,}, {over:,} too many; lower the floor, raise the history budget, "
             "or let it exceed (conflict='exceed') or shrink the others (conflict='shrink')"
         )
-
-
-def _row(history: History, visit: Visit, calls: Summaries) -> tuple[int, ...]:
-    """Return one request's numbers, in the order of `Kept`."""
-    equal_to = min(visit.boundary, history.first_change)
-    over = max(0, history.tokens - max(0, visit.room.limit))
-    dropped = history.dropped_tokens, history.dropped_messages, history.shrunk_messages
-    wrote = calls.made, calls.read, calls.wrote
-    return (
-        history.tokens,
-        over,
-        *dropped,
-        *wrote,
-        equal_to,
-        history.before(equal_to),
-        len(history.members),
-    )

@@ -4,6 +4,17 @@ Each message has a slot, numbered as in the conversation. Messages that leave to
 slot of its first message. Heaps find the unit that leaves next. Sums of 64 slots and of 4,096 tell how many tokens
 stand before a slot: three short sums, also among a million. So n messages take about n log n steps, however often they
 are pruned. A message that has left never comes back; each slot remembers when it changed.
+
+The state, with a worked example. Four messages of 5, 7, 4 and 6 tokens; the second calls a tool and the third is its
+result, so that they are one unit, 1. After all have entered, and after `drop(0)` and `shrink(2, 1)` at request 3:
+
+    before   size 5 7 4 6   members {0: [0], 1: [1, 2], 3: [3]}   tokens 22   state W W W W
+    after    size 0 7 1 6   members {1: [1, 2], 3: [3]}           tokens 14   state DROPPED W SHRUNK W
+
+    oldest      a heap of (unit, unit): 0 is still in it, and `next_unit` takes it out when it meets it
+    gone, shrunk    [3, -1, -1, -1], [-1, -1, 3, -1]     the requests at which a slot left and shrank
+    first_change    0                                    so that a prompt cache holds nothing of the history
+    before(3)       8                                    the tokens of slots 0 to 2
 """
 
 from __future__ import annotations
@@ -79,35 +90,28 @@ class History:
         self.shrunk = [NEVER] * count
         self.gone = [NEVER] * count
         self.members: dict[int, list[int]] = {}  # of each unit still in the history
-        self.summaries: dict[
-            int, int
-        ] = {}  # slot -> the last turn that the summary standing there covers
+        self.summaries: dict[int, int] = {}  # by slot: the last turn that its summary covers
         self.in_turn: dict[int, int] = {}  # messages of each turn
         self.oldest: _Heap = []
-        self.least: _Heap = []  # empty until it is asked for, which most policies never do
-        self.rank: dict[
-            int, int
-        ] = {}  # of each unit, the importance of its most important message so far
-        self.results: list[int] = []
+        self.least: _Heap = []  # by importance; empty until it is asked for, as by few policies
+        self.rank: dict[int, int] = {}  # of each unit, that of its most important message
+        self.results: list[int] = []  # a heap of tool results
         self.whole_results: set[int] = set()
         self.whole_tokens = 0  # what the whole results hold together
-        self.closed: set[int] = set()
-        self._small = [0] * ((count >> 6) + 1)
-        self._large = [0] * ((count >> 12) + 1)
-        self.dropped_summaries: list[
-            tuple[int, int]
-        ] = []  # the request, and the slot where the summary stood
+        self.closed: set[int] = set()  # units that left: what belongs to them leaves on entering
+        self._small = [0] * ((count >> 6) + 1)  # sums of 64 slots
+        self._large = [0] * ((count >> 12) + 1)  # sums of 4,096 slots
+        self.dropped_summaries: list[tuple[int, int]] = []  # the request, and the summary's slot
         self._firsts: dict[str, int] = {}  # the first slot of each role that was looked for
         self._without: dict[str, int] = {}  # below here, no slot is of that role
         self._looked_at = 0  # below here, messages of other sections were looked for
-        self._outside: list[
-            int
-        ] = []  # those that were found, of the role that a request begins with
+        self._outside: list[int] = []  # those, of the role that a request begins with
         self.begin(0)
 
     def begin(self, request: int) -> None:
         """Start a request: what changes from here on changes at this one."""
-        self.request, self.first_change = request, len(self.slots)
+        self.request = request
+        self.first_change = len(self.slots)
         self.changed: list[int] = []
         self.dropped_tokens = self.dropped_messages = self.shrunk_messages = 0
 
@@ -163,7 +167,8 @@ class History:
             self.resize(slot, size[slot])
         for slot in gone:
             self.gone[slot] = self.request
-        self.state, self.closed = list(state), set(closed)
+        self.state = list(state)
+        self.closed = set(closed)
         self.whole_results = set(whole_results)
         self.whole_tokens = sum(self.size[slot] for slot in self.whole_results)
 
@@ -301,7 +306,8 @@ class History:
         """Leave a placeholder of a tool result."""
         self.dropped_tokens += self.size[slot] - placeholder
         self.shrunk_messages += 1
-        self.state[slot], self.shrunk[slot] = SHRUNK, self.request
+        self.state[slot] = SHRUNK
+        self.shrunk[slot] = self.request
         self.changed.append(slot)
         self.resize(slot, placeholder)
 
@@ -330,18 +336,22 @@ class History:
             self.whole_tokens -= self.size[slot]
 
     def _rank(self, unit: int, importance: int) -> None:
+        """Note a unit's importance; its older entry in the heap is passed over when it is met."""
         self.rank[unit] = importance
         if self.least:
             heappush(self.least, (importance, unit))
 
     def _turns_emptied(self, members: list[int]) -> int:
+        """Return how many turns have no message left once these are gone."""
         turns = [self.slots.turn[slot] for slot in members]
         return sum(self.in_turn[turn] == turns.count(turn) for turn in set(turns))
 
     def _remove(self, slot: int, how: int) -> None:
+        """Take one message out of all sums, and note what became of it."""
         self.leave_whole(slot)
         self.resize(slot, 0)
-        self.state[slot], self.gone[slot] = how, self.request
+        self.state[slot] = how
+        self.gone[slot] = self.request
         self.changed.append(slot)
         self.messages -= 1
         self.dropped_messages += 1

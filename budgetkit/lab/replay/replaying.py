@@ -55,8 +55,8 @@ from budgetkit.plan.item import Item
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.plan.limits import with_undeclared
 from budgetkit.pruning.dropping import (
-    Kept,
     Measure,
+    Retention,
     StartOn,
     Visit,
     least_tokens,
@@ -321,7 +321,7 @@ class _Pruned:
 
     trace_demand: _TraceDemand
     sizes: _Sizes
-    retained: Kept
+    retained: Retention
     slots: Slots
     back: Returned  # the messages that came back to each request
 

@@ -16,7 +16,7 @@ from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prefix import PrefixLayout
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.plan.items import Floats, Ints
-from budgetkit.pruning.dropping import Kept
+from budgetkit.pruning.dropping import Retention
 from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import Policy
 from budgetkit.trace import Trace
@@ -35,7 +35,7 @@ class Replay:
         What it was made of.
     placed : PrefixLayout
         Where every message stands.
-    kept : Kept
+    kept : Retention
         What the policy kept, as intervals of requests.
     columns : dict
         For each section what it asks for, and its limit; int64 arrays, shape (requests,), in tokens.
@@ -61,7 +61,7 @@ class Replay:
     policy: Policy
     cache: PromptCache
     placed: PrefixLayout
-    kept: Kept
+    kept: Retention
     columns: Columns
     granted: dict[str, Ints]
     over: Ints

@@ -11,7 +11,7 @@ import numpy as np
 
 from budgetkit.lab.replay.prefix import PrefixLayout
 from budgetkit.plan.items import Ints
-from budgetkit.pruning.dropping import Kept, StartOn
+from budgetkit.pruning.dropping import Retention, StartOn
 from budgetkit.pruning.history import NEVER, Slots
 from budgetkit.pruning.policies import BringBack, Policy
 from budgetkit.pruning.search import Index, brought_back, spoken, units_of
@@ -24,7 +24,7 @@ def returned(
     trace: Trace,
     placed: PrefixLayout,
     slots: Slots,
-    retention: Kept,
+    retention: Retention,
     limits: Sequence[int],
     policy: Policy,
     start_on: StartOn = "any",

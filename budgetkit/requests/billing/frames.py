@@ -4,11 +4,13 @@ A frame is a row of ``data/frames.toml``: constants by model, with the number of
 has one of three forms:
 
 claude
-    A frame around the conversation, a change of speaker, and a text that holds all tools: `claude_charges`.
+    A frame around the conversation, a change of speaker, and a text that holds all tools: `claude_charges`, and of
+    these the tools `_claude_tools`.
 gemini
-    Every text by itself, and a token for each content.
+    Every text by itself, and a token for each content: `_gemini_charges`, tools `_gemini_tools`.
 template
-    A chat template: a constant for each message by its role, and tools as the template writes them.
+    A chat template: a constant for each message by its role, and tools as the template writes them:
+    `_template_charges`, tools `_template_tools`.
 
 What a form has no rule for (answer schemas of chat templates, tools of some) costs what the estimate of the model's
 family says, counted with the better vocabulary.
@@ -183,7 +185,7 @@ class FrameRules:
 def claude_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
     """List what a request to Claude bills."""
     yield Charge("framing", "request", fixed=frame.request)
-    yield from _before(request, frame)
+    yield from _before_the_conversation(request, frame)
 
     dialogue = [index for index, message in enumerate(request.messages) if not is_system(message)]
     before: Message | None = None
@@ -205,16 +207,15 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
         before = message
 
 
-def _before(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
-    """Charge what stands before the conversation: system text, tools, answer schema, thinking."""
+def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+    """Charge what stands before Claude's conversation: system text, tools, answer schema, thinking."""
     system = "".join("".join(message.texts) for message in request.messages if is_system(message))
     shown = bool(request.tools) or request.schema is not None
     seams = int(shown and (bool(system) or frame.joined))
     if system:
         first = next(index for index, message in enumerate(request.messages) if is_system(message))
-        free = (
-            1 if system.startswith("\n") else 0
-        )  # the frame before it ends in a line break, which takes one in
+        # The frame before it ends in a line break, which takes one in.
+        free = int(system.startswith("\n"))
         yield Charge("message", "system", (system,), -free, message=first)
         if frame.joined:
             yield Charge("framing", "before the messages", fixed=1, message=first)
@@ -222,12 +223,7 @@ def _before(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
         yield Charge("framing", "before the messages", fixed=seams)
 
     if request.tools:
-        tools = tuple(_claude_tool(tool) for tool in request.tools)
-        for tool, text in zip(request.tools, tools, strict=True):
-            yield Charge("tools", function_name(tool), (text,))
-        if len(tools) > 1:
-            yield Charge("tools", "seams", ("".join(tools),), without=tools)
-        yield _choice(request, frame)
+        yield from _claude_tools(request, frame)
     if request.schema is not None:
         written = json.dumps(
             parsed_schema(request.schema), indent=2, ensure_ascii=True, default=str
@@ -238,6 +234,18 @@ def _before(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
         yield Charge("hidden prompt", "thinking", fixed=frame.thinking + more)
     if request.adaptive and frame.adaptive:
         yield Charge("hidden prompt", "thinking as it sees fit", fixed=frame.adaptive)
+
+
+def _claude_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+    """Charge Claude's tools: each as it is written for it, and the hidden prompt that comes with them."""
+    texts = tuple(_claude_tool(tool) for tool in request.tools)
+    for tool, text in zip(request.tools, texts, strict=True):
+        yield Charge("tools", function_name(tool), (text,))
+
+    # All tools are one text: where one ends and the next begins, a token may be fewer or more.
+    if len(texts) > 1:
+        yield Charge("tools", "seams", ("".join(texts),), without=texts)
+    yield _choice(request, frame)
 
 
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
@@ -325,6 +333,11 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
             words = (call.name, *leaves(parsed(call.arguments)))
             yield Charge("message", f"call {call.name}", words, frame.call, message=index)
         before = message
+    yield from _gemini_tools(request, frame)
+
+
+def _gemini_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+    """Charge Gemini's tools: names, descriptions and choices by themselves, and constants for each property."""
     for tool in request.tools:
         schemas = list(_properties(parameters_of(tool)))
         fixed = frame.tool
@@ -372,10 +385,8 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge
         else:
             fixed = of_role.get(message.role, frame.user)
         fixed += frame.same_speaker if message.role == before == "user" else 0
-        is_kept = (
-            bool(message.tool_calls) and index > last_question
-        )  # what was thought before a call is sent again
-        if is_kept:
+        # What was thought before a call is sent again.
+        if message.tool_calls and index > last_question:
             thought = message.raw.get("reasoning_content")
         else:
             thought = None
