@@ -30,7 +30,7 @@ from budgetkit.conversation.listing import (
     plan_with_listings,
 )
 from budgetkit.conversation.reading import provider_form, read
-from budgetkit.conversation.running_ledger import Count
+from budgetkit.conversation.running_tally import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.passages import Piece, piece_of
 from budgetkit.inputs.policies import policy_of

@@ -4,7 +4,7 @@ It is the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.
 what a policy did to a recorded conversation it does to the same one while it runs.
 
     add(messages)   -> inbox             read and checked; nothing is counted yet
-    request()       -> ledger.take       the inbox is counted, each message is placed in its section
+    request()       -> tally.take       the inbox is counted, each message is placed in its section
                        Engine.next       the budget says what the history may hold, the policy cuts, the rest is planned
                     -> Request           messages, plan, and what left at this request
 
@@ -37,7 +37,7 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.conversation.engine import Asks, Engine, Overrun
 from budgetkit.conversation.reading import read
 from budgetkit.conversation.request import Request
-from budgetkit.conversation.running_ledger import LedgerRules, RunningLedger
+from budgetkit.conversation.running_tally import RunningTally, TallyRules
 from budgetkit.conversation.saved_settings import (
     SavedSettings,
     code_name,
@@ -175,7 +175,7 @@ class Conversation:
         if table is None:
             table = budget.roles or DEFAULT_ROLES
         history = section or past_section(Message({"role": "user"}), table)
-        rules = LedgerRules(
+        rules = TallyRules(
             count=setup.counter,
             framing=setup.framing,
             roles=table,
@@ -196,8 +196,8 @@ class Conversation:
         else:
             archive = None
         schemas = [dict(schema) for schema in read_tools(tools).entries]
-        ledger = RunningLedger(rules, schemas, archive=archive)
-        self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun, start_on, form)
+        tally = RunningTally(rules, schemas, archive=archive)
+        self._engine = Engine(budget, self.policy, tally, tell, shorten, overrun, start_on, form)
         self._model = model
         self._roles = roles
         self._section = section
@@ -239,7 +239,7 @@ class Conversation:
         """Refuse a role that the budget has no room for, before the conversation holds it."""
         if self.budget.undeclared != "error":
             return
-        roles = self._engine.ledger.rules.roles
+        roles = self._engine.tally.rules.roles
         for message in messages:
             if (
                 message.role not in ROLES
@@ -352,8 +352,8 @@ class Conversation:
         engine = self._engine
         return settings_of(
             policy=self.policy,
-            counter=engine.ledger.rules.count,
-            framing=engine.ledger.rules.framing,
+            counter=engine.tally.rules.count,
+            framing=engine.tally.rules.framing,
             model=self._model,
             roles=self._roles,
             section=self._section,
@@ -366,11 +366,11 @@ class Conversation:
 
     def __repr__(self) -> str:
         """Say model, messages and tokens in one line; it waits for no lock, since a debugger may ask at any time."""
-        ledger = self._engine.ledger
-        lines = [*ledger.entries.values()]
+        tally = self._engine.tally
+        lines = [*tally.entries.values()]
         waiting = len(self._inbox)
         if self._model is None:
-            name = str(getattr(ledger.rules.count, "name", None) or code_name(ledger.rules.count))
+            name = str(getattr(tally.rules.count, "name", None) or code_name(tally.rules.count))
         else:
             if isinstance(self._model, str):
                 name = self._model
@@ -389,7 +389,7 @@ class Conversation:
         return saved(
             self.budget,
             self._settings,
-            engine.ledger,
+            engine.tally,
             engine.summaries,
             self._inbox,
             engine.last_stamps,
@@ -463,12 +463,12 @@ class Conversation:
             file.settings.compare(conversation._settings, overrides.keys())
 
         engine = conversation._engine
-        restored_state = file.fill(engine.ledger)
+        restored_state = file.fill(engine.tally)
         engine.summaries = restored_state.summaries
         engine.last_stamps = restored_state.last_stamps
         engine.requests = restored_state.requests
         conversation._inbox = restored_state.inbox
-        messages = [line.message for line in engine.ledger.entries.values()] + conversation._inbox
+        messages = [line.message for line in engine.tally.entries.values()] + conversation._inbox
         paired(
             [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing
         )
@@ -484,7 +484,7 @@ class Conversation:
     def _next(self) -> Asks:
         with self._lock:
             if self._inbox:
-                self._engine.ledger.take(self._inbox)
+                self._engine.tally.take(self._inbox)
                 self._inbox = []
             if any(isinstance(stage, Summarise) for stage in self._stages):
                 self._before = self._saved()

@@ -28,7 +28,7 @@ from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.request import Left, Request
-from budgetkit.conversation.running_ledger import LedgerEntry, RunningLedger
+from budgetkit.conversation.running_tally import RunningTally, TallyEntry
 from budgetkit.conversation.saving import packed, unpack
 from budgetkit.conversation.shortening import (
     capped,
@@ -58,21 +58,21 @@ _RETURNING = 1 << 40  # beyond the stamps of messages that never left
 class Engine:
     """Hold a running conversation between two requests, and make the next one.
 
-    Slots are places of messages in the conversation, see :mod:`budgetkit.conversation.running_ledger`.
+    Slots are places of messages in the conversation, see :mod:`budgetkit.conversation.running_tally`.
     """
 
     budget: Budget
     policy: Policy
-    ledger: RunningLedger
+    tally: RunningTally
     tell: bool  # whether a text about the budget ends the request
     shorten: bool  # whether tool results and passages may be cut inside where they do not fit
     overrun: Overrun
     start_on: StartOn = "any"
     form: Form | None = None
     # the summary that is sent in place of older messages, by the first of their slots
-    summaries: dict[int, LedgerEntry] = field(default_factory=dict)
+    summaries: dict[int, TallyEntry] = field(default_factory=dict)
     # what has left and is sent again with this request alone
-    returning: list[LedgerEntry] = field(default_factory=list)
+    returning: list[TallyEntry] = field(default_factory=list)
     requests: int = 0  # how many were made
 
     # of the last request: stamps of its messages, the messages before they are written in their provider's form, and
@@ -83,36 +83,36 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.planning_budget = with_undeclared(
-            replace(self.budget, deficit="signed"), [self.ledger.rules.section]
+            replace(self.budget, deficit="signed"), [self.tally.rules.section]
         )
 
     def next(self) -> Asks:
         """Give the next request; asks for the texts of summaries on the way."""
-        ledger = self.ledger
-        history = self.ledger.history
-        section = self.ledger.rules.section
+        tally = self.tally
+        history = self.tally.history
+        section = self.tally.rules.section
 
         # 1. What every section asks for, the history as if nothing had to leave.
-        demand = ledger.demand()
+        demand = tally.demand()
         self.planning_budget = with_undeclared(self.planning_budget, demand)
         plan = allocate(self.planning_budget, demand)
 
         # 2. The room for the history: its limit, and what the others send beside it. Pinned is what counts in the
         # history's section and no policy may touch, such as this turn where it counts there.
-        entering = ledger.entering()
-        arrived = sum(ledger.entries[slot].tokens for slot in entering)
-        pinned = demand[section] - ledger.entered - arrived
+        entering = tally.entering()
+        arrived = sum(tally.entries[slot].tokens for slot in entering)
+        pinned = demand[section] - tally.entered - arrived
         beside_history = pinned
         for grant in plan.grants:
             if grant.section == section:
                 continue
-            beside_history += sent_at_least(ledger, grant) if grant.cut else grant.granted
+            beside_history += sent_at_least(tally, grant) if grant.cut else grant.granted
         room = room_for_history(
             limit=plan[section].limit - pinned,
             others=beside_history,
             usable=self.planning_budget.usable,
             window=self.planning_budget.window,
-            turn=ledger.turn,
+            turn=tally.turn,
         )
 
         # 3. The policy's cuts. They ask for texts of summaries; if that fails, all is as it was before.
@@ -137,16 +137,16 @@ class Engine:
         self.requests += 1
 
         # 4. to 6. What new messages lose on their way in, what comes back for this question, and the plan.
-        ledger.enter(entering, arrived)
+        tally.enter(entering, arrived)
         left = [*self._settled(), *self._capped(entering)]
         self.returning = self._brought_back(room.limit)
         return self._fitted(plan, demand, pinned, left, texts)
 
     def in_form(self, request: Request) -> Request:
         """Write a request's messages in the form in which they go out."""
-        form = self.form or self.ledger.form
-        rules = self.ledger.rules.framing.rules
-        if form == "chat" and not self.ledger.forms:
+        form = self.form or self.tally.form
+        rules = self.tally.rules.framing.rules
+        if form == "chat" and not self.tally.forms:
             notices = thinking_notices(
                 self.sent_messages, Written(form, request.messages, []), rules
             )
@@ -165,8 +165,8 @@ class Engine:
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
         """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
-        rules = self.ledger.rules
-        entries = self.ledger.entries
+        rules = self.tally.rules
+        entries = self.tally.entries
         texts: list[tuple[int, int, str]] = []
         try:
             replaced = next(steps)
@@ -176,13 +176,13 @@ class Engine:
                 ]
                 message = Message({"role": summary_role(self.start_on), "content": text})
                 tokens = rules.framing.message(message, rules.count)
-                self.ledger.stamps += 1
-                self.summaries[replaced[0]] = LedgerEntry(
+                self.tally.stamps += 1
+                self.summaries[replaced[0]] = TallyEntry(
                     message=message,
                     tokens=tokens,
                     past=rules.section,
                     present=rules.section,
-                    stamp=self.ledger.stamps,
+                    stamp=self.tally.stamps,
                 )
                 texts.append((replaced[0], tokens, text))
                 replaced = steps.send(tokens)
@@ -192,52 +192,50 @@ class Engine:
 
     def _settled(self) -> Generator[Left, None, None]:
         """Forget what left, and write placeholders."""
-        ledger = self.ledger
-        history = self.ledger.history
+        tally = self.tally
+        history = self.tally.history
         self.summaries = {
             place: entry for place, entry in self.summaries.items() if place in history.summaries
         }
         for slot in sorted({*history.changed}):
-            before = ledger.entries[slot].message.raw
+            before = tally.entries[slot].message.raw
             if history.gone[slot] >= 0:
-                del ledger.entries[slot]
+                del tally.entries[slot]
                 is_summarised = history.state[slot] == SUMMARISED
                 yield Left(before, "summarised" if is_summarised else "dropped")
             elif history.state[slot] == SHRUNK:
-                message = placeholder(
-                    ledger.entries[slot].message, history.size[slot], ledger.rules
-                )
-                ledger.restamp(slot, message, history.size[slot])
+                message = placeholder(tally.entries[slot].message, history.size[slot], tally.rules)
+                tally.restamp(slot, message, history.size[slot])
                 yield Left(before, "shrunk")
 
     def _capped(self, entering: list[int]) -> Generator[Left, None, None]:
         """Cut tool results inside that arrived larger than the policy lets them be."""
-        ledger = self.ledger
-        tokens = self.ledger.history.slots.tokens
+        tally = self.tally
+        tokens = self.tally.history.slots.tokens
         for slot in entering:
-            entry = ledger.entries.get(slot)
-            if entry is None or tokens[slot] >= entry.tokens or ledger.history.state[slot] != WHOLE:
+            entry = tally.entries.get(slot)
+            if entry is None or tokens[slot] >= entry.tokens or tally.history.state[slot] != WHOLE:
                 continue
-            message = capped(entry.message, tokens[slot], ledger.rules)
-            ledger.restamp(slot, message, tokens[slot])
-            if ledger.archive is not None:
-                ledger.archive.messages[slot] = message
+            message = capped(entry.message, tokens[slot], tally.rules)
+            tally.restamp(slot, message, tokens[slot])
+            if tally.archive is not None:
+                tally.archive.messages[slot] = message
             yield Left(entry.message.raw, "shortened")
 
     def _fitted(
         self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]
     ) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""
-        ledger = self.ledger
-        section = self.ledger.rules.section
+        tally = self.tally
+        section = self.tally.rules.section
         pinned += sum(entry.tokens for entry in self.returning)
 
         def plan_again() -> Plan:
-            now = ledger.demand()
+            now = tally.demand()
             return self._planned(now, pinned + now[section] - demand[section])
 
         # Plan again where the policy has cut the history, or something came back.
-        if ledger.history.tokens + pinned != demand[section] or plan[section].cut:
+        if tally.history.tokens + pinned != demand[section] or plan[section].cut:
             plan = self._planned(demand, pinned)
 
         # First each section that is over its limit gives up passages and cuts tool results, then all of them do.
@@ -246,11 +244,11 @@ class Engine:
             for grant in cut_grants:
                 left += self._drop_passages(grant, grant.granted)
                 left += shorten_results(
-                    ledger, ledger.demand()[grant.section] - grant.granted, grant.section
+                    tally, tally.demand()[grant.section] - grant.granted, grant.section
                 )
             plan = plan_again()
             if (missing := _missing(plan)) > 0:
-                left += shorten_results(ledger, missing)
+                left += shorten_results(tally, missing)
                 plan = plan_again()
             # A section that is sent whole above its cap leaves less than its plan says: passages give way to it.
             for grant in plan.grants:
@@ -261,23 +259,23 @@ class Engine:
 
     def _drop_passages(self, grant: Grant, most: int) -> list[Left]:
         """Keep of a section's passages those that so many tokens have room for."""
-        ledger = self.ledger
-        passages = fewer_passages(ledger, self.budget, grant.section, most)
-        dropped = [item for item in ledger.passages if item not in passages]
-        ledger.passages = passages
+        tally = self.tally
+        passages = fewer_passages(tally, self.budget, grant.section, most)
+        dropped = [item for item in tally.passages if item not in passages]
+        tally.passages = passages
         return [Left(item.payload.raw, "dropped") for item in dropped]
 
-    def _brought_back(self, limit: int) -> list[LedgerEntry]:
+    def _brought_back(self, limit: int) -> list[TallyEntry]:
         """Bring back for this request what its question asks for, as it was."""
-        ledger = self.ledger
+        tally = self.tally
         policy = self.policy
-        if ledger.archive is None or not isinstance(policy, BringBack):
+        if tally.archive is None or not isinstance(policy, BringBack):
             return []
-        messages = ledger.archive.messages
-        tokens = ledger.history.slots.tokens
-        slots = ledger.archive.returns(ledger.history, policy, limit, ledger.start, self.start_on)
+        messages = tally.archive.messages
+        tokens = tally.history.slots.tokens
+        slots = tally.archive.returns(tally.history, policy, limit, tally.start, self.start_on)
         return [
-            LedgerEntry(
+            TallyEntry(
                 message=messages[slot],
                 tokens=tokens[slot],
                 past="",
@@ -289,8 +287,8 @@ class Engine:
 
     def _planned(self, demand: Counter[str], pinned: int) -> Plan:
         """Plan what the sections ask for, with the history as it is now."""
-        section = self.ledger.rules.section
-        history = self.ledger.history
+        section = self.tally.rules.section
+        history = self.tally.history
         demand_now = dict(demand) | {section: max(0, history.tokens + pinned)}
         plan = allocate(self.planning_budget, demand_now)
         if self.policy.floor.conflict == "shrink" and plan[section].cut:
@@ -301,7 +299,7 @@ class Engine:
 
     def _as_request(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
         """Put the request together as it is planned, and note what it holds for the next."""
-        ledger = self.ledger
+        tally = self.tally
         tokens = sum(grant.demand for grant in plan.grants)
         missing = _missing(plan)
         notices = self._notices(plan, tokens, missing)
@@ -316,19 +314,19 @@ class Engine:
         messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
 
         # The text about the budget comes last, so that it changes nothing before it.
-        if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
+        if self.tell and (text := describe(plan, tally.rules.count, framing=tally.rules.framing)):
             state = Message({"role": "system", "content": text})
             messages.append({"role": "system", "content": text})
             self.sent_messages.append(state)
-            tokens += ledger.rules.framing.message(state, ledger.rules.count)
+            tokens += tally.rules.framing.message(state, tally.rules.count)
 
-        # What waits for its result or call is named, too; and the ledger is packed where most of it has left.
+        # What waits for its result or call is named, too; and the tally is packed where most of it has left.
         waiting = [
-            Left(ledger.entries[slot].message.raw, "unanswered") for slot in sorted(ledger.unsent)
+            Left(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
         ]
-        tools = [dict(schema) for schema in ledger.tools]
-        if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.entries):
-            self.summaries = unpack(ledger, packed(ledger, self.summaries))
+        tools = [dict(schema) for schema in tally.tools]
+        if tally.archive is None and len(tally.history.slots) > _ROOM + 2 * len(tally.entries):
+            self.summaries = unpack(tally, packed(tally, self.summaries))
         return Request(
             messages=messages,
             tools=tools,
@@ -370,19 +368,19 @@ class Engine:
         self.last_stamps = stamps
         return stable
 
-    def _entries_in_order(self) -> list[LedgerEntry]:
+    def _entries_in_order(self) -> list[TallyEntry]:
         """List what is sent in order: earlier turns and their summaries, passages, this turn."""
-        ledger = self.ledger
-        entries = ledger.entries
+        tally = self.tally
+        entries = tally.entries
         if self.summaries:
             entries = entries | self.summaries
-        slots = sorted(entries.keys() - ledger.unsent)
+        slots = sorted(entries.keys() - tally.unsent)
         in_order = [entries[slot] for slot in slots]
-        if ledger.passages or self.returning:
-            turn_start = sum(slot < ledger.start for slot in slots)
+        if tally.passages or self.returning:
+            turn_start = sum(slot < tally.start for slot in slots)
             in_order[turn_start:turn_start] = [
                 *self.returning,
-                *(_passage(item, ledger.turn) for item in ledger.passages),
+                *(_passage(item, tally.turn) for item in tally.passages),
             ]
         return in_order
 
@@ -412,16 +410,16 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
     )
 
 
-def _is_system(entry: LedgerEntry) -> bool:
+def _is_system(entry: TallyEntry) -> bool:
     """Tell a system message from a passage, which is sent as one and has a stamp below 0."""
     return entry.message.role in SYSTEM_ROLES and entry.stamp >= 0
 
 
-def _passage(item: Item, turn: int) -> LedgerEntry:
+def _passage(item: Item, turn: int) -> TallyEntry:
     """Write a passage as a message; in another turn it is another one."""
     message = Message({"role": "system", "content": item.payload.text})
     stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
-    return LedgerEntry(message=message, tokens=item.tokens, past="", present="", stamp=stamp)
+    return TallyEntry(message=message, tokens=item.tokens, past="", present="", stamp=stamp)
 
 
 def _is_required(budget: Budget, section: str) -> bool:

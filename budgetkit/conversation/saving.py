@@ -26,7 +26,7 @@ from budgetkit import state
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief
-from budgetkit.conversation.running_ledger import LedgerEntry, RunningLedger
+from budgetkit.conversation.running_tally import RunningTally, TallyEntry
 from budgetkit.conversation.saved_settings import SavedSettings, refused
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
@@ -38,7 +38,7 @@ VERSION: Final = 2
 #: Of the budget inside, which has a version of its own.
 BUDGET_VERSION: Final = 1
 Raw = dict[str, Any]
-Summaries = dict[int, LedgerEntry]  # as they are sent, by the first slot that each stands for
+Summaries = dict[int, TallyEntry]  # as they are sent, by the first slot that each stands for
 Row = TypeVar("Row")
 
 
@@ -157,22 +157,22 @@ _FIRST_VERSION: Final[Mapping[str, type]] = {
 def saved(
     budget: Budget,
     settings: SavedSettings,
-    ledger: RunningLedger,
+    tally: RunningTally,
     summaries: Summaries,
     inbox: Sequence[Message],
     sent: list[int],
     requests: int,
 ) -> dict[str, Any]:
     """Return a conversation as plain data."""
-    conversation = {name: _written(part) for name, part in vars(packed(ledger, summaries)).items()}
-    if ledger.archive is None:
+    conversation = {name: _written(part) for name, part in vars(packed(tally, summaries)).items()}
+    if tally.archive is None:
         del conversation["archive"]
     return {
         "budgetkit": VERSION,
         "budget": state.to_dict(budget)["budget"],
         "settings": vars(settings),
-        "section": ledger.rules.section,
-        "tools": list(ledger.tools),
+        "section": tally.rules.section,
+        "tools": list(tally.tools),
         "conversation": conversation,
         "inbox": [message.raw for message in inbox],
         "sent": sent,
@@ -189,7 +189,7 @@ def _written(part: Any) -> Any:
 
 @dataclass(frozen=True)
 class RestoredState:
-    """What a running conversation takes up again, beside the ledger that was filled."""
+    """What a running conversation takes up again, beside the tally that was filled."""
 
     summaries: Summaries
     inbox: list[Message]  # messages that were not counted yet
@@ -199,11 +199,11 @@ class RestoredState:
 
 @dataclass(frozen=True)
 class SavedConversation:
-    """What a text holds: budget, settings where it has them, and a function that fills a ledger with the messages."""
+    """What a text holds: budget, settings where it has them, and a function that fills a tally with the messages."""
 
     budget: Budget
     settings: SavedSettings | None
-    fill: Callable[[RunningLedger], RestoredState]
+    fill: Callable[[RunningTally], RestoredState]
 
 
 def restored(text: str) -> SavedConversation:
@@ -226,10 +226,10 @@ def restored(text: str) -> SavedConversation:
     except (ValueError, TypeError, LookupError) as error:
         raise refused(error) from error
 
-    def fill(ledger: RunningLedger) -> RestoredState:
-        if ledger.rules.section != section:
+    def fill(tally: RunningTally) -> RestoredState:
+        if tally.rules.section != section:
             raise ValueError(
-                f"the saved conversation prunes {brief(section)}, this one {brief(ledger.rules.section)}; "
+                f"the saved conversation prunes {brief(section)}, this one {brief(tally.rules.section)}; "
                 "give the roles and the section that it had"
             )
         try:
@@ -240,11 +240,11 @@ def restored(text: str) -> SavedConversation:
             saved_state = _read(SavedState, written, "its conversation")
             last_stamps = _whole_numbers(data["sent"], "its stamps")
             (requests,) = _whole_numbers([data["requests"]], "its number of requests")
-            ledger.tools = list(data["tools"])
-            summaries = unpack(ledger, saved_state)
-            _refuse_strangers(ledger, summaries, saved_state)
-            with_undeclared(replace(budget, deficit="signed"), _sections(ledger, summaries))
-            ledger.count_schemas()
+            tally.tools = list(data["tools"])
+            summaries = unpack(tally, saved_state)
+            _refuse_strangers(tally, summaries, saved_state)
+            with_undeclared(replace(budget, deficit="signed"), _sections(tally, summaries))
+            tally.count_schemas()
             inbox = [Message(raw) for raw in data["inbox"]]
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             raise refused(error) from error
@@ -355,22 +355,22 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
 }
 
 
-def _refuse_strangers(ledger: RunningLedger, summaries: Summaries, state: SavedState) -> None:
+def _refuse_strangers(tally: RunningTally, summaries: Summaries, state: SavedState) -> None:
     """Refuse parts that name messages which the other parts do not have: a request would fail on them, or hang."""
-    history = ledger.history
-    entries = ledger.entries
+    history = tally.history
+    entries = tally.entries
     slots = range(len(history.slots))
     inside = [slot for slot in slots if history.state[slot] in (WHOLE, SHRUNK)]
     waits = [slot for slot in slots if history.state[slot] == WAITING]
     left = [slot for slot in slots if history.state[slot] > SHRUNK]
-    answers = [slot for results in ledger.early_results.values() for slot in results]
+    answers = [slot for results in tally.early_results.values() for slot in results]
     numbers = [
         *entries,
         *summaries,
-        *ledger.this_turn,
-        *ledger.calling_slots.values(),
-        *ledger.open_calls,
-        *ledger.early_results,
+        *tally.this_turn,
+        *tally.calling_slots.values(),
+        *tally.open_calls,
+        *tally.early_results,
     ]
     parts: list[tuple[str, Collection[int], Container[int]]] = [
         (
@@ -384,8 +384,8 @@ def _refuse_strangers(ledger: RunningLedger, summaries: Summaries, state: SavedS
             summaries.keys() - {*inside},
         ),
         ("its history holds", inside, entries),
-        ("its history waits for", ledger.not_entered, entries.keys() & {*waits}),
-        ("its calls wait for", answers, ledger.unsent),
+        ("its history waits for", tally.not_entered, entries.keys() & {*waits}),
+        ("its calls wait for", answers, tally.unsent),
         ("its history lost", state.gone, left),
     ]
     for what, named, places in parts:
@@ -396,32 +396,32 @@ def _refuse_strangers(ledger: RunningLedger, summaries: Summaries, state: SavedS
             raise ValueError(
                 f"{what} message {strange[0]}, which the other parts do not have, or not so"
             )
-    if not 0 <= ledger.start <= len(slots) or (
-        ledger.archive and len(ledger.archive.messages) != len(slots)
+    if not 0 <= tally.start <= len(slots) or (
+        tally.archive and len(tally.archive.messages) != len(slots)
     ):
         raise ValueError(
             f"it begins a turn or keeps an archive for other messages than its {len(slots)}"
         )
 
 
-def _sections(ledger: RunningLedger, summaries: Summaries) -> list[str]:
+def _sections(tally: RunningTally, summaries: Summaries) -> list[str]:
     """List each section that the next requests may ask for."""
-    entries = [*ledger.entries.values(), *summaries.values()]
+    entries = [*tally.entries.values(), *summaries.values()]
     of_entries = [section for entry in entries for section in (entry.past, entry.present)]
-    turn = (past for past, _ in ledger.this_turn.values())
-    return [*dict.fromkeys([*ledger.demand(), *ledger.past, *ledger.present, *of_entries, *turn])]
+    turn = (past for past, _ in tally.this_turn.values())
+    return [*dict.fromkeys([*tally.demand(), *tally.past, *tally.present, *of_entries, *turn])]
 
 
-def packed(ledger: RunningLedger, summaries: Summaries) -> SavedState:
+def packed(tally: RunningTally, summaries: Summaries) -> SavedState:
     """Return what is still there as rows with names, its messages numbered from 0 on."""
-    history = ledger.history
-    slots = ledger.history.slots
+    history = tally.history
+    slots = tally.history.slots
 
     # what is still there: everything where it may come back, else what is sent and what that goes with
-    slots_there = {*ledger.entries, *summaries, *ledger.this_turn}
-    if ledger.start < len(slots):
-        slots_there.add(ledger.start)
-    if ledger.archive is None:
+    slots_there = {*tally.entries, *summaries, *tally.this_turn}
+    if tally.start < len(slots):
+        slots_there.add(tally.start)
+    if tally.archive is None:
         slots_there |= {slots.unit[slot] for slot in slots_there}
     else:
         slots_there = {*range(len(slots))}
@@ -448,7 +448,7 @@ def packed(ledger: RunningLedger, summaries: Summaries) -> SavedState:
             score=item.score,
             passage=dict(item.payload.raw),
         )
-        for item in ledger.passages
+        for item in tally.passages
     ]
     return SavedState(
         slots=rows,
@@ -456,40 +456,40 @@ def packed(ledger: RunningLedger, summaries: Summaries) -> SavedState:
         closed=[new[slot] for slot in order if slot in history.closed],
         results=[new[slot] for slot in order if slot in history.whole_results],
         summaries=[SavedSummary(new[place], turn) for place, turn in history.summaries.items()],
-        lines=[_saved_line(new[slot], line) for slot, line in ledger.entries.items()],
+        lines=[_saved_line(new[slot], line) for slot, line in tally.entries.items()],
         standing=[_saved_line(new[slot], line) for slot, line in summaries.items()],
         this_turn=[
             SavedDemand(new[slot], section, tokens)
-            for slot, (section, tokens) in ledger.this_turn.items()
+            for slot, (section, tokens) in tally.this_turn.items()
         ],
-        waiting=[new[slot] for slot in ledger.not_entered],
-        callers={id: new[slot] for id, slot in ledger.calling_slots.items() if slot in new},
+        waiting=[new[slot] for slot in tally.not_entered],
+        callers={id: new[slot] for id, slot in tally.calling_slots.items() if slot in new},
         unanswered=[
             SavedCall(new[slot], sorted(ids))
-            for slot, ids in ledger.open_calls.items()
+            for slot, ids in tally.open_calls.items()
             if slot in new
         ],
         answers=[
             SavedAnswers(new[slot], [new[result] for result in results])
-            for slot, results in ledger.early_results.items()
+            for slot, results in tally.early_results.items()
         ],
         passages=passages,
-        system=[dict(message.raw) for message in ledger.system],
-        past=dict(ledger.past),
-        present=dict(ledger.present),
-        start=bisect_left(order, ledger.start),
-        turn=ledger.turn,
-        entered=ledger.entered,
-        stamps=ledger.stamps,
-        carrier=ledger.priming_section,
+        system=[dict(message.raw) for message in tally.system],
+        past=dict(tally.past),
+        present=dict(tally.present),
+        start=bisect_left(order, tally.start),
+        turn=tally.turn,
+        entered=tally.entered,
+        stamps=tally.stamps,
+        carrier=tally.priming_section,
         archive=[]
-        if ledger.archive is None
-        else [dict(message.raw) for message in ledger.archive.messages],
+        if tally.archive is None
+        else [dict(message.raw) for message in tally.archive.messages],
     )
 
 
-def unpack(ledger: RunningLedger, state: SavedState) -> Summaries:
-    """Fill a ledger with what `packed` returned; the summaries that stand are returned."""
+def unpack(tally: RunningTally, state: SavedState) -> Summaries:
+    """Fill a tally with what `packed` returned; the summaries that stand are returned."""
     rows = state.slots
     slots = Slots(
         tokens=[row.tokens for row in rows],
@@ -499,7 +499,7 @@ def unpack(ledger: RunningLedger, state: SavedState) -> Summaries:
         importance=[row.importance for row in rows],
         role=[row.role for row in rows],
     )
-    history = ledger.history = History(slots)
+    history = tally.history = History(slots)
     history.take_up(
         size=[row.size for row in rows],
         state=[row.state for row in rows],
@@ -508,42 +508,42 @@ def unpack(ledger: RunningLedger, state: SavedState) -> Summaries:
         closed=state.closed,
         whole_results=state.results,
     )
-    ledger.entries = {line.slot: _line(line) for line in state.lines}
-    for line in ledger.entries.values():
-        ledger.note_form(line.message)
-    ledger.unsent = {slot for slot, line in ledger.entries.items() if not line.sent}
-    ledger.this_turn = {demand.slot: (demand.section, demand.tokens) for demand in state.this_turn}
-    ledger.not_entered = list(state.waiting)
-    ledger.calling_slots = dict(state.callers)
-    ledger.open_calls = {call.slot: set(call.calls) for call in state.unanswered}
-    ledger.early_results = {answers.slot: list(answers.results) for answers in state.answers}
-    ledger.passages = [
+    tally.entries = {line.slot: _line(line) for line in state.lines}
+    for line in tally.entries.values():
+        tally.note_form(line.message)
+    tally.unsent = {slot for slot, line in tally.entries.items() if not line.sent}
+    tally.this_turn = {demand.slot: (demand.section, demand.tokens) for demand in state.this_turn}
+    tally.not_entered = list(state.waiting)
+    tally.calling_slots = dict(state.callers)
+    tally.open_calls = {call.slot: set(call.calls) for call in state.unanswered}
+    tally.early_results = {answers.slot: list(answers.results) for answers in state.answers}
+    tally.passages = [
         Item(row.section, row.tokens, score=row.score, payload=Message(row.passage))
         for row in state.passages
     ]
-    ledger.past = Counter(state.past)
-    ledger.present = Counter(state.present)
-    ledger.start = state.start
-    ledger.system = tuple(map(Message, state.system))
+    tally.past = Counter(state.past)
+    tally.present = Counter(state.present)
+    tally.start = state.start
+    tally.system = tuple(map(Message, state.system))
     for name in _PLAIN:
-        setattr(ledger, name, getattr(state, name))
-    ledger.priming_section = state.carrier
-    if ledger.archive is not None:
-        ledger.archive = Archive(map(Message, state.archive or _forgotten(ledger)))
+        setattr(tally, name, getattr(state, name))
+    tally.priming_section = state.carrier
+    if tally.archive is not None:
+        tally.archive = Archive(map(Message, state.archive or _forgotten(tally)))
     return {line.slot: _line(line) for line in state.standing}
 
 
-def _forgotten(ledger: RunningLedger) -> list[Mapping[str, Any]]:
+def _forgotten(tally: RunningTally) -> list[Mapping[str, Any]]:
     """Stand in for what another policy forgot: it has no words to be found by."""
-    entries = ledger.entries
-    slots = range(len(ledger.history.slots))
+    entries = tally.entries
+    slots = range(len(tally.history.slots))
     return [
         entries[slot].message.raw if slot in entries else {"role": "assistant", "content": ""}
         for slot in slots
     ]
 
 
-def _saved_line(slot: int, line: LedgerEntry) -> SavedLine:
+def _saved_line(slot: int, line: TallyEntry) -> SavedLine:
     return SavedLine(
         slot=slot,
         message=dict(line.message.raw),
@@ -555,8 +555,8 @@ def _saved_line(slot: int, line: LedgerEntry) -> SavedLine:
     )
 
 
-def _line(row: SavedLine) -> LedgerEntry:
-    return LedgerEntry(
+def _line(row: SavedLine) -> TallyEntry:
+    return TallyEntry(
         message=Message(row.message),
         tokens=row.tokens,
         past=row.past,

@@ -12,7 +12,7 @@ from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.newest import newest
 from budgetkit.conversation.reading import read
 from budgetkit.conversation.request import Left
-from budgetkit.conversation.running_ledger import Count
+from budgetkit.conversation.running_tally import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.policies import policy_of
 from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message

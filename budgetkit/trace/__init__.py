@@ -4,7 +4,6 @@ from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import to_line
 from budgetkit.trace.duplicates import near_duplicates
-from budgetkit.trace.ledger import Ledger
 from budgetkit.trace.loading import (
     iter_traces,
     list_traces,
@@ -15,12 +14,13 @@ from budgetkit.trace.loading import (
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.provider_usage import readings, unpaired, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
+from budgetkit.trace.tally import Tally
 from budgetkit.trace.turns import Turn
 
 __all__ = [
     "DEFAULT_ROLES",
-    "Ledger",
     "Message",
+    "Tally",
     "Trace",
     "Turn",
     "iter_traces",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget.html import block
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
@@ -21,9 +22,9 @@ from budgetkit.models.resolved import resolve
 from budgetkit.plan.item import Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
 from budgetkit.requests.reading.formats import label
-from budgetkit.trace.ledger import CountedMessages, Ledger, count_all, gone, ledger, unwritable
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
+from budgetkit.trace.tally import CountedMessages, Tally, count_all, gone, tally, unwritable
 from budgetkit.trace.turns import Turn, turns
 
 Count = Callable[[str], int]
@@ -300,7 +301,7 @@ class Trace:
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
-        frame = self.ledger(counter, roles, framing).demand(self.turns, sections)
+        frame = self.tally(counter, roles, framing).demand(self.turns, sections)
         frame.attrs["roles"] = None if callable(roles) else dict(roles)
         return frame
 
@@ -329,7 +330,7 @@ class Trace:
         ValueError
             If the conversation has no such turn.
         """
-        return self.ledger(counter, roles, framing).items(self._turn(turn))
+        return self.tally(counter, roles, framing).items(self._turn(turn))
 
     def request(self, turn: int) -> tuple[Message, ...]:
         """Return the messages of one turn's last request in order, passages left out; turns are numbered from 1."""
@@ -341,9 +342,9 @@ class Trace:
         )
 
     @renamed(count="counter")
-    def ledger(
+    def tally(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
-    ) -> Ledger:
+    ) -> Tally:
         """Place every message in its section, counted once, for those who walk through all turns.
 
         Parameters
@@ -353,7 +354,7 @@ class Trace:
 
         Returns
         -------
-        Ledger
+        Tally
             Each message once its turn has passed and while it lasts, tool schemas and passages, in tokens; the
             same object when asked again.
         """
@@ -361,8 +362,8 @@ class Trace:
         framing = self.framing_of(counter, framing)
         count = count_of(counter)
         return self._memo.once(
-            ("ledger", count, framing, roles_key(roles)),
-            lambda: ledger(
+            ("tally", count, framing, roles_key(roles)),
+            lambda: tally(
                 self.messages,
                 self.contexts,
                 self.tools,
@@ -371,6 +372,14 @@ class Trace:
                 self.gone,
             ),
         )
+
+    def ledger(
+        self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
+    ) -> Tally:
+        """Return :meth:`tally`, under the name that it had up to version 0.2."""
+        notice = "Trace.ledger is called tally now; ledger goes in version 0.5; write tally"
+        warn_caller(notice, DeprecationWarning)
+        return self.tally(counter, roles, framing)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what was made of this trace under a key, or make it; a trace never changes, so once will do."""

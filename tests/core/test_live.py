@@ -302,7 +302,7 @@ def test_what_has_left_takes_no_memory() -> None:
     small = len(talk.to_json())
     chat(talk, 3_000)
     assert len(talk.to_json()) < 1.2 * small
-    assert len(talk._engine.ledger.history.slots) < 600
+    assert len(talk._engine.tally.history.slots) < 600
 
 
 def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:

@@ -273,8 +273,8 @@ def tools_of_a_plan(name: str) -> int:
     """As `plan` counts them: by the conversation's items, with the model's counter and its framing."""
     trace = bk.Trace("talk", tuple(map(bk.Message, TALK)), tuple(TOOLS))
     counter = bk.counter(name)
-    ledger = trace.ledger(counter, framing=framing_of(counter))
-    return sum(item.tokens for item in ledger.schemas)
+    tally = trace.tally(counter, framing=framing_of(counter))
+    return sum(item.tokens for item in tally.schemas)
 
 
 def tools_of_an_explorer(name: str) -> int:

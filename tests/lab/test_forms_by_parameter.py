@@ -555,6 +555,13 @@ def test_an_old_name_is_taken_with_a_warning_that_points_at_the_caller(function:
     assert "count= goes in version 0.5; write counter=" in str(warning.message)
 
 
+def test_a_tally_is_still_made_by_the_name_that_it_had() -> None:
+    """A ledger is what a bill has (`RequestCount.ledger`); what a conversation holds is its tally."""
+    trace = bk.load_trace("support-chat")
+    with pytest.warns(DeprecationWarning, match=r"ledger is called tally now; .* write tally"):
+        assert trace.ledger("chars/4") is trace.tally("chars/4")
+
+
 #: Functions that are called with `counter=`; with `count=` they warn.
 RENAMED = {
     "replay",
@@ -572,7 +579,7 @@ RENAMED |= {
     "answers",
     "demand",
     "items",
-    "ledger",
+    "tally",
     "redact",
     "check",
     "evidence_shares",

@@ -126,7 +126,7 @@ class Keeper:
                 self._talks.pop(key, None)
         if talk is None:
             talk = Conversation(budget_of(self.budget), self.policy, self.counter, **self.more)
-        talk._engine.ledger.count_schemas(tools or self.tools)
+        talk._engine.tally.count_schemas(tools or self.tools)
         new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in messages[begun:]]
         talk.add(new)
         return talk, [*numbers, *(m.raw[NATIVE] for m in new)], owned

@@ -479,11 +479,11 @@ def _asked(
 ) -> pd.DataFrame:
     """Say what a conversation asks for with the prompts and tools of today in place of its own."""
     trace = replace(trace, tools=tuple(tools)) if tools else trace
-    ledger = trace.ledger(count, budget.roles or DEFAULT_ROLES, framing)
+    tally = trace.tally(count, budget.roles or DEFAULT_ROLES, framing)
     demand = trace.demand(count, budget.roles or DEFAULT_ROLES, framing)
     for section, tokens in prompt_sizes.items():
         demand[section] = tokens + sum(
-            item.tokens for item in ledger.schemas if item.section == section
+            item.tokens for item in tally.schemas if item.section == section
         )
     demand = demand.loc[
         :, [s for s in demand.columns if s in budget.sections or bool(demand[s].any())]

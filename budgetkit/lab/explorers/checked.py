@@ -68,5 +68,5 @@ def estimated_by(counter: Counter, model: Model) -> str:
 
 def schemas(trace: Any, count: Any, model: Any) -> int:
     """Return the tokens of a conversation's tool schemas, as its requests are billed for them."""
-    counted = trace.ledger(count, framing=framing_for(model))
+    counted = trace.tally(count, framing=framing_for(model))
     return sum(item.tokens for item in counted.schemas)

@@ -78,7 +78,7 @@ class ModelControls:
         )
 
 
-class ConversationControls(ModelControls):
+class TraceControls(ModelControls):
     """The file, the conversation in it, the counter, and a slider that goes through it."""
 
     def __init__(self, do: Do, place: str) -> None:

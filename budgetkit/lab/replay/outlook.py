@@ -31,7 +31,7 @@ from budgetkit.plan.allocating import allocate_columns
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.plan.limits import with_undeclared
 from budgetkit.requests import Framing
-from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn
+from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn
 from budgetkit.trace.sections import Roles, past_section
 
 Preset = Callable[[Model], Budget]
@@ -206,7 +206,7 @@ def first_cut(
         (message for message in trace.messages if message.role == "user"), Message({"role": "user"})
     )
     section = past_section(user, roles)
-    asked = _Asked.of(trace.ledger(counter, roles, framing), trace.turns, section)
+    asked = _Asked.of(trace.tally(counter, roles, framing), trace.turns, section)
     known, limit = asked.over(budget, asked.known)
     pace = pace or own_pace(turn_sizes(trace, counter, framing))
     drawn, paces = draws(len(trace.turns), turns, samples, seed, pace=pace)
@@ -227,15 +227,15 @@ class _Asked:
     total: Mapping[str, int]
 
     @classmethod
-    def of(cls, ledger: Ledger, turns: Sequence[Turn], section: str) -> _Asked:
-        frame = ledger.demand(turns, [section])
+    def of(cls, tally: Tally, turns: Sequence[Turn], section: str) -> _Asked:
+        frame = tally.demand(turns, [section])
         known = {
             str(name): frame[name].to_numpy()
             for name in frame.columns
             if frame[name].any() or name == section
         }
         edges = [turn.start for turn in turns] + [turns[-1].end]
-        sums = {name: _running(ledger, name)[edges] for name in known}
+        sums = {name: _running(tally, name)[edges] for name in known}
         lasting = {name: column - sums[name][:-1] for name, column in known.items()}
         left = {name: np.diff(column) for name, column in sums.items()}
         return cls(
@@ -260,8 +260,8 @@ class _Asked:
         return (column["demand"] - column["limit"]).reshape(shape), column["limit"].reshape(shape)
 
 
-def _running(ledger: Ledger, section: str) -> Ints:
-    own = [item.tokens if item.section == section else 0 for item in ledger.past]
+def _running(tally: Tally, section: str) -> Ints:
+    own = [item.tokens if item.section == section else 0 for item in tally.past]
     return np.concatenate(([0], np.cumsum(own, dtype=np.int64)))
 
 

@@ -26,9 +26,9 @@ import numpy as np
 
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Flags, Ints
-from budgetkit.trace import Ledger, Turn
-from budgetkit.trace.ledger import UNSENT
+from budgetkit.trace import Tally, Turn
 from budgetkit.trace.sections import enters_at_once, section_beside_call
+from budgetkit.trace.tally import UNSENT
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class PrefixLayout:
     """A conversation's sizes by place, as seen by one section that is pruned; what follows from them is made once."""
 
     section: str
-    ledger: Ledger
+    tally: Tally
     requests: Sequence[Turn]
     prunable: Flags
     entry: Ints
@@ -55,30 +55,30 @@ class PrefixLayout:
     @cached_property
     def tokens(self) -> Ints:
         """Size of each message."""
-        return np.array([item.tokens for item in self.ledger.past], dtype=np.int64)
+        return np.array([item.tokens for item in self.tally.past], dtype=np.int64)
 
     @cached_property
     def unsent(self) -> Flags:
         """Which messages no request holds."""
-        return _in(self.ledger.past, UNSENT)
+        return _in(self.tally.past, UNSENT)
 
     @cached_property
     def schemas(self) -> int:
         """Size of the tool schemas."""
-        return sum(item.tokens for item in self.ledger.schemas)
+        return sum(item.tokens for item in self.tally.schemas)
 
     @cached_property
     def passages(self) -> Ints:
         """Size of the passages of each request."""
         sizes = np.zeros(len(self.tokens) + 1, dtype=np.int64)
-        for index, passages in self.ledger.retrieved.items():
+        for index, passages in self.tally.retrieved.items():
             sizes[index + 1] = sum(item.tokens for item in passages)
         sums = np.cumsum(sizes)
         return np.asarray(sums[self.sents] - sums[self.starts])
 
     def head(self) -> int:
         """Return the size of opening messages and tool schemas together."""
-        opening = self.tokens[: self.ledger.opening][~self.prunable[: self.ledger.opening]]
+        opening = self.tokens[: self.tally.opening][~self.prunable[: self.tally.opening]]
         return int(opening.sum()) + self.schemas
 
     @cached_property
@@ -89,7 +89,7 @@ class PrefixLayout:
     @cached_property
     def running(self) -> Ints:
         """Tokens before each message that are not pruned in the request of their own turn."""
-        now = self.prunable & _enters_at_once(self.ledger, self.section)
+        now = self.prunable & _enters_at_once(self.tally, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
     @cached_property
@@ -104,7 +104,7 @@ class PrefixLayout:
         same_turn = starts[1:] == starts[:-1]
         gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
         edges[1:] = np.where(gone, starts[:-1], sents[:-1])
-        taken = self.ledger.gone
+        taken = self.tally.gone
         for at in np.unique(
             taken[taken < len(taken)]
         ).tolist():  # a recorded compaction breaks the prefix there
@@ -118,28 +118,28 @@ class PrefixLayout:
 
 
 def place(
-    ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()
+    tally: Tally, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()
 ) -> PrefixLayout:
     """Say which messages can be pruned, and from which request on."""
-    ledger = _without(ledger, unsent)
-    past = _with_calls(ledger.past, section)
+    tally = _without(tally, unsent)
+    past = _with_calls(tally.past, section)
     present = _with_earlier_calls(
-        _with_calls(ledger.present, section), past, section, {r.start for r in requests}
+        _with_calls(tally.present, section), past, section, {r.start for r in requests}
     )
-    ledger = replace(ledger, past=past, present=present)
-    later = _in(ledger.past, section)
-    now = _enters_at_once(ledger, section)
+    tally = replace(tally, past=past, present=present)
+    later = _in(tally.past, section)
+    now = _enters_at_once(tally, section)
     starts = np.array([r.start for r in requests], dtype=np.int64)
     sents = np.array([r.sent for r in requests], dtype=np.int64)
     index = np.arange(len(later))
     entry = np.where(
         now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right")
     )
-    leave = np.searchsorted(sents, ledger.gone, "right")
+    leave = np.searchsorted(sents, tally.gone, "right")
     entry = np.where(later & (entry < leave), entry, len(requests))
     return PrefixLayout(
         section,
-        ledger,
+        tally,
         requests,
         later,
         entry,
@@ -166,7 +166,7 @@ def equal_prefix(
     passages = placed.passages
     edge = np.maximum(equal_to, starts)
     equal = pruned + placed.earlier[np.minimum(equal_to, starts)] + running[edge] - running[starts]
-    equal += np.where(equal_to >= placed.ledger.opening, placed.schemas, 0)
+    equal += np.where(equal_to >= placed.tally.opening, placed.schemas, 0)
     if passages.any():
         again = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
         equal += np.where(again & (equal_to >= starts), passages, 0)
@@ -175,15 +175,15 @@ def equal_prefix(
     return common
 
 
-def _without(ledger: Ledger, unsent: Sequence[int]) -> Ledger:
+def _without(tally: Tally, unsent: Sequence[int]) -> Tally:
     """Take messages out of all requests; they keep their places."""
-    past = list(ledger.past)
-    present = list(ledger.present)
+    past = list(tally.past)
+    present = list(tally.present)
     for slot in unsent:
         past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
     if not unsent:
-        return ledger
-    return replace(ledger, past=past, present=present)
+        return tally
+    return replace(tally, past=past, present=present)
 
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
@@ -220,10 +220,10 @@ def _with_earlier_calls(
     return placed
 
 
-def _enters_at_once(ledger: Ledger, section: str) -> Flags:
+def _enters_at_once(tally: Tally, section: str) -> Flags:
     """Say which messages can be pruned while their own turn lasts."""
     return np.array(
-        [enters_at_once(item.payload.role, item.section, section) for item in ledger.present],
+        [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
         np.bool_,
     )
 
@@ -247,15 +247,15 @@ def _first_of(placed: PrefixLayout, section: str) -> Ints:
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
-    ledger = placed.ledger
-    in_head = [item.section for item in (*ledger.past[: ledger.opening], *ledger.schemas)]
+    tally = placed.tally
+    in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
     if section in in_head:
         return np.full(len(placed.requests) - 1, -1, dtype=np.int64)
     first = next(
-        (i for i, item in enumerate(ledger.past) if item.section == section), len(ledger.past)
+        (i for i, item in enumerate(tally.past) if item.section == section), len(tally.past)
     )
     starts = placed.starts[:-1]
-    now = _sums(_in(ledger.present, section).astype(np.int64))
+    now = _sums(_in(tally.present, section).astype(np.int64))
     of_this_turn = now[placed.sents[:-1]] > now[starts]
     return np.where(of_this_turn, np.minimum(first, starts), first)
 

@@ -68,9 +68,9 @@ from budgetkit.pruning.history import Slots
 from budgetkit.pruning.policies import Chain, Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing
-from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
-from budgetkit.trace.ledger import unwritable
+from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn, unpaired
 from budgetkit.trace.sections import Roles, past_section, roles_key
+from budgetkit.trace.tally import unwritable
 
 Columns = dict[str, dict[str, Ints]]
 Count = Callable[[str], int]
@@ -217,11 +217,11 @@ class _TraceDemand:
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
         """What each section sends at least, however little it is granted."""
-        ledger = self.placed.ledger
+        tally = self.placed.tally
         without = replace(
-            ledger,
-            past=[_as_small_as_can_be(item) for item in ledger.past],
-            present=[_as_small_as_can_be(item) for item in ledger.present],
+            tally,
+            past=[_as_small_as_can_be(item) for item in tally.past],
+            present=[_as_small_as_can_be(item) for item in tally.present],
             retrieved={},
         )
         frame = without.demand(self.placed.requests, list(self.sections))
@@ -229,11 +229,11 @@ class _TraceDemand:
 
     @cached_property
     def units(self) -> list[int]:
-        return _units(self.placed.ledger, self.turns, by_turn=False)
+        return _units(self.placed.tally, self.turns, by_turn=False)
 
     @cached_property
     def turn_units(self) -> list[int]:
-        return _units(self.placed.ledger, self.turns, by_turn=True)
+        return _units(self.placed.tally, self.turns, by_turn=True)
 
 
 def _as_small_as_can_be(item: Item) -> Item:
@@ -257,10 +257,10 @@ def _demand_of(
     trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
 ) -> _TraceDemand:
     requests = requests_of(trace, by)
-    ledger = trace.ledger(count, roles, framing)
-    placed = place(ledger, requests, section or past_section(_user(trace), roles), unpaired(trace))
+    tally = trace.tally(count, roles, framing)
+    placed = place(tally, requests, section or past_section(_user(trace), roles), unpaired(trace))
     names = [] if callable(roles) else list(roles.values())
-    frame = placed.ledger.demand(requests, [*names, placed.section])
+    frame = placed.tally.demand(requests, [*names, placed.section])
     sections = {
         str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section
     }
@@ -367,7 +367,7 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
     return slots
 
 
-def _units(ledger: Ledger, turns: list[int], by_turn: bool) -> list[int]:
+def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
     """Name for each message the first of those that go with it: a call's results, or all of its turn."""
     first: dict[object, int] = {}
     leader = list(range(len(turns)))
@@ -377,7 +377,7 @@ def _units(ledger: Ledger, turns: list[int], by_turn: bool) -> list[int]:
             leader[slot] = slot = leader[leader[slot]]
         return slot
 
-    for slot, item in enumerate(ledger.past):
+    for slot, item in enumerate(tally.past):
         if by_turn and turns[slot]:
             of_turn = ("turn", turns[slot])
         else:
@@ -433,7 +433,7 @@ def _outcome(
     if any(back):
         equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
-    kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
+    kept_at_most = np.maximum(sent - placed.tally.priming, 0)
     head = np.minimum(placed.head(), kept_at_most)
     equal = np.minimum(equal, kept_at_most)
     cached, written = cache.split(

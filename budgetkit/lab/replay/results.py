@@ -20,7 +20,7 @@ from budgetkit.pruning.dropping import Retention
 from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import Policy
 from budgetkit.trace import Trace
-from budgetkit.trace.ledger import UNSENT
+from budgetkit.trace.tally import UNSENT
 
 Columns = dict[str, dict[str, Ints]]
 
@@ -215,7 +215,7 @@ class Replay:
             missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
         retention = self.kept
-        past = self.placed.ledger.past
+        past = self.placed.tally.past
         sents = self.placed.sents
         slots = np.arange(len(past))
         first = np.searchsorted(sents, slots, "right") + 1

@@ -56,7 +56,7 @@ def shared_at_most(found: Returned, slots: Slots, placed: PrefixLayout, sent: In
     """Return how long a prefix a request can share with the last one: up to what came back to either."""
     back = sizes(found, slots)
     sums = np.concatenate(([0], np.cumsum(placed.tokens)))
-    before = sent - placed.ledger.priming - (sums[placed.sents] - sums[placed.starts]) - back
+    before = sent - placed.tally.priming - (sums[placed.sents] - sums[placed.starts]) - back
     most = np.array(sent)
     for number in range(1, len(found)):
         if (

@@ -85,19 +85,19 @@ def section_orders(outcome: Replay, *orders: Sequence[str]) -> pd.DataFrame:
 def _contents(outcome: Replay, number: int) -> Contents:
     """List what stands in each section of a request, each part with its size; a section that is cut is one part."""
     request = outcome.placed.requests[number - 1]
-    ledger = outcome.placed.ledger
+    tally = outcome.placed.tally
     contents: Contents = {}
-    for item in ledger.schemas:
+    for item in tally.schemas:
         contents.setdefault(item.section, []).append(("schemas", item.tokens))
     back = outcome.returned[number - 1] if outcome.returned else ()
     for slot in sorted({*outcome.present(number), *back}):
-        item = (ledger.past if slot < request.start else ledger.present)[slot]
-        if ledger.gone is None or ledger.gone[slot] >= request.sent:
+        item = (tally.past if slot < request.start else tally.present)[slot]
+        if tally.gone is None or tally.gone[slot] >= request.sent:
             shrunk = outcome.kept.shrunk[slot]
             is_placeholder = NEVER < shrunk < number and slot not in back
             contents.setdefault(item.section, []).append(((slot, is_placeholder), item.tokens))
     for index in range(request.start, request.sent):
-        for place, item in enumerate(ledger.retrieved.get(index, ())):
+        for place, item in enumerate(tally.retrieved.get(index, ())):
             contents.setdefault(item.section, []).append(((index, "passage", place), item.tokens))
     return {
         section: _as_granted(outcome, section, number, parts) for section, parts in contents.items()
@@ -109,7 +109,7 @@ def _as_granted(outcome: Replay, section: str, number: int, parts: list[Part]) -
     granted = int(outcome.granted.get(section, np.zeros(number, dtype=np.int64))[number - 1])
     size = sum(tokens for _, tokens in parts)
     if _carries(outcome, section, number):
-        carried = outcome.placed.ledger.priming
+        carried = outcome.placed.tally.priming
     else:
         carried = 0
     if size == granted - carried:
@@ -124,7 +124,7 @@ def _carries(outcome: Replay, section: str, number: int) -> bool:
     request = outcome.placed.requests[number - 1]
     return (
         request.start < request.sent
-        and outcome.placed.ledger.present[request.start].section == section
+        and outcome.placed.tally.present[request.start].section == section
     )
 
 
@@ -132,7 +132,7 @@ def _stable(outcome: Replay, present: Sequence[str], contents: Sequence[Contents
     """Sort sections by how seldom they are exchanged, then by how seldom they change; what was just said is last."""
     pairs = list(zip(contents, contents[1:], strict=False))
     last = {
-        outcome.placed.ledger.present[r.start].section
+        outcome.placed.tally.present[r.start].section
         for r in outcome.placed.requests
         if r.start < r.sent
     }

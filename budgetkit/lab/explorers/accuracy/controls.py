@@ -40,7 +40,7 @@ _STEPS = 24  # of the slider of lengths
 _LONGEST = 40  # characters of a document's name in the list
 
 
-class Controls(ModelControls):
+class AccuracyControls(ModelControls):
     """The widgets beside the view.
 
     Attributes

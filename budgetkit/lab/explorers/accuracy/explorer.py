@@ -16,7 +16,7 @@ from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import charts
 from budgetkit.lab.explorers.accuracy.commands import COMMANDS
-from budgetkit.lab.explorers.accuracy.controls import Controls
+from budgetkit.lab.explorers.accuracy.controls import AccuracyControls
 from budgetkit.lab.explorers.accuracy.door import door
 from budgetkit.lab.explorers.accuracy.notices import status
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, results
@@ -126,7 +126,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             risk=risk,
             budget_settings=budget_settings,
         )
-        super().__init__(settings, library, view, Controls(self._do, library))
+        super().__init__(settings, library, view, AccuracyControls(self._do, library))
 
     @property
     def errors(self) -> pd.DataFrame:

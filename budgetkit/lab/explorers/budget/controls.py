@@ -13,14 +13,14 @@ from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.rows import Limits, Row
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.view_state import lines_of
-from budgetkit.lab.explorers.controls import RATIOS, ConversationControls
+from budgetkit.lab.explorers.controls import RATIOS, TraceControls
 from budgetkit.lab.explorers.library import Library
 
 TYPED_IN = "typed in below"
 LIMITED = "output"
 
 
-class Controls(ConversationControls):
+class BudgetControls(TraceControls):
     """The widgets beside the view.
 
     Attributes

@@ -11,7 +11,7 @@ from budgetkit.counters import Count
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.charts import charts
 from budgetkit.lab.explorers.budget.commands import COMMANDS, begun
-from budgetkit.lab.explorers.budget.controls import Controls
+from budgetkit.lab.explorers.budget.controls import BudgetControls
 from budgetkit.lab.explorers.budget.film import film
 from budgetkit.lab.explorers.budget.notices import source, status
 from budgetkit.lab.explorers.budget.reader import reading
@@ -100,7 +100,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         view = self.view_class()
         library = Library(view.report)
         settings = begun(library, trace, budget, model, counter, window)
-        super().__init__(settings, library, view, Controls(self._do, library))
+        super().__init__(settings, library, view, BudgetControls(self._do, library))
 
     @property
     def budget(self) -> Budget:

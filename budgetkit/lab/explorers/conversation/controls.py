@@ -17,7 +17,7 @@ from budgetkit.lab.explorers.boxes import (
 )
 from budgetkit.lab.explorers.budget.rows import Row
 from budgetkit.lab.explorers.budget.view_state import lines_of
-from budgetkit.lab.explorers.controls import RATIOS, ConversationControls, labelled
+from budgetkit.lab.explorers.controls import RATIOS, TraceControls, labelled
 from budgetkit.lab.explorers.conversation.choices import CHOICES, SAYS
 from budgetkit.lab.explorers.conversation.numbers import Numbers
 from budgetkit.lab.explorers.conversation.results import ConversationResults
@@ -31,7 +31,7 @@ BY = (("a turn", "turn"), ("an answer", "request"))
 CONFLICTS = (("exceed the limit", "exceed"), ("shrink the others", "shrink"), ("refuse", "raise"))
 
 
-class Controls(ConversationControls):
+class ConversationControls(TraceControls):
     """The widgets beside the view.
 
     Attributes

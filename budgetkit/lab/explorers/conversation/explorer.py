@@ -19,7 +19,7 @@ from budgetkit.lab.explorers.budget.commands import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS
 from budgetkit.lab.explorers.conversation.charts import charts
 from budgetkit.lab.explorers.conversation.commands import COMMANDS
-from budgetkit.lab.explorers.conversation.controls import Controls
+from budgetkit.lab.explorers.conversation.controls import ConversationControls
 from budgetkit.lab.explorers.conversation.notices import source, status
 from budgetkit.lab.explorers.conversation.reader import reading
 from budgetkit.lab.explorers.conversation.results import (
@@ -165,7 +165,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             own_cache=cache if isinstance(cache, PromptCache) else None,
             given_prices=prices,
         )
-        super().__init__(settings, library, view, Controls(self._do, library, settings))
+        super().__init__(settings, library, view, ConversationControls(self._do, library, settings))
 
     @property
     def budget(self) -> Budget:

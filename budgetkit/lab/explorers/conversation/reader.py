@@ -91,7 +91,7 @@ def _blocks(results: ConversationResults, standing: Standing, shown: set[int]) -
 
 
 def _gap(results: ConversationResults, hidden: list[int], absent: set[int]) -> Data:
-    tokens = sum(int(results.shown.outcome.placed.ledger.past[slot].tokens) for slot in hidden)
+    tokens = sum(int(results.shown.outcome.placed.tally.past[slot].tokens) for slot in hidden)
     gone = sum(slot in absent for slot in hidden)
     which = f"#{hidden[0]:,}" if len(hidden) == 1 else f"#{hidden[0]:,} to #{hidden[-1]:,}"
     if len(hidden) > 1:
@@ -119,7 +119,7 @@ def _summary(results: ConversationResults, request: int, replaced: int, tokens: 
 
 def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:
     message = results.trace.messages[slot]
-    tokens = int(results.shown.outcome.placed.ledger.past[slot].tokens)
+    tokens = int(results.shown.outcome.placed.tally.past[slot].tokens)
     fate, level, why = _fate(results, slot, is_absent)
     pieces = whole(words(message))
     return {

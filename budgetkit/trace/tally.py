@@ -1,4 +1,4 @@
-"""Ledger: a conversation's sizes, section by section, under one counter, framing and role table.
+"""Tally: a conversation's sizes, section by section, under one counter, framing and role table.
 
     demand(turn, section) = what earlier turns left in the section + what this turn puts there
 
@@ -49,7 +49,7 @@ class CountedMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Tally:
     """Hold a conversation as items.
 
     Parameters
@@ -196,14 +196,14 @@ def count_all(
     )
 
 
-def ledger(
+def tally(
     messages: Sequence[Message],
     contexts: Mapping[int, Sequence[Passage]],
     tools: Sequence[Mapping[str, Any]],
     counted: CountedMessages,
     roles: Roles,
     gone: Tokens,
-) -> Ledger:
+) -> Tally:
     """Place a counted conversation in sections."""
     table = dict(roles) if isinstance(roles, Mapping) else None
     roles = roles if table is None else table
@@ -216,7 +216,7 @@ def ledger(
         for place in (past_section, present_section)
     )
     schemas = schemas_message(tools)
-    return Ledger(
+    return Tally(
         opening(messages),
         past,
         present,

@@ -1,8 +1,8 @@
-"""RunningLedger: what a running conversation holds, counted as it comes; only what is new takes time.
+"""RunningTally: what a running conversation holds, counted as it comes; only what is new takes time.
 
     demand(section) = what earlier turns left there + what this turn puts there
 
-as in :class:`budgetkit.trace.Ledger`, whose rules for sections, turns and priming these are. A tool call waits until
+as in :class:`budgetkit.trace.Tally`, whose rules for sections, turns and priming these are. A tool call waits until
 all its results are there, a result until its call is; passages last for one turn.
 
 A window of 20 tokens, one token a letter, after "sss" (system), "qqqqq" (user), "aaaaaaa" (assistant), "rrrrrr" (user),
@@ -32,7 +32,6 @@ from budgetkit.pruning.history import History, Slots
 from budgetkit.pruning.search import Archive
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
-from budgetkit.trace.ledger import answered_call, passage_scores
 from budgetkit.trace.sections import (
     Roles,
     enters_at_once,
@@ -41,13 +40,14 @@ from budgetkit.trace.sections import (
     schemas_section,
     section_beside_call,
 )
+from budgetkit.trace.tally import answered_call, passage_scores
 
 Count = Callable[[str], int]
 _WAITS = 8  # turns after which a call is given up whose result never came
 
 
 @dataclass(slots=True)
-class LedgerEntry:
+class TallyEntry:
     """One message that is or will be sent, and where it counts."""
 
     message: Message
@@ -59,7 +59,7 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
-class LedgerRules:
+class TallyRules:
     """How messages are counted, placed and grouped."""
 
     count: Count
@@ -72,15 +72,15 @@ class LedgerRules:
 
 
 @dataclass
-class RunningLedger:
+class RunningTally:
     """Hold a conversation's messages, and the sums of its sections; a slot is a message's place in the conversation."""
 
-    rules: LedgerRules
+    rules: TallyRules
     tools: Sequence[Mapping[str, Any]] = ()
     history: History = field(default_factory=lambda: History(Slots([], [], [], [], [])))
 
     # the messages that are still there, and what they ask for
-    entries: dict[int, LedgerEntry] = field(default_factory=dict)
+    entries: dict[int, TallyEntry] = field(default_factory=dict)
     passages: list[Item] = field(default_factory=list)  # retrieved for this turn
     past: Counter[str] = field(
         default_factory=Counter
@@ -238,7 +238,7 @@ class RunningLedger:
             past = section_beside_call(past, call.past, rules.section)
             present = section_beside_call(present, of_call, rules.section)
         self.stamps += 1
-        self.entries[slot] = LedgerEntry(
+        self.entries[slot] = TallyEntry(
             message=_sent(message),
             tokens=tokens,
             past=past,
