@@ -175,8 +175,14 @@ class Share:
         return max(self.at_least, tokens if self.at_most is None else min(self.at_most, tokens))
 
     def __repr__(self) -> str:
-        limits = "" if self.at_most is None else f", {self.at_most}"
-        lowest = f", {self.at_least}" if self.at_least or limits else ""
+        if self.at_most is None:
+            limits = ""
+        else:
+            limits = f", {self.at_most}"
+        if self.at_least or limits:
+            lowest = f", {self.at_least}"
+        else:
+            lowest = ""
         return f"Share({self.ratio}{lowest}{limits})"
 
 

@@ -111,7 +111,10 @@ class CharacterCounter:
     def name(self) -> str:
         """What :func:`budgetkit.counter` takes to give this counter again, conventions included."""
         base = f"{_PLURALS[self.unit]}/{_written(Fraction(self._units, self._tokens))}"
-        minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
+        if self.minimum == 1:
+            minimum = ""
+        else:
+            minimum = f"minimum {self.minimum}"
         conventions = ", ".join(
             filter(None, ["" if self.rounding == "floor" else self.rounding, minimum])
         )

@@ -90,7 +90,10 @@ class ExactCounter:
     @property
     def name(self) -> str:
         """The model or encoding, and whether another's encoding stands in."""
-        note = f" ({self.encoding} stands in)" if self.stand_in else ""
+        if self.stand_in:
+            note = f" ({self.encoding} stands in)"
+        else:
+            note = ""
         return f"{self.model or self.encoding}{note}"
 
     def __call__(self, text: str) -> int:

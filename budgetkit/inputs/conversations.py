@@ -87,7 +87,10 @@ def own_model(trace: Trace) -> ResolvedModel | None:
     >>> own_model(trace_of("support-chat")) is None
     True
     """
-    resolved = None if trace.model is None else resolve(trace.model)
+    if trace.model is None:
+        resolved = None
+    else:
+        resolved = resolve(trace.model)
     if resolved is None or not resolved.is_known or resolved.notice:
         return None
     return resolved

@@ -88,7 +88,10 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         raise TypeError(
             f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one"
         )
-    columns = items if isinstance(items, Items) else Items(items)
+    if isinstance(items, Items):
+        columns = items
+    else:
+        columns = Items(items)
     role_tables = (table for table in columns.roles)  # read only where a section is unknown
     budget = with_undeclared(budget, columns.demand, role_tables)
     demands = {section: columns.demand.get(section, 0) for section in budget.sections}

@@ -253,7 +253,10 @@ def _length(record: Any) -> int:
         content = raw.get("content")
     else:
         content = None
-    parts = content if isinstance(content, list) else [content]
+    if isinstance(content, list):
+        parts = content
+    else:
+        parts = [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return sum(len(text) for text in texts if isinstance(text, str))
 

@@ -74,7 +74,10 @@ def rows(
             f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx"
         )
     outflow = outflow or Outflow(name, len(written))
-    read = _excel if kind == "excel" else partial(_arrow, kind=kind)
+    if kind == "excel":
+        read = _excel
+    else:
+        read = partial(_arrow, kind=kind)
     yield from conversations(
         _counted(_readable(read(written, name=name, outflow=outflow), name), outflow), name, columns
     )

@@ -159,7 +159,10 @@ class _Cut(NamedTuple):
         text = self.measure.text
         front = {"head": tokens, "tail": 0, "middle": tokens - tokens // 2}[self.keep]
         back = tokens - front
-        head = self.boundaries.end(self.by, front) if front else 0
+        if front:
+            head = self.boundaries.end(self.by, front)
+        else:
+            head = 0
         return head, self.boundaries.start(self.by, len(text) - back) if back else len(text)
 
     def _cost(self, tokens: int) -> int:

@@ -101,7 +101,10 @@ class SeamMeasure(Measure):
     def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
         """Return how much can probably be kept, and how much at most, in code points."""
         # What of the marker lies between its seams costs the same beside any text, and any text costs a token.
-        first = (next_seam(marker, 1, len(marker)) or 0) if front else 0
+        if front:
+            first = next_seam(marker, 1, len(marker)) or 0
+        else:
+            first = 0
         if back:
             last = last_seam(marker, 0, len(marker))
         else:
@@ -155,7 +158,10 @@ class _Side:
             seam = self._seam(
                 max(self.places[before], tokens - _SEAMLESS) + 1, tokens - 1, last=True
             )
-            before = before if seam is None else self._insert(before, seam)
+            if seam is None:
+                before = before
+            else:
+                before = self._insert(before, seam)
         return self.places[before], self.tokens[before]
 
     def go_beyond(self, limit: int) -> None:

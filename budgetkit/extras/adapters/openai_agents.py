@@ -103,7 +103,10 @@ def _parts(content: Any) -> str | list[Any]:
 
 
 def _text(content: Any) -> str:
-    parts = [content] if isinstance(content, str) else content or []
+    if isinstance(content, str):
+        parts = [content]
+    else:
+        parts = content or []
     return "\n".join(
         part if isinstance(part, str) else str(part.get("text") or "") for part in parts
     )

@@ -256,7 +256,10 @@ class Watched:
                 keys = self._known({}, before)  # a client may have taken another key for this call
                 if isinstance(fields, Exception):
                     raise fields
-                fields = fields if keys == before else _without(fields, keys)
+                if keys == before:
+                    fields = fields
+                else:
+                    fields = _without(fields, keys)
                 self._last = added(self._grown, fields, _without(_written(answer), keys))
                 told = self.unshown
                 if self._explorer is not None and self.is_open:

@@ -38,7 +38,10 @@ def command(
         len(trace.turns) if turn is None else turn, count, budget.roles or None, framing
     )
     plan = fit(replace(budget, deficit="signed", undeclared="pool"), items, cutter(count, framing))
-    why = str(plan.why(section)).splitlines() if section else []
+    if section:
+        why = str(plan.why(section)).splitlines()
+    else:
+        why = []
     if as_json:
         return show_json(to_dict(plan) | {"free": plan.free, "warnings": plan.warnings, "why": why})
     caps = budget.caps

@@ -128,7 +128,10 @@ def filled_windows(
     of_any_kind = FilledWindows(
         window, tuple(Resampled.of(errors, column, seed) for column in columns)
     )
-    cells = cells_of(errors, kinds) if window_mix is None else None
+    if window_mix is None:
+        cells = cells_of(errors, kinds)
+    else:
+        cells = None
     if cells is None:
         return of_any_kind
 

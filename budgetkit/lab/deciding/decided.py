@@ -132,7 +132,10 @@ class Decided:
     def _cut_short(self, budget: Budget) -> str:
         """Say how many of the recorded answers are longer than a budget's reserve of the answer."""
         reserve = reserve_of_answers(budget)
-        size = 0 if reserve is None else budget.sizes[reserve.name]
+        if reserve is None:
+            size = 0
+        else:
+            size = budget.sizes[reserve.name]
         share = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
         return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
 

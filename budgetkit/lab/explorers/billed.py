@@ -42,7 +42,10 @@ class BilledFold:
         else:
             between = f"between {low:,} and {'no known number' if high is None else f'{high:,}'}"
         missing = [*counted.uncounted, *left]
-        more = f" Not in it: {', '.join(missing)}." if missing else ""
+        if missing:
+            more = f" Not in it: {', '.join(missing)}."
+        else:
+            more = ""
         drawn = {
             "title": figures.ledger.title,
             "note": f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}",

@@ -40,7 +40,10 @@ def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataF
     """Return the mean over the demands, whole numbers where there is one demand, and how many there are."""
     by_key = swept.groupby(keys, sort=False)[columns]
     demands = by_key.size()
-    means = by_key.mean() if (demands > 1).any() else by_key.sum()
+    if (demands > 1).any():
+        means = by_key.mean()
+    else:
+        means = by_key.sum()
     return means.assign(demands=demands).reset_index()
 
 

@@ -346,7 +346,10 @@ def turns_left(contexts: Sequence[int] | Ints, limit: int) -> int | None:
     sizes = np.asarray(contexts, dtype=np.int64)
     falls = np.flatnonzero(sizes[1:] < sizes[:-1] * (1 - _DROP))
     since = sizes[falls[-1] + 1 :] if len(falls) else sizes
-    growth = float(np.diff(since).mean()) if len(since) > 1 else 0.0
+    if len(since) > 1:
+        growth = float(np.diff(since).mean())
+    else:
+        growth = 0.0
     if growth > 0:
         return max(0, int((limit - int(sizes[-1])) // growth))
     return None

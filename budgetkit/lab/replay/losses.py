@@ -48,7 +48,10 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     >>> bool((losses(outcome)["share"].dropna() == 1).all())
     True
     """
-    pairs = evidence(outcome.trace) if pairs is None else pairs
+    if pairs is None:
+        pairs = evidence(outcome.trace)
+    else:
+        pairs = pairs
     sents = outcome.placed.sents
     at, needs, there = needed_there(outcome, pairs)
     needed = np.bincount(at, minlength=len(sents))

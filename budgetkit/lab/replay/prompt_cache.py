@@ -129,7 +129,10 @@ class PromptCache:
         >>> [part.tolist() for part in CACHES["openai"].split(sent, head, equal)]
         [[0, 1920], [2000, 180]]
         """
-        before = np.concatenate(([0], sent[:-1])) if len(sent) else sent
+        if len(sent):
+            before = np.concatenate(([0], sent[:-1]))
+        else:
+            before = sent
         read_tokens = self._found(before, head, equal)
         if self.lifetime is not None and pauses is not None:
             read_tokens = np.where(np.nan_to_num(pauses) > self.lifetime, 0, read_tokens)

@@ -68,7 +68,10 @@ class ToolConstants:
             fixed += self.per_function + (self.properties if properties else 0)
             for name, schema in properties.items():
                 choices = schema.get("enum")
-                choices = choices if isinstance(choices, list | tuple) else ()
+                if isinstance(choices, list | tuple):
+                    choices = choices
+                else:
+                    choices = ()
                 texts += [
                     f"{name}:{schema.get('type', 'any')}:{_described(schema)}",
                     *map(str, choices),

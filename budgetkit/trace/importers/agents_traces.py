@@ -40,7 +40,10 @@ def documents(value: Raw) -> list[dict[str, Any]]:
     ids_alone = 0
     for span in records:
         data = span.get("span_data")
-        request = _request(data) if isinstance(data, Mapping) else None
+        if isinstance(data, Mapping):
+            request = _request(data)
+        else:
+            request = None
         if request is None:
             ids_alone += found(data, "type") == "response"
             continue

@@ -228,7 +228,10 @@ def _reference(part: Raw) -> str:
     """Return a reference to a file or a symbol as the window shows it."""
     name = part.get("name")
     path = found(part, "inlineReference.path|inlineReference.uri.path|inlineReference.name")
-    text = PurePosixPath(path).name if isinstance(path, str) else ""
+    if isinstance(path, str):
+        text = PurePosixPath(path).name
+    else:
+        text = ""
     if isinstance(name, str):
         text = name
     return f"`{text}`" if text else ""

@@ -106,7 +106,10 @@ def _answer(record: Raw) -> list[dict[str, Any]]:
 
 def _parts(content: Any) -> list[Any]:
     """List the parts of a content, which is a text, a part, or a list of both."""
-    contents = content if isinstance(content, list) else [content]
+    if isinstance(content, list):
+        contents = content
+    else:
+        contents = [content]
     parts = [{"text": part} if isinstance(part, str) else part for part in contents]
     return [part for part in parts if isinstance(part, Mapping) and part.get("text") != ""]
 

@@ -30,7 +30,10 @@ def documents(value: Raw) -> list[dict[str, Any]]:
     instructions: list[str] = []
     written = value.get("lines") or value.get("messages")
     for raw in written if isinstance(written, list) else []:
-        parts = raw.get("parts") if isinstance(raw, Mapping) else None
+        if isinstance(raw, Mapping):
+            parts = raw.get("parts")
+        else:
+            parts = None
         if not isinstance(parts, list):
             continue
         records = [part for part in parts if isinstance(part, Mapping)]

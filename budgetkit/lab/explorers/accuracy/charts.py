@@ -155,7 +155,10 @@ def tax(results: AccuracyResults) -> pd.DataFrame:
     """Return how much text of each language fills the window: of prose, where there is any."""
     errors = results.learned
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
-    languages = prose if prose["language"].nunique() > 1 else errors
+    if prose["language"].nunique() > 1:
+        languages = prose
+    else:
+        languages = errors
     table = figures.language_tax.table(languages, results.budget.window)
     return (
         table.loc[table["characters"].nlargest(LANGUAGES).index].sort_index().reset_index(drop=True)

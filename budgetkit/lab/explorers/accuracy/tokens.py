@@ -133,7 +133,10 @@ def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter)
         label = f"line {first:,}"
     else:
         label = f"lines {first:,}\u2013{last:,}"
-    kind = "estimate" if basis_of(count) == "estimate" else "count"
+    if basis_of(count) == "estimate":
+        kind = "estimate"
+    else:
+        kind = "count"
     mark = f"exact {exact:,} · {kind} {estimate:,} · {signed_percent(error)}"
     if error <= -0.25 and exact - estimate > 2:
         level = {"level": "over"}
@@ -185,7 +188,9 @@ def _shape(mark: str, alone: bool) -> str:
     if mark in _SEEN:
         return _SEEN[mark]
     if unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-        return "\ufffd" if mark == "\ufffd" else f"‹{ord(mark):X}›"
+        if mark == "\ufffd":
+            return "\ufffd"
+        return f"‹{ord(mark):X}›"
     return mark
 
 

@@ -66,7 +66,10 @@ def _waterfall_note(table: Columns, results: BudgetResults) -> str:
 def _sections_note(table: Columns, results: BudgetResults) -> str:
     demand = sum(table["demand"])
     granted = sum(table["granted"])
-    at = f" at turn {results.turn:,}" if results.turn else ""
+    if results.turn:
+        at = f" at turn {results.turn:,}"
+    else:
+        at = ""
     if not demand:
         return "Nothing is asked for; type sizes in, or open a conversation."
     if granted == demand:
@@ -98,7 +101,10 @@ def _errors_note(table: Columns, results: BudgetResults) -> str:
     line, error, percent, shift = (
         table[name][results.turn - 1] for name in ("line", "error", "error_percent", "shift")
     )
-    names = results.compared[2:] if results.compared else ("", "")
+    if results.compared:
+        names = results.compared[2:]
+    else:
+        names = ("", "")
     how = "high" if error > 0 else "low"
     if error == 0:
         size = "right"

@@ -123,7 +123,10 @@ def choose_turn(
     settings: BudgetSettings, results: BudgetResults, library: Library, turn: int
 ) -> BudgetSettings:
     """Show another turn, from 1."""
-    turns = 0 if results.demand is None else len(results.demand)
+    if results.demand is None:
+        turns = 0
+    else:
+        turns = len(results.demand)
     if not 1 <= int(turn) <= turns:
         raise ValueError(
             f"turn {brief(int(turn))} was asked for; the conversation has 1 to {turns:,}; choose one of them"
@@ -189,7 +192,10 @@ def begun(
         name = None
     else:
         name = library.conversations.take(trace)
-    path = str(trace) if isinstance(trace, str | Path) else ""
+    if isinstance(trace, str | Path):
+        path = str(trace)
+    else:
+        path = ""
     plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
     plain = with_counter(plain, library, library.add_counter(counter))

@@ -98,7 +98,10 @@ def _block(plan: Plan, row: int, decision: Decision) -> Data:
         size = f"{decision.kept:,} of {decision.tokens:,} tokens"
     else:
         size = f"{decision.tokens:,} tokens"
-    asks = {} if decision.outcome == "kept" else {"asks": row}
+    if decision.outcome == "kept":
+        asks = {}
+    else:
+        asks = {"asks": row}
     return {
         **asks,
         "key": str(row),

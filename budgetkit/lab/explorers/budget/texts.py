@@ -119,7 +119,10 @@ def _assigned(moved: Mapping[str, Amount | None]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Share):
-        limits = "" if value.at_most is None else f", {value.at_most}"
+        if value.at_most is None:
+            limits = ""
+        else:
+            limits = f", {value.at_most}"
         if value.at_least or limits:
             lowest = f", {value.at_least}"
         else:

@@ -133,7 +133,10 @@ def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
             limit = f" ({dollars(row['limit'])})"
         else:
             limit = f" ({short(row['limit'])})"
-        high = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
+        if pd.isna(row["high"]):
+            high = "later"
+        else:
+            high = f"{row['high']:,}"
         parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
     drawn = f"{len(results.drawn[0]):,} conversations drawn from the {len(results.trace.turns):,} turns of this one"
     drawn += " and from how others of its file went on" * (results.pace is not None)

@@ -103,7 +103,10 @@ def set_day(
 ) -> ConversationSettings:
     """Take the listed prices of another day; an empty text is today."""
     try:
-        day = date.fromisoformat(text.strip()) if text.strip() else None
+        if text.strip():
+            day = date.fromisoformat(text.strip())
+        else:
+            day = None
     except ValueError:
         raise ValueError(
             f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so"

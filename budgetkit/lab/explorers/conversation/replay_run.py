@@ -166,7 +166,10 @@ class ReplayRun:
         """Return which rule of the usual systems is the cheapest by the price of a cached token and by window."""
         systems = {system(name).label: name for name in USUAL}
         source = self.session or self.trace
-        counter = None if isinstance(source, Session) else self.counter
+        if isinstance(source, Session):
+            counter = None
+        else:
+            counter = self.counter
 
         def turn() -> tuple[Trace, pd.DataFrame]:
             return self.trace, by_price_and_window(

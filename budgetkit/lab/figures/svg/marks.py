@@ -290,7 +290,10 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
         for (x0, x1), value in zip(pairwise(across), row, strict=True):
             if value is None:
                 continue
-            share = (value - low) / (high - low) if high > low else 0.0
+            if high > low:
+                share = (value - low) / (high - low)
+            else:
+                share = 0.0
             place = {
                 "x": min(x0, x1),
                 "y": min(y0, y1),

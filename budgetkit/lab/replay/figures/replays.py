@@ -137,7 +137,10 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
             spent = frame["cost"]
         else:
             spent = weighed + frame["summary_input"]
-        unit = "US dollars" if has_prices else "input tokens, weighed"
+        if has_prices:
+            unit = "US dollars"
+        else:
+            unit = "input tokens, weighed"
         at = {"request": frame["request"], "turn": frame["turn"]}
         rows = {"policy": name, **at, "spent": spent.cumsum(), "unit": unit}
         frames.append(pd.DataFrame(rows))
