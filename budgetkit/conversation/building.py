@@ -264,7 +264,7 @@ def _check_listings(
 
 
 def _left_out(items: list[Item]) -> tuple[str, ...]:
-    """Say what was left out though there was room for it."""
+    """Return the notice on messages left out because a request begins with the user's; none without any."""
     if not items:
         return ()
     tokens = sum(item.tokens for item in items)
@@ -391,7 +391,7 @@ def _listed(value: Any) -> list[Any]:
 def _items(
     section: str, values: list[Any], speaks: str, count: Count, framing: Framing
 ) -> list[Item]:
-    """Count what a section was given."""
+    """Return the items of one section, each counted."""
     where = f"section {brief(section)}"
     pieces = list(_pieces(values, speaks, where))
     sizes = framing.messages([piece.message for piece in pieces], count)
@@ -431,7 +431,7 @@ def _groups(members: list[Message], section: str) -> list[Any]:
 
 
 def _primed(items: list[Item], framing: Framing) -> list[Item]:
-    """Add to the last message what every request costs."""
+    """Return the items with the request's own tokens added to the last of them."""
     return [
         *items[:-1],
         *(replace(item, tokens=item.tokens + framing.priming) for item in items[-1:]),

@@ -191,7 +191,7 @@ class Engine:
             return [text for place, tokens, text in texts if (place, tokens) in placed]
 
     def _settled(self) -> Generator[Left, None, None]:
-        """Forget what left, and write placeholders."""
+        """Take messages that left out of the ledger, and write placeholders; gives each of them with the reason."""
         tally = self.tally
         history = self.tally.history
         self.summaries = {

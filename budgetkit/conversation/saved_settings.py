@@ -296,7 +296,7 @@ def _read_roles(data: Raw | None) -> Raw | None:
 
 
 def _refuse_code(name: str, data: Raw) -> None:
-    """Refuse to go on without what only the program has."""
+    """Raise where a saved setting is or holds code, which its file cannot hold."""
     if code := _code_in(data):
         raise ValueError(
             f"the {name} of the saved conversation is or holds {brief(code)}, code that a file cannot hold; "

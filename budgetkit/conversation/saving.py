@@ -299,7 +299,7 @@ def _texts(value: Any, what: str) -> list[str]:
 
 
 def _plain(kind: type | tuple[type, ...], kind_words: str) -> Callable[[Any, str], Any]:
-    """Return what reads a value of one type."""
+    """Return a function that reads a value of one type, and refuses others."""
 
     def read(value: Any, what: str) -> Any:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
@@ -310,12 +310,12 @@ def _plain(kind: type | tuple[type, ...], kind_words: str) -> Callable[[Any, str
 
 
 def _row_of(kind: type[Row]) -> Callable[[Any, str], Row]:
-    """Return what reads a row of one kind."""
+    """Return a function that reads a row of one kind."""
     return lambda value, what: _read(kind, value, what)
 
 
 def _list_of(read: Callable[[Any, str], Any]) -> Callable[[Any, str], list[Any]]:
-    """Return what reads a list of values of one kind."""
+    """Return a function that reads a list of values of one kind."""
 
     def read_list(value: Any, what: str) -> list[Any]:
         if not isinstance(value, list):

@@ -41,12 +41,12 @@ class FunctionCounter:
 
     @property
     def basis(self) -> Basis:
-        """What its number rests on: nobody knows."""
+        """The basis "estimate": nobody knows how a function counts."""
         return "estimate"
 
     @property
     def exact(self) -> bool:
-        """Nobody knows; it is taken for an estimate."""
+        """False: nobody knows how a function counts."""
         return False
 
     def __call__(self, text: str) -> int:

@@ -60,7 +60,7 @@ class ForkSafeLock:
             return
 
     def renew(self) -> None:
-        """Begin anew, open."""
+        """Replace the lock by an open one, in a process that was forked."""
         self._lock = self._make()
 
 

@@ -177,5 +177,5 @@ class Memo:
 
 
 def digest(text: str) -> bytes:
-    """Return what a long text is remembered by."""
+    """Return the 16 bytes by which a long text is remembered."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -264,7 +264,7 @@ class _Tiling:
         return cost
 
     def _unit(self, unit: str, left: int, right: bool) -> int:
-        """Count chunks and the runs of blanks between them."""
+        """Return the tokens of a unit of text: its chunks and the runs of blanks between them."""
         parts = _BLANK_RUN.split(unit)
         if len(parts) == 1:
             return self._chunk(unit, left, right)
@@ -322,7 +322,7 @@ class _Tiling:
         return tokens << 2 | costs[0] & 2 | costs[-1] & 1
 
     def _counted(self, chunk: str, left: int, right: bool) -> int:
-        """Count a chunk without blanks by its stream."""
+        """Count a chunk without blanks; the lowest two bits say what it begins and ends with, see `_chunk`."""
         plain = _PLAIN_WORD.fullmatch(chunk)
         if plain is not None:
             capital, small, sign = plain.groups()
@@ -382,7 +382,7 @@ class _Tiling:
         return saved + fewest[-1]
 
     def _alone(self, character: str) -> int:
-        """Return what a character costs that no piece covers."""
+        """Return the tokens of a character that no piece of the vocabulary covers."""
         if character in self._marks:
             return 1
         return int(self._character_cost(self._model, character))

@@ -167,7 +167,7 @@ def _words_by_case() -> Iterator[tuple[_Step, ...]]:
 
 
 def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
-    """Go through characters of a class, as many as there are."""
+    """Return a step that matches a run of characters of one class, however long."""
 
     def step(read: Read, at: int) -> int | None:
         end = at
@@ -214,7 +214,7 @@ def _last(members: str, last: str) -> _Step:
 
 
 def _here(short: str) -> _Step:
-    """Match a few characters."""
+    """Return a step that matches a pattern of a few characters."""
 
     def step(read: Read, at: int) -> int | None:
         match = pattern(short).match(text_at(read, at, 4 * _LONGEST))

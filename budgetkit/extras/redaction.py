@@ -96,7 +96,7 @@ class _Redaction:
     ids: dict[str, str] = field(default_factory=dict)
 
     def value(self, value: Any) -> Any:
-        """Replace the words in plain data."""
+        """Return plain data with the secrets in its texts replaced."""
         if isinstance(value, Mapping):
             return {self.filler.name(str(key)): self.value(entry) for key, entry in value.items()}
         if isinstance(value, list | tuple):
@@ -113,7 +113,7 @@ class _Redaction:
             return json.loads(re.sub("[2-9]", "1", written))
 
     def message(self, message: Message, places: Mapping[object, int]) -> dict[str, Any]:
-        """Replace what a message says, field by field."""
+        """Return a message with the secrets in its fields replaced."""
         raw: dict[str, Any] = {"role": self.known(message.role)}
         if "content" in message.raw:
             content = message.raw["content"]

@@ -232,7 +232,7 @@ class Stacks:
         return granted
 
     def floor_of(self, allocation: Allocation, floor: int) -> Ints:
-        """Return what a floor comes to in whole units."""
+        """Return for each request the tokens of the whole units that a floor promises."""
         return self.stack(allocation).reaching(floor)
 
     def required_cap(self, allocation: Allocation, cap: int) -> Ints:
@@ -240,7 +240,7 @@ class Stacks:
         return np.asarray(np.maximum(self.stack(allocation).first, cap))
 
     def stack(self, allocation: Allocation) -> Stack:
-        """Return a section's units."""
+        """Return the units of a section in every request, made once."""
         key = (allocation.section, allocation.keep, allocation.importance, allocation.limit_items)
         if key not in self._made:
             self._made[key] = self._make(allocation)

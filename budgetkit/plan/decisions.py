@@ -185,7 +185,7 @@ class Decisions:
 
 
 def _given(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
-    """Return columns that are there already."""
+    """Return the columns that a file held, in place of the function that a plan makes them with."""
     return columns
 
 

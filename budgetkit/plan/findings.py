@@ -72,7 +72,7 @@ class _Case:
 
     @property
     def answer(self) -> int:
-        """Tokens reserved for the answer."""
+        """Tokens that the budget reserves for the answer."""
         return sum(self.budget.sizes[r.name] for r in self.budget.reserves if r.serves == OUTPUT)
 
     @property

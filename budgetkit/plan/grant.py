@@ -53,7 +53,7 @@ class Grant:
 def grants_of(
     budget: Budget, demands: Mapping[str, int], steps: Iterable[tuple[Allocation, int, int]]
 ) -> tuple[Grant, ...]:
-    """Write down each step of a walk, in the order of the prompt."""
+    """Return one grant for each section, in the order of the prompt, from the steps of a walk."""
     grants = {
         line.section: Grant(line.section, demands[line.section], limit, granted)
         for line, limit, granted in steps

@@ -156,7 +156,7 @@ class _Left:
         )  # what is lacking is not divided: nobody has less of it for being one of many
 
     def spend(self, taken: Any, cap: int | None) -> None:
-        """Note what a section took."""
+        """Take what a section was granted off what is left."""
         self.room = self.room - taken
         if cap is None and self.together:
             self.pool = self.pool - taken

@@ -313,7 +313,7 @@ def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
 def _parted(
     config: Mapping[str, Any], names: set[str], needed: str = ""
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Part the fields that are known from the others."""
+    """Return the known fields of a configuration, and the others."""
     if needed and needed not in config:
         raise ValueError(f"a configuration without {needed}; it has {quoted(config)}; add it")
     return (

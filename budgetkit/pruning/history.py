@@ -312,7 +312,7 @@ class History:
         self.resize(slot, placeholder)
 
     def place_summary(self, place: int, tokens: int, last_turn: int) -> None:
-        """Put a summary into a slot that was left."""
+        """Let a summary stand in a slot whose message has left."""
         self.resize(place, tokens)
         self.summaries[place] = last_turn
         self.members[place] = [place]

@@ -61,7 +61,7 @@ class Index:
             self.add(text)
 
     def add(self, text: str) -> None:
-        """Take in one text more."""
+        """Add one text, the next of the list."""
         words = words_of(text)
         for word, often in Counter(words).items():
             places, times = self._found.setdefault(word, (array("q"), array("d")))
@@ -116,7 +116,7 @@ def beginning_with(back: tuple[int, ...], role: str, slots: Slots) -> tuple[int,
 
 
 def units_of(slots: Slots) -> dict[int, list[int]]:
-    """List the slots of each unit."""
+    """Return the slots of each unit, by the unit's number."""
     beside: dict[int, list[int]] = {}
     for slot, unit in enumerate(slots.unit):
         beside.setdefault(unit, []).append(slot)
@@ -133,7 +133,7 @@ class Archive:
             self.add(message)
 
     def add(self, message: Message) -> None:
-        """Keep one message more."""
+        """Add one message, with its words."""
         self.messages.append(message)
         self._index.add(spoken(message))
 

@@ -61,7 +61,7 @@ def _text(item: Item) -> dict[str, Any]:
 
 @cache
 def reader() -> TypeAdapter[Any]:
-    """Return what reads saved states."""
+    """Return the pydantic adapter that reads a saved state."""
     lines = {
         "reserves": list_of(shape_of(Reserve)),
         "allocations": list_of(shape_of(Allocation, importance=int)),

@@ -102,7 +102,7 @@ def opened(
 
 
 def _measured(stream: Any, outflow: Outflow) -> Iterator[Any]:
-    """Count what comes out of a stream; gives nothing."""
+    """Count what a stream unpacks to, and refuse too much; an iterator without values."""
     measure(stream, outflow)
     yield from ()
 
@@ -158,7 +158,7 @@ def _noted(value: Any, note: str) -> Any:
 
 
 def _head(stream: BinaryIO) -> bytes:
-    """Look at the first bytes without taking them."""
+    """Return the first bytes of a stream, which stay in it."""
     if isinstance(stream, io.BufferedReader):
         return stream.peek(_PEEK)[:_PEEK]
     here = stream.tell()

@@ -412,7 +412,7 @@ def _model_of(fields: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
 
 
 def _says(message: Message) -> bool:
-    """Say whether something in a message can be counted."""
+    """Say whether a message holds a text, a call or an image."""
     return bool(message.text.strip() or message.tool_calls or message.images)
 
 

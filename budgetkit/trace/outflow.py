@@ -74,7 +74,7 @@ class Outflow:
         self.values = 0
 
     def add(self, size: int = 0, values: int = 0) -> None:
-        """Count what comes out; OutflowError where it is more than may."""
+        """Add bytes and values that were unpacked; OutflowError where they are too many."""
         self.bytes += size
         self.values += values
         if self.bytes > self.most_bytes:
@@ -83,7 +83,7 @@ class Outflow:
             raise self.exceeded(f"{self.most_values:,} values come")
 
     def add_text(self, text: bytes) -> None:
-        """Count bytes, and the marks in them that part values."""
+        """Add a piece of text: its bytes, and the signs in it that separate values, such as commas."""
         self.add(size=len(text), values=marks(text))
 
     def check(self, size: int = 0, values: int = 0) -> None:
@@ -91,7 +91,7 @@ class Outflow:
         Outflow.add(copy(self), size=size, values=values)
 
     def exceeded(self, amount: str) -> OutflowError:
-        """Say that too much comes out."""
+        """Return the error that too much was unpacked."""
         return OutflowError(
             f"{self.name}: more than {amount} out of its {self.packed:,} bytes; that is far more than conversations "
             "pack to; unpack it and give the files in it, or a part of them"
@@ -153,4 +153,4 @@ class XzStream:
                 return data
 
     def close(self) -> None:
-        """Leave the file to its owner."""
+        """Do nothing: whoever opened the file closes it."""

@@ -57,7 +57,7 @@ class _Stretch:
     clusters: Iterator[regex.Match[str]]
 
     def read_to(self, place: int) -> None:
-        """Read until a place is known to lie between two edges."""
+        """Read boundaries on until one lies at a place or behind it."""
         while self.edges[-1] < place:
             self.edges.append(next(self.clusters).end())
 

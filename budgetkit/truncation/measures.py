@@ -211,7 +211,7 @@ class _Side:
         self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
 
     def _insert(self, before: int, place: int) -> int:
-        """Know a seam after a known one; return where it stands."""
+        """Enter a seam after one that is known; return its number."""
         start = self.places[before]
         after = before + 1
         if place == start:
@@ -253,7 +253,7 @@ class _Side:
 
 
 def measured(text: str, count: Count) -> Measure:
-    """Return the cheapest way to cost parts of a text."""
+    """Return what counts parts of a text: from seam to seam where the counter allows it."""
     fresh: Count | None = getattr(count, "fresh", None)
     if fresh is None:
         return Measure(text, count)

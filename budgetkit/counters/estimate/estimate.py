@@ -195,7 +195,7 @@ class EstimateCounter:
 
 
 def _between(values: npt.NDArray[np.integer], starts: Places, ends: Places) -> Sums:
-    """Sum the values from each start to its end."""
+    """Return for each stretch the sum of its values."""
     sums = np.add.reduceat(
         np.append(values, 0), np.stack([starts, ends], axis=1).reshape(-1), dtype=np.int64
     )[::2]

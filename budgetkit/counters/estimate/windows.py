@@ -117,7 +117,7 @@ class Windows:
         return np.compress(pairs.take(first) == pairs.take(first + 1), at)
 
     def ends(self, at: Places) -> tuple[Units, Units]:
-        """Give the two units that some windows begin with."""
+        """Return the first two units of each window."""
         source = self.found.view(np.uint8) if self.units is None else self.units
         first = at * WINDOW + BEFORE
         return source.take(first).astype(np.uint16), source.take(first + 1).astype(np.uint16)

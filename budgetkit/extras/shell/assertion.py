@@ -30,7 +30,7 @@ def checked(
     counter: Any = None,
     **rest: Any,
 ) -> Checked:
-    """Check with files read and names looked up."""
+    """Return the gate's report, after files are read and names looked up."""
     if isinstance(budget, str | PathLike):
         budget = configuration_at(fspath(budget)) or budget_of(fspath(budget), window, model)
     return check(

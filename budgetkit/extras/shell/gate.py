@@ -117,7 +117,7 @@ class Checked:
 
     @property
     def passed(self) -> bool:
-        """Whether the gate is open."""
+        """Whether nothing failed."""
         return not self.failures and not (self.strict and self.findings)
 
     def __str__(self) -> str:
@@ -507,7 +507,7 @@ def _failures(
     columns: Columns,
     fixed: set[str],
 ) -> Iterator[Failure]:
-    """Give each failure once, at the request where it is worst."""
+    """List each failure once: at the request where it is worst."""
     for section, column in columns.items():
         cap = budget.caps.get(section)
         over = column["demand"] - (column["limit"] if cap is None else cap)

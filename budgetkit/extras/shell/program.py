@@ -40,11 +40,11 @@ class Commands(click.Group):
     """The commands of the program, by the table above."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """Name them in the order of the work."""
+        """List the names of the commands in the order in which one uses them."""
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """Load one of them."""
+        """Import a command's module, and return the command."""
         return (
             import_module(f"budgetkit.extras.shell.{name}_command").command
             if name in COMMANDS
@@ -52,7 +52,7 @@ class Commands(click.Group):
         )
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them without loading any."""
+        """Write the commands for ``--help``, without importing their modules."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

@@ -20,7 +20,7 @@ class Client(Protocol):
     """What of ``dask.distributed.Client`` is used."""
 
     def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
-        """Ask for one answer and return a future."""
+        """Call a function on a worker, and return the future of its result."""
         ...
 
     def ncores(self) -> dict[str, int]:

@@ -89,7 +89,7 @@ class Sources:
 
     @property
     def middle(self) -> Floats:
-        """Return the logarithm of each group's ratio."""
+        """Return the logarithm of exact over cheap tokens, group by group."""
         sums = [
             (exact.sum(), estimate.sum())
             for exact, estimate in zip(self.exact, self.estimate, strict=True)
@@ -129,7 +129,7 @@ class Variances:
 
     @classmethod
     def of(cls, groups: Sources, middle: Floats) -> Variances:
-        """Read them off, by the method of moments."""
+        """Estimate the variances from groups of windows, by the method of moments."""
         classes = int(groups.classes.max()) + 1
         many = np.bincount(groups.kinds)
         means = np.bincount(groups.kinds, middle) / many

@@ -110,7 +110,7 @@ def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
 
 
 def _below(room: Ints, random: np.random.Generator) -> Ints:
-    """Draw a whole number from 0 up to each of these."""
+    """Draw for each number a whole number from 0 up to it, itself left out."""
     drawn: Ints = np.minimum((random.random(len(room)) * room).astype("int64"), room - 1)
     return drawn
 

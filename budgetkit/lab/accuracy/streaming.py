@@ -167,7 +167,7 @@ def _seam(read: Read, start: int, offset: int) -> int:
 
 @contextmanager
 def _said(path: str, start: int) -> Iterator[None]:
-    """Say where in a file a byte is that cannot be read as text."""
+    """Turn an error of decoding into a sentence with the file and the byte."""
     try:
         yield
     except UnicodeDecodeError as error:

@@ -98,7 +98,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
 
 
 def kind_of(count: Any) -> str:
-    """Return the kind of a way of counting, which is a key of USES."""
+    """Return a counter's kind, which is a key of `USES`."""
     if basis_of(count) == "estimate":
         other = "estimate"
     else:

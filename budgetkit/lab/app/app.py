@@ -121,7 +121,7 @@ class App:
         self.widget.selected_index = number
 
     def _turn_to(self, number: int | None) -> None:
-        """Hand on to a tab what was set in the one before."""
+        """Open a tab with the budget and conversation of the one before."""
         if number is None or number == self._shown:
             return
         before = self.tabs[self._shown]

@@ -191,7 +191,7 @@ class DesignCard(BudgetExplorer):
     def _do(
         self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any
     ) -> None:
-        """Carry out a command; two pins open what stands side by side."""
+        """Carry out a command; a second pin opens the fold that shows both side by side."""
         super()._do(kind, ack, merge, beside=beside, **values)
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
             self.view.opened = [*self.view.opened, SIDES]

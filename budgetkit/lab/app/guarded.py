@@ -96,7 +96,7 @@ def cookie_name(request: HTTPServerRequest) -> str:
 
 
 def _same(offered: str | bytes, secret: str) -> bool:
-    """Compare in constant time."""
+    """Say whether two texts are equal, in a time that does not tell where they differ."""
     if isinstance(offered, str):
         raw = offered.encode("utf-8", "replace")
     else:
@@ -132,7 +132,7 @@ class Welcome(RequestHandler):
     """Give a browser the cookie, and send it to the app."""
 
     def initialize(self, gate: Gate, home: str) -> None:
-        """Take what the server knows."""
+        """Keep the gate that the server hands to this handler."""
         self.gate = gate
         self.home = home
 
@@ -149,11 +149,11 @@ class Refused(RequestHandler):
     """Refuse a request of any method, with the reason and nothing else."""
 
     def initialize(self, gate: Gate) -> None:
-        """Take what the server knows."""
+        """Keep the gate that the server hands to this handler."""
         self.gate = gate
 
     def prepare(self) -> None:
-        """Answer before any method is looked for."""
+        """Refuse the request with its reason, before any handler sees it."""
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.set_header("Cache-Control", "no-store")

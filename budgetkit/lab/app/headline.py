@@ -67,7 +67,7 @@ def sentence(results: BudgetResults) -> str:
 
 
 def _shared(plan: Plan) -> str:
-    """Say what stands behind the remainder, as the bar draws it."""
+    """Return how much of the shared pool is left, as the bar draws it."""
     excess = too_many(plan)
     if excess:
         return f"nothing is shared, {excess:,} too many are claimed"
@@ -79,7 +79,7 @@ def _shared(plan: Plan) -> str:
 
 
 def _taken(plan: Plan) -> str:
-    """Say what becomes of a pool that all sections share."""
+    """Return what a pool that all sections share has left; empty where all of it is."""
     excess = too_many(plan)
     if excess:
         return f", and claim {excess:,} too many"
@@ -90,7 +90,7 @@ def _taken(plan: Plan) -> str:
 
 
 def _answer(results: BudgetResults) -> str:
-    """Say what waits for the answer."""
+    """Return how many tokens are reserved for the answer; empty where none are."""
     budget = results.plan.budget
     size = sum(
         budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output"
@@ -126,7 +126,7 @@ def _lasts(results: BudgetResults) -> str:
 
 
 def _other_loss(results: BudgetResults) -> str:
-    """Say so where another section is the first to lose something."""
+    """Name the section that loses something first; empty where it is the remainder or none."""
     if results.first_cut is None or results.first_cut[1] == results.plan.budget.remainder:
         return ""
     turn, section = results.first_cut

@@ -69,11 +69,11 @@ class Misjudgement:
         return round(max(0, budget) * self.best / self.cheap)
 
     def least(self, budget: int) -> int:
-        """Return the lower end of what it takes, for nine texts in ten."""
+        """Return the least tokens that a filled budget really takes, for nine texts in ten."""
         return round(max(0, budget) / (1 + self.high))
 
     def most(self, budget: int) -> int:
-        """Return the upper end of what it takes, for nine texts in ten."""
+        """Return the most tokens that a filled budget really takes, for nine texts in ten."""
         return round(max(0, budget) / (1 + self.low))
 
 
@@ -127,7 +127,7 @@ def intervals(best: Counter, counts: Ints) -> tuple[Ints, Ints]:
 
 
 def _by_kind(errors: pd.DataFrame, where: str) -> Iterator[Misjudgement]:
-    """Sum up each kind."""
+    """Return one row of errors for each kind of text."""
     # A text of which either counter counts nothing has no error.
     counted = errors[(errors["exact"] > 0) & (errors["estimate"] > 0)]
     for kind in CLASSES:

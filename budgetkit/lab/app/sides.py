@@ -197,7 +197,7 @@ class SidesFold:
     def hear(
         self, settings: BudgetSettings, results: BudgetResults, event: Data
     ) -> BudgetSettings | None:
-        """Let the pins go."""
+        """Return the settings without pins where *Clear* was pressed."""
         if event.get("clear"):
             return unpinned(settings)
         return None

@@ -86,7 +86,7 @@ class Room:
     overrun: int = 0
 
     def verdict(self, really: int) -> Verdict:
-        """Say what becomes of what is too much, or too little."""
+        """Return what a full budget comes to in truth: unused, as planned, from safety, from the pool, too many."""
         if self.overrun:
             return Verdict("overrun", "window overrun")
         if self.budget <= 0:
@@ -207,7 +207,7 @@ def _bands(room: Room, start: float, whole: float) -> list[Data]:
 
 
 def _behind(room: Room) -> str:
-    """Say what stands behind the budget."""
+    """Return how many tokens of safety and pool stand behind a section's budget."""
     if room.overrun:
         return "the window is overrun"
     amounts = (("safety", room.safety), ("left of pool", room.pool))

@@ -212,7 +212,7 @@ _CORNERS = {
 
 
 def is_present(budget: Budget, setting: Setting, values: Values, policy: Policy) -> bool:
-    """Say whether a setting changes nothing."""
+    """Say whether a setting leaves the budget and the policy as they are."""
     try:
         return with_setting(budget, setting, policy, values) == (budget, policy)
     except ValueError:  # the budget refuses such sizes

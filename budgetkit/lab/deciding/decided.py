@@ -170,7 +170,7 @@ def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
 
 
 def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
-    """Say what a line does when it is moved alone."""
+    """Return the sentence on what moving one line alone changes."""
     of_line = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values(
         "mean", kind="stable"
     )

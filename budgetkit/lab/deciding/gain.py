@@ -55,7 +55,7 @@ class Gain:
 
     @property
     def holds(self) -> bool:
-        """Whether the whole interval lies above 0."""
+        """Whether the gain is above 0 in its whole interval."""
         return self.low > 0
 
     @property

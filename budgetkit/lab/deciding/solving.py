@@ -85,7 +85,7 @@ class Solution:
 
     @property
     def holds(self) -> bool:
-        """Whether there is such a size."""
+        """Whether some size satisfies the condition."""
         return self.value is not None
 
     def __str__(self) -> str:

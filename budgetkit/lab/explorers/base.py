@@ -153,12 +153,12 @@ class Explorer(Kind[S, F]):
 
     @property
     def settings(self) -> S:
-        """All that is set, as one value."""
+        """The explorer's settings: one frozen value, from which all else follows."""
         return self._history.now
 
     @property
     def library(self) -> Library:
-        """What can be looked at, each counted once."""
+        """The conversations and texts that can be opened, each counted once."""
         return self._library
 
     def take(self, settings: S, afresh: bool = False) -> None:
@@ -215,7 +215,7 @@ class Explorer(Kind[S, F]):
         return commands[kind]
 
     def _at_start(self, settings: S, results: F, library: Library) -> S:
-        """Go back to the first settings, with what is to stay."""
+        """Return the settings with which the explorer began; a kind of explorer may keep some of the present ones."""
         first: S = settings.as_at(self._start)
         return first
 
@@ -247,7 +247,7 @@ class Explorer(Kind[S, F]):
             self._draw()
 
     def _again(self, fold: str) -> None:
-        """Show a fold that has something new to say; from any thread."""
+        """Work out a fold again that is open, and show it; any thread may call this."""
         with self._lock:
             self._folds.forget(fold)
             self._unfold()
@@ -271,7 +271,7 @@ class Explorer(Kind[S, F]):
             self._unfold()
 
     def _heard(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Answer what the page sends."""
+        """Carry out a message of the page: a command, a piece of a file, a key, a fold."""
         kind = content.get("kind", "")
         if kind == "plotly":
             with self._turn():

@@ -56,7 +56,7 @@ class BilledFold:
         return [{"is": "figure", "name": "ledger", "figure": drawn}]
 
     def hear(self, settings: Any, results: Any, event: Data) -> None:
-        """Take nothing: there is nothing to press."""
+        """Ignore events: nothing in this fold can be pressed."""
 
     def sent(self, results: Any) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the messages of the request, and what it holds that is not among them."""

@@ -115,12 +115,12 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
 
 
 def sends(do: Do, widget: Any, kind: str, name: str, merge: str = "", **more: Any) -> None:
-    """Let a widget's every new value be a command."""
+    """Send a command whenever a widget has a new value."""
     widget.observe(lambda change: do(kind, merge=merge, **{name: change["new"]}, **more), "value")
 
 
 def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
-    """Set what can be chosen and what is."""
+    """Set a list's choices, and the one that is chosen."""
     shown = tuple(
         (replace_surrogates(choice[0]), choice[1]) if isinstance(choice, tuple) else choice
         for choice in choices
@@ -175,7 +175,7 @@ def group(heading: str, *children: Any, folded: bool | None = None) -> Any:
 
 
 def fill(box: Any, *children: Any) -> None:
-    """Put other widgets under a group's heading."""
+    """Replace the widgets that stand under a group's heading."""
     box.children = (box.children[0], *children)
 
 

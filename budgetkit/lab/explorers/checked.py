@@ -25,7 +25,7 @@ class CheckFold:
         self._library = library
 
     def parts(self, settings: Any, results: Any) -> list[Data]:
-        """Say what is found, or that nothing is."""
+        """List the findings on the budget, or one sentence where there are none."""
         problems = findings(results.budget, today=date.today(), **self.case(results))
         if not problems:
             return [
@@ -43,7 +43,7 @@ class CheckFold:
         return [{"is": "rows", "rows": rows}]
 
     def hear(self, settings: Any, results: Any, event: Data) -> None:
-        """Take nothing: there is nothing to press."""
+        """Ignore events: nothing in this fold can be pressed."""
 
     def case(self, results: Any) -> dict[str, Any]:
         """Return what the checks look at beside the budget."""

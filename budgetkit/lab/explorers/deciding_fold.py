@@ -82,7 +82,7 @@ class TuningRun:
 
     @property
     def runs(self) -> bool:
-        """Whether it is still at work."""
+        """Whether the search is still running."""
         return self.thread is not None and self.found is None and not self.problem
 
 

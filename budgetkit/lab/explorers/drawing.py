@@ -40,7 +40,7 @@ class Kpi:
 
     @property
     def drawn(self) -> Data:
-        """The key figure as the page draws it."""
+        """The key figure as plain data for the page."""
         return {**vars(self)}
 
 

@@ -33,7 +33,7 @@ class Content(Protocol):
     """What a fold holds; it is made with the library and with a function that shows it again, from any thread."""
 
     def parts(self, settings: Any, results: Any) -> list[Data]:
-        """Say what there is to see."""
+        """Return the parts that the open fold shows: sentences, tables, figures, buttons."""
         ...
 
     def hear(self, settings: Any, results: Any, event: Data) -> Any:
@@ -67,7 +67,7 @@ class Folds:
         ]
 
     def refresh(self, settings: Any, results: Any, opened: Collection[str]) -> None:
-        """Work out what is open and not of these settings."""
+        """Work out the open folds whose parts were made for other settings."""
         for name in self._known:
             if name in opened and self._of.get(name) is not settings:
                 self._parts[name] = self._told(name, settings, results)
@@ -94,7 +94,7 @@ class Folds:
         return to
 
     def forget(self, name: str) -> None:
-        """Let a fold be worked out again when it is next asked for."""
+        """Forget a fold's parts, so that `refresh` makes them again."""
         self._of.pop(name, None)
 
     def _held(self, name: str, settings: Any, opened: Collection[str]) -> Data:

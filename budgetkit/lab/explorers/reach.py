@@ -89,7 +89,7 @@ class Reach:
 
 
 def _inside(place: Path) -> list[Path]:
-    """List what a folder holds, since it is read as a whole."""
+    """List the files of a folder, which are read together."""
     if place.is_dir():
         return [*place.rglob("*")]
     return []

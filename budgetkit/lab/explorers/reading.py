@@ -30,7 +30,7 @@ def words(message: Message) -> str:
 
 
 def whole(text: str) -> list[Data]:
-    """Return a text as pieces, as far as a page can hold it."""
+    """Return a text as the reader's pieces, cut where it is too long for a page."""
     pieces = [{"text": replace_surrogates(text[:LONGEST])}]
     if len(text) > LONGEST:
         pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})

@@ -54,7 +54,7 @@ class Shelf(ABC, Generic[Entry]):
     @property
     @abstractmethod
     def shipped(self) -> Sequence[str]:
-        """The names that any installation has."""
+        """Names of what budgetkit ships."""
 
     @abstractmethod
     def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Entry:
@@ -62,10 +62,10 @@ class Shelf(ABC, Generic[Entry]):
 
     @abstractmethod
     def _called(self, path: str) -> str:
-        """Return the name of what lies at a path."""
+        """Return the name under which a file at a path is listed."""
 
     def __call__(self, name: str) -> Entry:
-        """Return what goes by a name."""
+        """Return the entry of a name, read when it is first asked for."""
         if name not in self._entries:
             if name not in self.shipped:
                 names = quoted(self.names)
@@ -77,7 +77,7 @@ class Shelf(ABC, Generic[Entry]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is shipped, then what was opened."""
+        """Names of all entries: the shipped ones, then the opened ones."""
         return tuple(dict.fromkeys([*self.shipped, *self._entries]))
 
     def join(self, other: Shelf[Entry]) -> None:
@@ -132,7 +132,7 @@ class Conversations(Shelf[list[Trace]]):
 
     @property
     def shipped(self) -> Sequence[str]:
-        """The conversations that any installation has."""
+        """Names of the shipped conversations."""
         return shipped_traces()
 
     def take(self, source: str | Path | Trace | Sequence[Any]) -> str:
@@ -191,7 +191,7 @@ class Texts(Shelf[Corpus]):
 
     @property
     def shipped(self) -> Sequence[str]:
-        """The texts that any installation has."""
+        """Names of the shipped corpora."""
         return tuple(KNOWN)
 
     def add(self, name: str, entry: Corpus) -> str:

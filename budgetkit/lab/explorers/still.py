@@ -125,7 +125,7 @@ def _strip(strip: Data | None) -> Markup:
 
 
 def _named(segment: Data, whole: int) -> Markup:
-    """Return what stands in a segment, where that has room for it."""
+    """Return the name and size written in a segment of the bar; nothing where it is too narrow."""
     if segment["tokens"] < _NAMED * whole:
         return NOTHING
     return joined([str(segment["name"]), element("br"), str(segment["text"])])

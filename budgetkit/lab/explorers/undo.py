@@ -32,7 +32,7 @@ class UndoStack(Generic[S]):
     merge: str = ""
 
     def then(self, settings: S, merge: str = "") -> UndoStack[S]:
-        """Return the history with one more value."""
+        """Return the history with a new value; what was taken back before is gone."""
         if settings == self.now:
             return self
         if merge and merge == self.merge:

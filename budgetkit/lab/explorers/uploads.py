@@ -21,7 +21,7 @@ class Uploads:
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: dict[str, Any], data: bytes) -> None:
-        """Take one piece; with the last one the file is read."""
+        """Keep one piece of a file that the page sends; with its last piece the file is read."""
         serial, name, purpose, size, offset = _told(content)
         self._view.send({"kind": "file", "serial": serial})
         if offset and serial not in self._parts:

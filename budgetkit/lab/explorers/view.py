@@ -122,7 +122,7 @@ class View(anywidget.AnyWidget):
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
 
     def report(self, text: str, progress: float) -> None:
-        """Say how far something is that takes long."""
+        """Send the page how far a long task is: a sentence, and a share from 0 to 1."""
         self.send(
             {
                 "kind": "status",

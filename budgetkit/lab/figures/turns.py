@@ -46,7 +46,7 @@ def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
 
 
 def first_cut(columns: Planned) -> tuple[int, str] | None:
-    """Return where something is cut for the first time."""
+    """Return the first row in which something is cut, and the section that loses most there."""
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
     if not rows:

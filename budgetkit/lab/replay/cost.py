@@ -265,7 +265,7 @@ def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
 
 
 def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Prices:
-    """Ask genai-prices; what it does not know stays missing."""
+    """Return the prices that genai-prices lists for a model; what it does not know is missing."""
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 

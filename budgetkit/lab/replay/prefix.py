@@ -44,17 +44,17 @@ class PrefixLayout:
 
     @cached_property
     def starts(self) -> Ints:
-        """Where the turn of each request starts."""
+        """For each request, the place of the first message of its turn."""
         return np.array([r.start for r in self.requests], dtype=np.int64)
 
     @cached_property
     def sents(self) -> Ints:
-        """Where each request ends."""
+        """For each request, how many messages of the conversation it has come to."""
         return np.array([r.sent for r in self.requests], dtype=np.int64)
 
     @cached_property
     def tokens(self) -> Ints:
-        """Size of each message."""
+        """Tokens of each message."""
         return np.array([item.tokens for item in self.tally.past], dtype=np.int64)
 
     @cached_property
@@ -64,12 +64,12 @@ class PrefixLayout:
 
     @cached_property
     def schemas(self) -> int:
-        """Size of the tool schemas."""
+        """Tokens of the tool schemas."""
         return sum(item.tokens for item in self.tally.schemas)
 
     @cached_property
     def passages(self) -> Ints:
-        """Size of the passages of each request."""
+        """Tokens of the passages that each request retrieves."""
         sizes = np.zeros(len(self.tokens) + 1, dtype=np.int64)
         for index, passages in self.tally.retrieved.items():
             sizes[index + 1] = sum(item.tokens for item in passages)
@@ -77,7 +77,7 @@ class PrefixLayout:
         return np.asarray(sums[self.sents] - sums[self.starts])
 
     def head(self) -> int:
-        """Return the size of opening messages and tool schemas together."""
+        """Return the tokens of the opening messages that are never pruned, and of the tool schemas."""
         opening = self.tokens[: self.tally.opening][~self.prunable[: self.tally.opening]]
         return int(opening.sum()) + self.schemas
 
@@ -176,7 +176,7 @@ def equal_prefix(
 
 
 def _without(tally: Tally, unsent: Sequence[int]) -> Tally:
-    """Take messages out of all requests; they keep their places."""
+    """Return the tally with some messages at 0 tokens, so that all keep their places."""
     past = list(tally.past)
     present = list(tally.present)
     for slot in unsent:

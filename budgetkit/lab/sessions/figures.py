@@ -288,7 +288,7 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
 
 
 def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Keep of each window and price the cheapest rule."""
+    """Return for each window and price the rule that costs least."""
     cheapest = table[table["cheapest"]]
     return cheapest[["window", "read", "system", "change", "turns"]].reset_index(drop=True)
 

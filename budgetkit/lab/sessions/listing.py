@@ -170,7 +170,7 @@ def project_of(file: Found) -> str:
 
 
 def load(path: str | os.PathLike[str]) -> Session:
-    """Read one session and what its provider billed."""
+    """Read the session in a file."""
     return Session(load_trace(path))
 
 

@@ -217,7 +217,7 @@ class CapResults(Policy):
     most: int = 10_000
 
     def arriving(self, tokens: int, is_result: bool) -> int:
-        """Return what a message holds once it has arrived."""
+        """Return the tokens of a message on its way in: a long tool result is cut."""
         if is_result:
             return min(tokens, self.most)
         return tokens

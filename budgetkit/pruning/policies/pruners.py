@@ -224,7 +224,7 @@ class Importance(Policy):
         return Cut(room.limit, "importance")
 
     def importance(self, payload: Any) -> int:
-        """Ask the callable."""
+        """Return the importance that the caller's function gives."""
         if self.rank is None:
             return 0
         return self.rank(payload)
@@ -271,17 +271,17 @@ class Chain(Policy):
         return next((call for call in calls if call is not None), None)
 
     def arriving(self, tokens: int, is_result: bool) -> int:
-        """Let each of them cut what arrives."""
+        """Return the tokens of a message once each policy has cut it on its way in."""
         for policy in self.policies:
             tokens = policy.arriving(tokens, is_result)
         return tokens
 
     def importance(self, payload: Any) -> int:
-        """Ask all of them; most have no opinion."""
+        """Return the sum of what the policies give; most give 0."""
         return sum(policy.importance(payload) for policy in self.policies)
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Take the first text that one of them gives."""
+        """Return the first summary that one of the policies writes; None where none does."""
         texts = (policy.write(payloads) for policy in self.policies)
         return next((text for text in texts if text is not None), None)
 

@@ -54,7 +54,7 @@ class BringBack(Policy):
         return min(limit, tokens_of(self.share, limit))
 
     def inner(self, room: PruningContext) -> PruningContext:
-        """Return how things stand for the policy that prunes."""
+        """Return the room with the history's limit less what may come back."""
         return replace(room, limit=room.limit - self.returns(room.limit))
 
     def last_resort(self, room: PruningContext) -> Cut:

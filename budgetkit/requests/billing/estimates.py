@@ -128,7 +128,7 @@ class EstimatedRules:
         return [Charge("message", "answer", message.texts), *calls]
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Say whether thinking may be billed that is not charged."""
+        """Say whether a message's thinking may be billed although these rules do not charge it."""
         return bool(message.tool_calls) or not self.forgets_thinking
 
     def _messages(self, request: ProviderRequest) -> Iterator[Charge]:

@@ -260,7 +260,7 @@ def _choice(request: ProviderRequest, frame: Frame) -> Charge:
 
 
 def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
-    """Return what it costs that this message follows that one."""
+    """Return the tokens that a message costs for following another: a change of speaker, or the same again."""
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0

@@ -203,7 +203,7 @@ def _size(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Walk from segment to segment until one states the size."""
+    """Return the size of a JPEG: walk from segment to segment until one states it."""
     at = 2
     while at + 9 <= len(data):
         marker = data[at + 1] if data[at] == 0xFF else None
@@ -223,7 +223,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:
-    """Read one of WebP's three kinds: lossy, lossless, extended."""
+    """Return the size of a WebP picture, of any of its three kinds: lossy, lossless, extended."""
     kind = data[12:16]
     if len(data) < 30:
         return None

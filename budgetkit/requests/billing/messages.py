@@ -285,7 +285,7 @@ class Framing:
             yield json_charge(request.tools)
 
     def _fixed(self, message: Message) -> int:
-        """Add up the tokens that do not depend on the counter."""
+        """Return the framing of one message, in tokens, whose number no counter decides."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
         fixed += self.per_result if message.role in RESULT_ROLES else 0
         return fixed + (self.per_name if self._named(message) else 0)

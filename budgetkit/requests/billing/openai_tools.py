@@ -165,7 +165,7 @@ class _Root:
 
 
 def _is_bare(schema: Schema) -> bool:
-    """Whether nothing stands beside a union of types."""
+    """Whether a schema is a union of types and nothing else."""
     return not {"title", "description", "default", "format"} & schema.keys()
 
 

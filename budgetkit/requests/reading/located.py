@@ -21,7 +21,7 @@ def placed(record: Any) -> tuple[int | None, Any]:
 
 
 def located(line: int | None, message: Any) -> Any:
-    """Attach a line to a message, if there is one."""
+    """Return a message that knows its line in the file; the same message where no line is known."""
     if line is None:
         return message
     return LocatedMessage(line, message)

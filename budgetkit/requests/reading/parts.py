@@ -215,7 +215,7 @@ def as_text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Write an id or a name as text, whatever stands in its place."""
+    """Return an id or a name as text, also where something else stands in its place."""
     if isinstance(value, str):
         return value
     return "" if value is None else str(unpacked(value))[:200]

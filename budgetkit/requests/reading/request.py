@@ -139,7 +139,7 @@ def _decoded(body: object) -> Raw:
 
 
 def _shape(raw: Raw) -> str | None:
-    """Tell the shapes apart by what only one of them has."""
+    """Return a body's shape, such as "chat" or "gemini", by fields that only one of them has; None for none."""
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:
@@ -213,7 +213,7 @@ def _is_foreign(read: Records) -> bool:
 
 
 def _content(raw: Raw, shape: str, messages: Sequence[Message]) -> Iterator[str]:
-    """Name what stands in messages and cannot be counted."""
+    """Return the names of what messages hold and nobody can count."""
     if shape == "responses":
         items = objects(raw.get("input"))
     else:

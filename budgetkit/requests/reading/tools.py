@@ -119,7 +119,7 @@ to tools/list; write them so
 
 
 def _opened(value: Any) -> Any:
-    """Take tools out of what stands around them."""
+    """Return what stands inside the envelopes around a list of tools."""
     for _ in range(_DEEPEST_ENVELOPE):
         if not isinstance(value, Mapping) or "name" in value:
             break

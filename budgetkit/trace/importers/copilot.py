@@ -114,7 +114,7 @@ def _reached(document: Any, steps: list[Any]) -> Any:
 
 
 def _has_place(parent: Any, step: Any) -> bool:
-    """Say whether something can be set at one step below a parent."""
+    """Say whether a parent value can hold a child under this key."""
     if isinstance(parent, list):
         return isinstance(step, int) and not isinstance(step, bool) and -1 < step < len(parent)
     return isinstance(parent, dict) and isinstance(step, str)

@@ -99,7 +99,7 @@ class Corpus:
 
     @property
     def texts(self) -> list[str]:
-        """The texts alone."""
+        """The texts of the documents, in order."""
         return [document.text for document in self.documents]
 
     @property

@@ -102,7 +102,7 @@ def document_of(text: Any, number: int) -> Document:
 
 
 def _of_frame(frame: pd.DataFrame) -> Corpus:
-    """Read a document from each row of a frame."""
+    """Make a document of each row of a frame."""
     texts = [
         column
         for column in frame.columns

@@ -194,7 +194,7 @@ def _draw_lengths(table: pd.DataFrame) -> Spec:
 
 
 def _middles(number: Floats, size: Floats, error: Floats) -> Spec:
-    """Draw the median of stretches that hold as many documents each."""
+    """Draw the median error of stretches along the axis that hold equally many documents."""
     order = np.argsort(size, kind="stable")
     stretches = [
         part for part in np.array_split(order, max(1, min(7, len(order) // 6))) if len(part)

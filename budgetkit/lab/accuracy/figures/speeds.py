@@ -94,7 +94,7 @@ def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: flo
 
 
 def _heaps(x: Floats, y: Floats) -> list[list[int]]:
-    """Gather points that lie nearer together than a label is high."""
+    """Group points whose labels would lie over each other."""
     heaps: list[list[int]] = []
     for place in np.argsort(y, kind="stable").tolist():
         near = (

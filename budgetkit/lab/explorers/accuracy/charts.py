@@ -40,7 +40,7 @@ def _chart(name: str, results: AccuracyResults, library: Library, opened: bool) 
 
 
 def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
-    """Return what a figure depends on beside the errors."""
+    """Return the values beside the errors that make a figure another one; they are part of its key."""
     now = results.settings
     document = results.document
     if name in ("rooms", "buffers"):

@@ -21,7 +21,7 @@ WINDOW_MIXES = (MIXED, "class", "language", "source")
 def choose_counter(
     settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
 ) -> AccuracySettings:
-    """Look at another cheap counter."""
+    """Return the settings with another cheap counter."""
     return replace(settings, counter=name.strip())
 
 
@@ -90,7 +90,7 @@ def choose_lengths(
 def accept_risk(
     settings: AccuracySettings, results: AccuracyResults, library: Library, chance: float
 ) -> AccuracySettings:
-    """Accept another chance of an overflow."""
+    """Return the settings with another accepted chance of an overflow."""
     return replace(settings, risk=round(float(chance), 6))
 
 

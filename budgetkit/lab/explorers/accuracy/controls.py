@@ -112,7 +112,7 @@ class AccuracyControls(ModelControls):
         self._do("lengths", merge="slider length", shortest=shortest, longest=longest)
 
     def project(self, settings: AccuracySettings, results: AccuracyResults) -> None:
-        """Show what holds."""
+        """Set every control to the explorer's settings."""
         self.counter.value = settings.counter
         self.exact.value = settings.exact or (
             results.model.encoding if is_own(results.exact, results.model) else ""

@@ -49,7 +49,7 @@ class EndpointCall:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer is still to come."""
+        """Whether a provider was asked and has not answered yet."""
         return self.tokens is None and not self.problem
 
 

@@ -46,7 +46,7 @@ def as_percent(share: float) -> str:
 
 
 def sure(buffer: Buffer) -> str:
-    """Return how sure a buffer is; of one document nobody can say."""
+    """Return the words for how sure a buffer is; of one document nobody can say."""
     if buffer.documents < 2:
         return "from one document, so nobody can say how sure"
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"

@@ -137,7 +137,7 @@ def choose_turn(
 def type_demand(
     settings: BudgetSettings, results: BudgetResults, library: Library, section: str, tokens: int
 ) -> BudgetSettings:
-    """Let a section ask for a size that is typed in."""
+    """Return the settings in which a section asks for a typed number of tokens."""
     return replace(
         settings,
         demand={

@@ -70,7 +70,7 @@ class BudgetControls(TraceControls):
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def project(self, settings: BudgetSettings, results: BudgetResults) -> None:
-        """Show what holds."""
+        """Set every control to the explorer's settings."""
         self._project_model(settings, results.model, results.plan.budget)
         self.counter.value = settings.counter or results.model.encoding
         self._project_lines(settings, results)

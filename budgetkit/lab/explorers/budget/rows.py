@@ -77,7 +77,7 @@ class Row:
         locked: bool,
         is_section: bool = False,
     ) -> None:
-        """Show what holds."""
+        """Set the slider, its box and its lock to the line's amount."""
         size = window if tokens is None else tokens
         if isinstance(amount, Share):
             self._limits = (amount.at_least, amount.at_most)
@@ -113,11 +113,11 @@ class Row:
             self.widget.remove_class("bk-uncapped")
 
     def say(self, label: str) -> None:
-        """Call the line something else."""
+        """Write another name beside the slider."""
         self.slider.description = breakable(label)
 
     def close(self) -> None:
-        """Take the widgets away for good."""
+        """Close the row's widgets, which then cannot be shown again."""
         for widget in (self.slider, self.share, self.box, self.lock, self.widget):
             widget.close()
 
@@ -144,7 +144,7 @@ class Limits:
         self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value)
 
     def project(self, amount: Amount | None, window: int, locked: bool) -> None:
-        """Show what holds."""
+        """Set the slider, its box and its lock to the line's amount."""
         share = amount if isinstance(amount, Share) else Share(0)
         self.at_least.whole = self.at_most.whole = window
         bound(self.at_least, 0, window, share.at_least)

@@ -42,7 +42,7 @@ class WhyFold:
         self._settings: BudgetSettings | None = None
 
     def parts(self, settings: BudgetSettings, results: BudgetResults) -> list[Data]:
-        """Say the reasons in order, and what would keep it."""
+        """Return the parts of the fold: why tokens or a message are lost, and what would keep them."""
         self._settings = settings
         self._offers = {}
         plan = results.plan
@@ -69,7 +69,7 @@ class WhyFold:
     def hear(
         self, settings: BudgetSettings, results: BudgetResults, event: Data
     ) -> BudgetSettings | None:
-        """Ask about another section or message, or take a change."""
+        """Show another section or message, or return settings with the change that was pressed."""
         if "mend" not in event:
             self._of = event.get("of", "")
             return None

@@ -26,7 +26,7 @@ class Parameter:
     unit: str
 
     def amount(self, value: int) -> Any:
-        """Return the number as the policy takes it."""
+        """Return a number as the policy's argument: tokens, or a share."""
         if self.unit != "percent":
             return value
         return Share(Decimal(value) / 100)

@@ -82,7 +82,7 @@ class ConversationResults:
         return self.shown.outcome.placed.requests[request - 1].number
 
     def named(self, request: int) -> str:
-        """Return what a request is called."""
+        """Return a request's name on the page, such as its turn."""
         if self.run.by == "turn":
             return f"turn {request:,}"
         return f"request {request:,} (turn {self.turn_of(request):,})"

@@ -119,7 +119,7 @@ class ReadsFold:
     def hear(
         self, settings: ConversationSettings, results: ConversationResults, event: Data
     ) -> None:
-        """Take nothing: there is nothing to press."""
+        """Ignore events: nothing in this fold can be pressed."""
 
 
 def window_of_systems(settings: ConversationSettings, results: ConversationResults) -> int | None:

@@ -19,7 +19,7 @@ from budgetkit.trace import DEFAULT_ROLES
 
 
 def texts(settings: ConversationSettings, results: ConversationResults) -> dict[str, str]:
-    """Return the set-up in every format."""
+    """Return the set-up as text to copy, by format."""
     parts = settings.budget_settings, results.budget_results.model, results.budget
     program = python(settings, results, budget_texts(*parts)["python"])
     return {**budget_texts(*parts, results.run.counter.name), "python": program}

@@ -54,5 +54,5 @@ class TurningFold:
     def hear(
         self, settings: ConversationSettings, results: ConversationResults, event: Data
     ) -> None:
-        """Work out what takes long."""
+        """Let the turning points be worked out, which takes long, once the button was pressed."""
         self._wanted = self._wanted or "work" in event

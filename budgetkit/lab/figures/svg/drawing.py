@@ -131,7 +131,7 @@ def _with_room(layout: Spec, inside: float) -> Spec:
 
 
 def _values(spec: Spec, name: str) -> list[Any]:
-    """List what an axis has to show."""
+    """List the values along one axis: data, lines and notes."""
     found: list[Any] = []
     sums: dict[Any, float] = {}
     for trace in spec["data"]:

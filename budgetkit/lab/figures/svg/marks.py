@@ -273,7 +273,7 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
 
 
 def _each(value: Any, i: int) -> Any:
-    """Return the entry of one mark, where each has its own."""
+    """Return the entry of one mark, or the one value that all marks share."""
     if isinstance(value, list | tuple):
         return value[i]
     return value
