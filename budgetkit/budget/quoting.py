@@ -7,12 +7,14 @@ repeats what it names). So it is not written out whole and cut afterwards: only 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from reprlib import Repr
 
 _LINE = 120  # characters of a value
 _NAMES = 20  # names of a list
 _WRITTEN_OUT = 200  # bits of a whole number, about 60 digits
+_ALIKE = 0.8  # how close two names are before one is taken for a misspelling of the other
 
 
 class _Short(Repr):
@@ -78,6 +80,16 @@ def quoted(names: Iterable[object]) -> str:
     else:
         more = []
     return ", ".join([*map(brief, every[:_NAMES]), *more])
+
+
+def nearest_name(name: str, names: Iterable[str]) -> str:
+    """Return the one of some names of which another is most likely a misspelling; an empty text where none is near.
+
+    >>> nearest_name("retreival", ["system", "retrieval"]), nearest_name("notes", ["system", "retrieval"])
+    ('retrieval', '')
+    """
+    alike = get_close_matches(name[:_LINE], [*names], 1, _ALIKE)
+    return alike[0] if alike else ""
 
 
 def many(number: int, what: str) -> str:

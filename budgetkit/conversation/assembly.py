@@ -8,7 +8,7 @@ from typing import Any
 
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
-from budgetkit.conversation.listing import AnyListings, listings_of, written_as_one
+from budgetkit.conversation.listing import AnyListings, check_listings, listings_of, written_as_one
 from budgetkit.conversation.listing import Listing as Listing
 from budgetkit.counters import count_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
@@ -81,8 +81,11 @@ def messages(
 
     Raises
     ------
+    LookupError
+        If `as_one` names a section that the plan does not have.
     ValueError
-        If an item has no payload, as those of a plan that was saved without its texts, or the plan has no items.
+        If an item has no payload, as those of a plan that was saved without its texts, the plan has no items, or
+        `as_one` names a section that holds more than texts of nobody's.
 
     Examples
     --------
@@ -97,7 +100,12 @@ def messages(
         raise ValueError(
             "this plan was made of numbers; only a plan made of items has texts; use budgetkit.fit(budget, items)"
         )
-    written = [(item, _written(item, context_role)) for item in items]
+    raws = [(item.section, _raw(item)) for item in items]
+    listings = listings_of(as_one)
+    check_listings(listings, raws, plan.budget.sections)
+    written = [
+        (item, _written(raw, context_role)) for item, (_, raw) in zip(items, raws, strict=True)
+    ]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
     chat_places = [i for i, (_, message) in enumerate(written) if message["role"] in CHAT_ROLES]
     first = min((place[written[i][0].section] for i in chat_places), default=0)
@@ -116,7 +124,7 @@ def messages(
     sent = [
         (written[i][0].section, written[i][1]) for i in ordered if written[i][1]["role"] != "tools"
     ]
-    return written_as_one(sent, listings_of(as_one))
+    return written_as_one(sent, listings)
 
 
 def tools(plan: Plan) -> list[dict[str, Any]]:
@@ -142,7 +150,8 @@ def tools(plan: Plan) -> list[dict[str, Any]]:
     return [dict(schema) for raw in raws if raw.get("role") == "tools" for schema in raw["tools"]]
 
 
-def _written(item: Item, context_role: str) -> dict[str, Any]:
+def _raw(item: Item) -> Mapping[str, Any]:
+    """Return what an item stands for as a message; a bare text is a passage's."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(
@@ -151,16 +160,21 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
             "saved without texts=True has none; pass it to Item, save the plan with its texts, or fit its budget again"
         )
     if isinstance(payload, str):
-        return {"role": context_role, "content": payload}
+        return {"role": "context", "content": payload}
     if not isinstance(payload, Mapping) or "role" not in payload:
         raise ValueError(
             f"an item of section {brief(item.section)} has the payload {type(payload).__name__}; "
             "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
         )
-    if payload["role"] in CHAT_ROLES or payload["role"] in (*SYSTEM_ROLES, "tools"):
+    return payload
+
+
+def _written(raw: Mapping[str, Any], context_role: str) -> dict[str, Any]:
+    """Return a message as it is sent."""
+    if raw["role"] in CHAT_ROLES or raw["role"] in (*SYSTEM_ROLES, "tools"):
         # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
-        return {name: field for name, field in payload.items() if name != "contexts"}
-    return {"role": context_role, "content": payload.get("content", "")}
+        return {name: field for name, field in raw.items() if name != "contexts"}
+    return {"role": context_role, "content": raw.get("content", "")}
 
 
 @renamed(count="counter")

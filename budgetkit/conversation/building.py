@@ -25,7 +25,7 @@ from budgetkit.conversation.engine import thinking_notices
 from budgetkit.conversation.listing import (
     AnyListings,
     ListedSection,
-    Listing,
+    check_listings,
     listings_of,
     plan_with_listings,
 )
@@ -188,7 +188,8 @@ def build(
     filled = [section for section in order if parts[section]]
     last = None
     listings = listings_of(as_one)
-    _check_listings(listings, parts, budget)
+    written_parts = [(section, item.payload.raw) for section in parts for item in parts[section]]
+    check_listings(listings, written_parts, {**parts, **place})
     if question:
         question = _primed(question, framing)
     elif filled:
@@ -244,23 +245,6 @@ def build(
             *thinking_notices([*map(Message, raws)], request, framing.rules),
         ),
     )
-
-
-def _check_listings(
-    listings: Mapping[str, Listing], parts: Mapping[str, list[Item]], budget: Budget
-) -> None:
-    """Refuse a listing of a section that is not there, or whose messages are more than texts of nobody's."""
-    for section in listings:
-        if section not in parts and section not in budget.sections:
-            raise LookupError(unknown_section([section], budget.sections).args[0])
-        for item in parts.get(section, []):
-            if item.payload.role in CHAT_ROLES or not isinstance(
-                item.payload.raw.get("content"), str
-            ):
-                raise ValueError(
-                    f"as_one names {brief(section)}, which holds a message of {brief(item.payload.role)}; known are "
-                    "sections of texts and passages; leave it out"
-                )
 
 
 def _left_out(items: list[Item]) -> tuple[str, ...]:

@@ -9,12 +9,13 @@ those that stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from budgetkit.budget.quoting import brief
-from budgetkit.message import Message
+from budgetkit.budget.validation import unknown_section
+from budgetkit.message import CHAT_ROLES, Message
 from budgetkit.plan.item import Item
 from budgetkit.plan.plan import Plan
 from budgetkit.requests import FRAMINGS, Framing
@@ -93,6 +94,23 @@ def listings_of(value: AnyListings) -> dict[str, Listing]:
             )
         listings[section] = listing
     return listings
+
+
+def check_listings(
+    listings: Mapping[str, Listing],
+    messages: Iterable[tuple[str, Mapping[str, Any]]],
+    sections: Collection[str],
+) -> None:
+    """Refuse a listing of a section that is not there, or whose messages are more than texts of nobody's."""
+    if unknown := [section for section in listings if section not in sections]:
+        raise unknown_section(unknown, sections)
+    for section, message in messages:
+        is_text = message["role"] not in CHAT_ROLES and isinstance(message.get("content"), str)
+        if section in listings and not is_text:
+            raise ValueError(
+                f"as_one names {brief(section)}, which holds a message of {brief(message['role'])}; known are "
+                "sections of texts and passages; leave it out"
+            )
 
 
 @dataclass(frozen=True, slots=True)

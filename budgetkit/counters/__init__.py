@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget.quoting import brief, one_line
-from budgetkit.counters.basis import Basis, basis_of, interval_of, nearer_of, spread_of
+from budgetkit.counters.basis import (
+    Basis,
+    basis_of,
+    interval_of,
+    nearer_of,
+    nearer_sentence,
+    spread_of,
+)
 from budgetkit.counters.calibrated import CalibratedCounter, fitted, published
 from budgetkit.counters.characters import CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
@@ -28,6 +35,7 @@ from budgetkit.counters.vocabularies import (
     VocabularyCounter,
     basis_for,
     best,
+    estimated_by,
     from_file,
     vocabulary_of,
 )
@@ -57,8 +65,10 @@ __all__ = [
     "counter",
     "counter_of",
     "encoding_names",
+    "estimated_by",
     "interval_of",
     "nearer_of",
+    "nearer_sentence",
     "spread_of",
 ]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-__all__ = ["Basis", "basis_of", "interval_of", "nearer_of", "spread_of"]
+__all__ = ["Basis", "basis_of", "interval_of", "nearer_of", "nearer_sentence", "spread_of"]
 
 Basis = Literal["exact", "reconstructed", "estimate"]
 
@@ -86,3 +86,16 @@ def nearer_of(counter: Callable[[str], int]) -> str:
     ''
     """
     return str(getattr(counter, "nearer", ""))
+
+
+def nearer_sentence(source: object) -> str:
+    """Return the sentence that says how a counter, or the count of a request, would come nearer; empty for none.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> nearer_sentence(counter("gpt-4o"))
+    ''
+    """
+    nearer = str(getattr(source, "nearer", ""))
+    return f"It could be {nearer}." if nearer else ""

@@ -84,6 +84,11 @@ class CalibratedCounter:
         return False
 
     @property
+    def product(self) -> str:
+        """What it multiplies, such as "0.98 × o200k_base"."""
+        return f"{self.slope:.4g} × {self.counter.name}"
+
+    @property
     def basis(self) -> Basis:
         """What its number rests on: another encoding and a measured slope."""
         return "estimate"

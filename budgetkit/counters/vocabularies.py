@@ -25,6 +25,7 @@ from budgetkit.counters import reconstructed
 from budgetkit.counters.basis import Basis, basis_of
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import ExactCounter
+from budgetkit.counters.given import function_name
 from budgetkit.counters.protocol import Counter, check_text
 from budgetkit.counters.tokenizer_files import TokenizerFile, counting
 from budgetkit.files import read_toml
@@ -36,6 +37,7 @@ __all__ = [
     "VocabularyCounter",
     "basis_for",
     "best",
+    "estimated_by",
     "from_file",
     "nearer",
     "vocabulary_of",
@@ -186,6 +188,26 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
     else:  # a function of the user's, which says itself what it is
         is_own = True
     return basis if is_own else "estimate"
+
+
+def estimated_by(counter: Callable[[str], int], model: Model) -> str:
+    """Return what estimates a model's tokens; empty where they are not estimated.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> from budgetkit.models import model
+    >>> estimated_by(counter("gemini-2.5-pro"), model("gemini-2.5-pro")), estimated_by(len, model("gpt-4o"))
+    ('0.98 × o200k_base', 'len')
+    >>> estimated_by(counter("gpt-4o"), model("gpt-4o"))
+    ''
+    """
+    if basis_for(counter, model) != "estimate":
+        return ""
+    for field in ("product", "name"):  # a calibrated counter's product says more than its name
+        if text := str(getattr(counter, field, "")):
+            return text
+    return function_name(counter)
 
 
 def nearer(model: str) -> str:

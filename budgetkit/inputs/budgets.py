@@ -185,14 +185,34 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
     'gpt-4o'
     """
     if isinstance(budget, Path):
-        budget = _data_in(_text_at(budget))
-    elif isinstance(budget, str) and _is_saved_text(budget):
-        budget = _data_in(budget)
-    if not isinstance(budget, Mapping):
-        return budget
-    if is_configuration(budget):
-        return configuration_of(budget)
-    return from_dict(dict(budget))
+        return budget_in(_text_at(budget), one_line(str(budget)))
+    if isinstance(budget, str) and _is_saved_text(budget):
+        return _read(_data_in(budget, "a configuration or saved state"))
+    return _read(budget)
+
+
+def budget_in(text: str, name: str) -> AnyBudget:
+    """Read the text of a file or a pipe; what is wrong in it is said with its name."""
+    data = _data_in(text, name)
+    if not isinstance(data, Mapping):
+        raise ValueError(
+            f"{name} holds {brief(data)}, and no budget; {_KEYS}; write one, or name another file"
+        )
+    try:
+        return _read(data)
+    except LookupError as error:
+        raise LookupError(f"{name}: {error.args[0]}") from None
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _read(data: AnyBudget) -> AnyBudget:
+    """Read plain data that holds a budget or a configuration; return anything else as it is."""
+    if not isinstance(data, Mapping):
+        return data
+    if is_configuration(data):
+        return configuration_of(data)
+    return from_dict(dict(data))
 
 
 def _of_configuration(
@@ -246,6 +266,7 @@ def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
     return PRESETS[preset]
 
 
+_KEYS = "a configuration has keys such as model and budget, a saved budget has budgetkit and budget"
 _KNOWN = (
     "a Budget, a preset or its name, a saved state or configuration as text or data, "
     "or the pathlib.Path of its file"
@@ -274,10 +295,10 @@ def _is_saved_text(text: str) -> bool:
     return text.lstrip().startswith("{") or "\n" in text.strip()
 
 
-def _data_in(text: str) -> Any:
+def _data_in(text: str, what: str) -> Any:
     if text.lstrip().startswith("{"):
-        return json_data(text)
-    return yaml_data(text)
+        return json_data(text, what)
+    return yaml_data(text, what)
 
 
 def _text_at(path: Path) -> str:
@@ -288,6 +309,15 @@ def _text_at(path: Path) -> str:
         )
     try:
         return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{one_line(str(path))} was to hold a budget; there is no such file; correct the path, or name a preset: "
+            f"{quoted(PRESETS)}"
+        ) from None
+    except OSError as error:
+        raise OSError(
+            f"{one_line(str(path))} was to hold a budget; it cannot be read ({error.strerror}); give a file that can"
+        ) from None
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
         raise ValueError(

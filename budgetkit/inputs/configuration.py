@@ -12,15 +12,17 @@ that it does not name are not there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Final, NamedTuple
 
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import brief, nearest_name, quoted
 from budgetkit.pruning import policies
 from budgetkit.pruning.policies import Policy, System
 from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.state.saved import check_version
 
 SETTINGS: Final = ("model", "window", "counter", "policy")
 _BUDGETS: Final = ("budget", "context_budget")
@@ -120,6 +122,8 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
         raise ValueError(
             f"a configuration has {quoted(unknown)}; known are {', '.join(_KNOWN)}; remove or rename it"
         )
+    if "budgetkit" in fields:
+        check_version(fields["budgetkit"], "a configuration")
     named = [name for name in _BUDGETS if fields.get(name) is not None]
     if len(named) != 1:
         raise ValueError(
@@ -156,18 +160,47 @@ def _policy(value: object) -> Policy | None:
         return None
     if isinstance(value, str):
         return policy_of(value)
-    fields = dict(value) if isinstance(value, Mapping) else {}
-    kind = getattr(policies, str(fields.pop("class", "")), None)
-    is_plain = all(isinstance(entry, int | float | str | bool | None) for entry in fields.values())
-    is_bare = kind in (Policy, System)  # the base class, and a system without its rules
-    if not (isinstance(kind, type) and issubclass(kind, Policy) and is_plain) or is_bare:
+    settings = dict(value) if isinstance(value, Mapping) else {}
+    name = settings.pop("class", None)
+    is_plain = all(
+        isinstance(entry, int | float | str | bool | None) for entry in settings.values()
+    )
+    if not isinstance(name, str) or not is_plain:
         raise ValueError(
             f"policy of a configuration is {brief(value)}; known are a name, such as 'oldest first', and a class with "
             "plain values, such as {class: SlidingWindow, turns: 6}; write one of these"
         )
-    try:
-        return kind(**fields)
-    except TypeError as problem:
+    classes = _classes()
+    if name not in classes:
         raise ValueError(
-            f"policy of a configuration is {brief(value)}; {problem}; write its own fields"
-        ) from None
+            f"policy of a configuration has the class {brief(name)}{_meant(name, classes)}; known are "
+            f"{quoted(classes)}; name one of them"
+        )
+    kind = classes[name]
+    known = list(signature(kind).parameters)
+    unknown = [field for field in settings if field not in known]
+    if unknown:
+        raise ValueError(
+            f"policy of a configuration has {quoted(unknown)}{_meant(str(unknown[0]), known)}; {name} has "
+            f"{quoted(known) or 'no fields'}; write these"
+        )
+    try:
+        return kind(**settings)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"policy of a configuration, {name}: {problem}") from None
+
+
+def _classes() -> dict[str, type[Policy]]:
+    """List the policies that a class and its fields write: neither the base class, nor a system without its rules."""
+    kinds = ((name, getattr(policies, name)) for name in policies.__all__)
+    return {
+        name: kind
+        for name, kind in kinds
+        if isinstance(kind, type) and issubclass(kind, Policy) and kind not in (Policy, System)
+    }
+
+
+def _meant(name: str, names: Iterable[str]) -> str:
+    """Ask whether the nearest name is meant; nothing where none is near."""
+    near = nearest_name(name, names)
+    return f", which is nearly {near!r}" if near else ""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.quoting import nearest_name, one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.plan.decisions import BEYOND_BEST, OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
-
-ALIKE = 0.8  # how close two names are before one is taken for a misspelling of the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +186,11 @@ def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
     declared = [section for section in budget.sections if section not in plain]
     for grant in grants:
         if grant.section in plain and grant.demand:
-            alike = get_close_matches(grant.section, declared, 1, ALIKE)
+            near = nearest_name(grant.section, declared)
         else:
-            alike = []
-        if alike:
+            near = ""
+        if near:
             yield (
                 f"{one_line(grant.section)} is declared nowhere and draws on the shared pool with {grant.demand:,} "
-                f"tokens; there is a section {one_line(alike[0])}; rename it if that is meant."
+                f"tokens; there is a section {one_line(near)}; rename it if that is meant."
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from warnings import warn
 
 import pandas as pd
 
@@ -317,7 +318,7 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
 
 
 def raise_if_overrun(plan: Plan) -> Plan:
-    """Return a plan, unless it overruns the window of a budget that forbids it.
+    """Return a plan, unless it overruns the window of a budget that forbids it; warn of misspelt sections.
 
     Examples
     --------
@@ -326,4 +327,6 @@ def raise_if_overrun(plan: Plan) -> Plan:
     """
     if plan.budget.deficit == "raise" and plan.free < 0:
         raise ValueError(plan.warnings[0])
+    for notice in misspelt(plan.budget, plan.grants):
+        warn(notice, stacklevel=3)
     return plan

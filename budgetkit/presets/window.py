@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.models import Model, model
+from budgetkit.models.resolved import resolve
 
 Window = int | Model | str
+#: A number written as a text, such as "8k": somebody means tokens, and no model is called so.
+_NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*[kKmM]?\s*")
 
 
 def window_of(window: Window) -> dict[str, Any]:
@@ -19,8 +23,14 @@ def window_of(window: Window) -> dict[str, Any]:
     {'window': 8192}
     >>> window_of("gpt-4o")
     {'window': 128000, 'kind': 'shared', 'max_output': 16384}
+    >>> window_of("8k")
+    Traceback (most recent call last):
+    ...
+    TypeError: window is '8k'; tokens are whole numbers of 0 or more; give an int, or a Share for a ratio
     """
-    resolved = model(window) if isinstance(window, str) else window
-    if isinstance(resolved, Model):
-        return {"window": resolved.window, "kind": resolved.kind, "max_output": resolved.max_output}
-    return {"window": check_tokens("window", resolved)}
+    if isinstance(window, str) and not _NUMBER.fullmatch(window):
+        resolve(window, must_know=True)
+        window = model(window)  # warns of one that has ended
+    if isinstance(window, Model):
+        return {"window": window.window, "kind": window.kind, "max_output": window.max_output}
+    return {"window": check_tokens("window", window)}

@@ -16,10 +16,18 @@ from typing import Any
 import yaml
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import quoted
 from budgetkit.plan.plan import Plan
-from budgetkit.state.plain_data import changed, json_data, plain, read, schema_of, yaml_data
-from budgetkit.state.saved import VERSION, plan_parts, reader
+from budgetkit.state.plain_data import (
+    SAVED_STATE,
+    changed,
+    json_data,
+    plain,
+    read,
+    schema_of,
+    yaml_data,
+)
+from budgetkit.state.saved import VERSION, check_version, plan_parts, reader
 
 __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json", "to_yaml"]
 
@@ -99,10 +107,7 @@ def from_dict(data: object) -> Budget | Plan:
         version = data["budgetkit"]
     else:
         version = VERSION
-    if type(version) is not int or version != VERSION:  # true == 1, and is no version
-        raise ValueError(
-            f"saved state has version {brief(version)}; this budgetkit reads {VERSION}; save it again with this version"
-        )
+    check_version(version, SAVED_STATE)
     value: Budget | Plan = read(reader(), data)
     return value
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from functools import cache, partial
-from typing import Annotated, Any, NotRequired, get_type_hints
+from typing import Annotated, Any, Final, NotRequired, get_type_hints
 
 import numpy as np
 import yaml
@@ -82,22 +82,25 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
     )
 
 
-def json_data(text: str) -> object:
-    """Return what a JSON text holds.
+SAVED_STATE: Final = "saved state"
+
+
+def json_data(text: str, what: str = SAVED_STATE) -> object:
+    """Return what a JSON text holds; `what` it is goes into the sentence of an error.
 
     >>> json_data('{"window": 8192}')
     {'window': 8192}
     """
-    return _parsed("JSON", lambda: json.loads(text, object_pairs_hook=_once))
+    return _parsed("JSON", what, lambda: json.loads(text, object_pairs_hook=_once))
 
 
-def yaml_data(text: str) -> object:
-    r"""Return what a YAML text holds.
+def yaml_data(text: str, what: str = SAVED_STATE) -> object:
+    r"""Return what a YAML text holds; `what` it is goes into the sentence of an error.
 
     >>> yaml_data("window: 8192\nname: 0x10")
     {'window': 8192, 'name': '0x10'}
     """
-    return _parsed("YAML", lambda: yaml.load(text, Loader=_Reader))
+    return _parsed("YAML", what, lambda: yaml.load(text, Loader=_Reader))
 
 
 class _RefusedError(ValueError):
@@ -151,19 +154,31 @@ def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     return mapping
 
 
-def _parsed(language: str, parse: Callable[[], object]) -> object:
+def _parsed(language: str, what: str, parse: Callable[[], object]) -> object:
     try:
         return parse()
     except _RefusedError as error:
-        raise ValueError(f"saved state has {error}") from None
+        raise ValueError(f"{what} has {error}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if str(error):
-            first = one_line(str(error).splitlines()[0])
+        if what == SAVED_STATE:
+            advice = "it starts with 'budgetkit'; copy the whole text"
         else:
-            first = type(error).__name__
-        raise ValueError(
-            f"saved state is no {language} ({first}); it starts with 'budgetkit'; copy the whole text"
-        ) from None
+            advice = (
+                "a budget is written as keys, such as model and budget, with values; mend that line"
+            )
+        raise ValueError(f"{what} is no {language} ({_problem(error)}); {advice}") from None
+
+
+def _problem(error: Exception) -> str:
+    """Say what a parser did not understand, with its line; JSON's says that itself."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        last = error.problem_mark.line + 1
+        first = last if error.context_mark is None else error.context_mark.line + 1
+        lines = f"line {last:,}" if first == last else f"lines {first:,} to {last:,}"
+        return one_line(f"{lines}: {error.problem}")
+    if str(error):
+        return one_line(str(error).splitlines()[0])
+    return type(error).__name__
 
 
 def changed(value: Any) -> Any:

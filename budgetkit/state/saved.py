@@ -27,6 +27,14 @@ from budgetkit.state.plain_data import TEXT, TOKENS, changed, list_of, plain, sh
 VERSION = 1
 
 
+def check_version(version: object, what: str) -> None:
+    """Refuse what another version of budgetkit wrote."""
+    if type(version) is not int or version != VERSION:  # true == 1, and is no version
+        raise ValueError(
+            f"{what} has version {brief(version)}; this budgetkit reads {VERSION}; save it again with this version"
+        )
+
+
 def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
     """Return what is saved of a plan."""
     decisions = plan.decisions

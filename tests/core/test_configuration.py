@@ -1,7 +1,10 @@
 """A configuration: one file that says everything about a budget, loaded, checked and used without code (003)."""
 
+import io
 import json
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +128,17 @@ def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
         ({"window": "8k"}, "window"),
         ({"counter": 4}, "counter of a configuration is 4"),
         ({"policy": "oldest frist"}, "no policy 'oldest frist'"),
-        ({"policy": {"class": "Floor"}}, "policy of a configuration is"),
-        ({"policy": {"class": "SlidingWindow", "turn": 3}}, "turn"),
+        (
+            {"policy": {"class": "Floor"}},
+            "policy of a configuration has the class 'Floor'; known are",
+        ),
+        ({"policy": {"class": "SlidingWndow"}}, "'SlidingWndow', which is nearly 'SlidingWindow'"),
+        ({"policy": {"class": "SlidingWindow", "turns": -1}}, "a configuration, SlidingWindow: "),
+        (
+            {"policy": {"class": "SlidingWindow", "turn": 3}},
+            "'turn', which is nearly 'turns'; SlidingWindow has 'turns'",
+        ),
+        ({"budgetkit": 99}, "a configuration has version 99; this budgetkit reads 1"),
         ({"policy": {"class": "SlidingWindow", "turns": {"class": "X"}}}, "known are a name"),
     ],
 )
@@ -181,3 +193,77 @@ def test_a_folder_or_a_pipe_is_refused_and_never_waited_for(tmp_path: Path) -> N
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(ValueError, match="was to hold a budget; it is no file"):
             setup_of(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("model: gpt-4o\nbudget: [chat\n", r"is no YAML \(lines 2 to 3: expected ',' or '\]'"),
+        ('{"model": "gpt-4o",\n "budget" "chat"}', r"is no JSON \(Expecting ':' delimiter: line 2"),
+        ("budget: chat\nbudget: rag\n", "has 'budget' twice in one mapping"),
+        ("modle: gpt-4o\nbudget: chat\n", ": a configuration has 'modle'; known are"),
+        ("budget: chat\npolicy: oldest frist\n", ": no policy 'oldest frist'; known by name"),
+        ("- chat\n- rag\n", "holds .*, and no budget; a configuration has keys such as model"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_with_its_name_and_line(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    """What is written by hand is mended by hand: the advice to copy a saved state whole helps nobody there."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises((ValueError, LookupError), match=sentence) as error:
+        budget_of(path, model="gpt-4o")
+    assert "mine.yaml" in str(error.value)
+    assert "copy the whole text" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(
+        FileNotFoundError, match="was to hold a budget; there is no such file"
+    ) as error:
+        bk.Conversation(tmp_path / "nothere.yaml")
+    assert "Errno" not in str(error.value)
+
+
+@pytest.fixture
+def piped(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let a text come in by standard input."""
+
+    def pipe(text: str) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    return pipe
+
+
+def test_a_piped_configuration_is_the_same_as_its_file(
+    file: Path, piped: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["replay", "support-chat", "-b", str(file), "--json"]) == 0
+    by_file = capsys.readouterr()
+    piped(EVERYTHING)
+    assert run(["replay", "support-chat", "-b", "-", "--json"]) == 0
+    by_pipe = capsys.readouterr()
+    assert by_pipe == by_file
+    assert "Counted with chars/4." in by_pipe.err
+
+
+def test_a_pipe_that_is_empty_or_wrong_is_a_sentence(
+    piped: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    piped("")
+    assert run(["fit", "support-chat", "-b", "-"]) == 2
+    assert "from standard input, which is empty" in capsys.readouterr().err
+    piped("modle: gpt-4o\nbudget: chat\n")
+    assert run(["fit", "support-chat", "-b", "-"]) == 2
+    assert "Error: standard input: a configuration has 'modle'" in capsys.readouterr().err
+
+
+def test_compare_puts_the_policy_of_a_configuration_beside_the_others(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["compare", "support-chat", "-b", str(file), "--json"]) == 0
+    names = {row["policy"] for row in json.loads(capsys.readouterr().out)}
+    assert {"SlidingWindow(3)", "oldest first"} <= names
+    assert run(["compare", "support-chat", "-b", str(file), "-p", "octopus", "--json"]) == 0
+    assert [row["policy"] for row in json.loads(capsys.readouterr().out)] == ["octopus"]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
+from budgetkit.conversation.assembly import messages
 from budgetkit.conversation.listing import Listing
 from budgetkit.requests import FRAMINGS
 from tests.conftest import examples
@@ -162,3 +163,17 @@ def test_a_plan_never_says_less_than_is_sent_and_nothing_is_over_its_cap(
         if decision.section == "knowledge" and decision.kept
     ]
     assert len(built.messages) == 1 + bool(kept)
+
+
+def test_a_plan_is_written_as_one_in_the_same_sections_as_it_is_built() -> None:
+    """`messages` took any section: a question became part of a list, and a misspelt name listed nothing."""
+    built = bk.build(
+        "rag", window=8_192, retrieval=PASSAGES, question="Where?", context_role="user"
+    )
+    as_one = {"retrieval": "Known:"}
+    texts = messages(built.plan, context_role="user", as_one=as_one)
+    assert [message["content"][:6] for message in texts] == ["Known:", "Where?"]
+    with pytest.raises(LookupError, match="no section 'retreival'"):
+        messages(built.plan, as_one=["retreival"])
+    with pytest.raises(ValueError, match="as_one names 'user', which holds a message of 'user'"):
+        messages(built.plan, as_one=["user"])

@@ -314,3 +314,20 @@ def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
         match=r"budgetkit.presets has no 'chatt'; it has .*chat, .*; take one of these$",
     ):
         bk.presets.chatt  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("window", "sentence"),
+    [
+        ("8k", "window is '8k'; tokens are whole numbers"),
+        ("8,192", "window is '8,192'; tokens are whole numbers"),
+        ("gtp-4o", "no model 'gtp-4o' is known, so its window is not; nearest are"),
+    ],
+)
+@pytest.mark.parametrize("name", ["rag", "working_memory", "memory_engine", "agent_prompt"])
+def test_a_window_that_is_no_number_and_no_model_is_refused(
+    name: str, window: str, sentence: str
+) -> None:
+    """A window of 8,192 tokens stood in for "8k", with a warning of a model that nobody had named."""
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        PRESETS[name](window)

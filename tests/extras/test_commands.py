@@ -303,7 +303,7 @@ def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
     arguments = ["check", "support-chat", "-b", "chat", "-w", "8192"]
     assert run(arguments) == 0
     assert (
-        "1 of 1 conversations lose something, and nothing was asked about that"
+        "1 of 1 conversation loses something, and nothing was asked about that"
         in capsys.readouterr().err
     )
     assert run([*arguments, "--most-cut", "0.1"]) == 1
@@ -474,7 +474,7 @@ def test_check_closes_with_exit_code_1_and_opens_with_0(capsys: Captured, tmp_pa
     prompt.write_text("Be brief.", encoding="utf-8")
     arguments = ["check", "support-chat", "-w", "4096", "--prompt", f"system={prompt}"]
     assert run([*arguments, "--save-baseline", str(baseline)]) == 0
-    assert "The gate is open." in capsys.readouterr().out
+    assert "The gate is open; 1 of 1 conversation loses something." in capsys.readouterr().out
     prompt.write_text("Be brief. " * 500, encoding="utf-8")
     assert run([*arguments, "--baseline", str(baseline)]) == 1
     said = capsys.readouterr().out

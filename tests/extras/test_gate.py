@@ -507,3 +507,40 @@ def test_a_file_that_is_not_there_is_named_in_a_sentence(
     assert run(["check", "-b", "chat", "-m", "gpt-4o", option]) == 2
     error = capsys.readouterr().err
     assert "there is no file 'nothere." in error and "Errno" not in error
+
+
+def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() -> None:
+    """A required prompt above its cap loses nothing, and breaks a limit: it was said that nothing is lost."""
+    found = gate(traces=[talk(1, system=40), talk(1, system=40)])
+    assert reasons(found) == [("cap", "2 turns, turn 1"), ("cap", "2 turns, turn 1")]
+    assert (
+        found.headline
+        == "The gate is closed by cap; in 2 of 2 conversations a limit does not hold."
+    )
+    assert str(found).count("Plan of 200 tokens") == 1
+    assert str(found).count("cap: 2 turns, turn 1: system asks for 44 tokens") == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "headline"),
+    [
+        ({}, "The gate is open."),
+        ({"traces": [talk(1)]}, "The gate is open; 0 of 1 conversation lose something."),
+        (
+            {"traces": [talk(1), talk(80)], "most_cut": 0},
+            "The gate is closed by cut; 1 of 2 conversations loses something.",
+        ),
+        (
+            {"traces": [talk(80, system=40)]},
+            "The gate is closed by cap; in 1 of 1 conversation a limit does not hold; "
+            "1 of 1 conversation loses something.",
+        ),
+    ],
+)
+def test_one_headline_says_all(settings: dict[str, Any], headline: str) -> None:
+    assert gate(**settings).headline == headline
+
+
+def test_an_estimate_that_closes_the_gate_is_what_the_headline_says() -> None:
+    found = check(chat(8_192), prompts={"system": "Be brief."}, counter="chars/4")
+    assert found.headline == "The gate is closed by estimate."

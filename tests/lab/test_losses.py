@@ -105,7 +105,8 @@ def test_an_answer_longer_than_the_model_writes() -> None:
 def test_a_section_that_nobody_declared_and_that_is_called_almost_as_one() -> None:
     """It draws on the pool in silence no longer; other names, and those that ask for nothing, are left alone."""
     budget = presets.rag(8_192)
-    plan = bk.allocate(budget, {"retreival": 500})
+    with pytest.warns(UserWarning, match="retreival is declared nowhere"):
+        plan = bk.allocate(budget, {"retreival": 500})
     assert plan.warnings == (
         "retreival is declared nowhere and draws on the shared pool with 500 tokens; there is a section retrieval; "
         "rename it if that is meant.",

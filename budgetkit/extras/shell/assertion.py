@@ -10,8 +10,9 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.old_names import renamed
 from budgetkit.extras.shell.gate import Checked, check
-from budgetkit.extras.shell.inputs import budget_of, configuration_at, tools_in, tools_of
+from budgetkit.extras.shell.inputs import budget_of, settings_at, tools_in, tools_of
 from budgetkit.extras.shell.terminal import printable
+from budgetkit.inputs.budgets import AnyBudget
 from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import traces_of
 from budgetkit.trace.conversation import Trace
@@ -31,10 +32,13 @@ def checked(
     **rest: Any,
 ) -> Checked:
     """Return the gate's report, after files are read and names looked up."""
-    if isinstance(budget, str | PathLike):
-        budget = configuration_at(fspath(budget)) or budget_of(fspath(budget), window, model)
+    settings: AnyBudget = (
+        budget if isinstance(budget, Budget | Configuration) else settings_at(fspath(budget))
+    )
+    if isinstance(settings, str):
+        settings = budget_of(settings, window, model)
     return check(
-        budget,
+        settings,
         window=window,
         tools=tools_of(fspath(tools)) if isinstance(tools, str | PathLike) else _listed(tools),
         traces=chain.from_iterable(traces_of(source) for source in _sources(traces)),

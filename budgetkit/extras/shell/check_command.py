@@ -90,9 +90,8 @@ def command(
         **limits,
     )
     if checked.cut and limits["most_cut"] is None:
-        cut = f"{checked.cut:,} of {checked.conversations:,} conversations lose something"
         warnings.warn(
-            f"{cut}, and nothing was asked about that; --most-cut 0.1 would allow one in ten",
+            f"{checked.losing}, and nothing was asked about that; --most-cut 0.1 would allow one in ten",
             stacklevel=1,
         )
     changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
@@ -124,12 +123,12 @@ def _show(checked: Checked, changes: dict[str, int], since: str, form: str) -> N
         return show_json(as_data(checked, changes, since))
     if form in ("junit", "github"):
         return click.echo((junit if form == "junit" else github)(checked, changes, since))
-    show_table(
-        "Most that each section asks for, in tokens",
-        ["section", "tokens"],
-        checked.sections.items(),
-    )
+    if checked.sections:
+        show_table(
+            "Most that each section asks for, in tokens",
+            ["section", "tokens"],
+            checked.sections.items(),
+        )
     show_lines([f"Finding, {finding}" for finding in checked.findings] + grown(changes, since))
-    show_lines(map(str, checked.failures))
-    show_lines([f"{checked.cut:,} of {checked.conversations:,} conversations lose something."])
-    show_lines(["The gate is open." if checked.passed else "The gate is closed."])
+    show_lines(checked.explanations)
+    show_lines([checked.headline])

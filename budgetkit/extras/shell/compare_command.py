@@ -13,6 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.extras.shell.inputs import policies_named
 from budgetkit.extras.shell.options import with_conversation
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
+from budgetkit.inputs.policies import policies_of
 from budgetkit.lab.replay import Replay, rank_policies, replay
 from budgetkit.requests import Framing
 from budgetkit.trace.conversation import Trace
@@ -53,14 +54,20 @@ def command(
     by: Any,
     price: str | None,
     model: str | None,
+    named_options: Any,
     **_: Any,
 ) -> None:
-    """Put pruning policies and named systems side by side on one conversation, the cheapest first."""
+    """Put pruning policies and named systems side by side on one conversation, the cheapest first.
+
+    Where none is named, the policy of a configuration is among them.
+    """
     lines = replace(budget, undeclared="pool")
-    rules = policies_named(policies).items()
+    rules = policies_named(policies)
+    if named_options["policy"] is not None and not policies:
+        rules = policies_of([named_options["policy"]]) | rules
     named = price or model or trace.model
     options = {"counter": count, "framing": framing, "by": by, "prices": named}
-    replays = {name: replay(trace, lines, rule, **options) for name, rule in rules}
+    replays = {name: replay(trace, lines, rule, **options) for name, rule in rules.items()}
     table = rank_policies(replays)
     if as_json:
         return show_json(table.to_dict("records"))

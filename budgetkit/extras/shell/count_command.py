@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from budgetkit.counters import Counter, basis_of, counter, nearer_of
+from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.extras.shell.texts import PIPE, text_of
 
@@ -92,12 +92,7 @@ def command(
     else:
         whole = [("all", *totals)] if len(rows) > 1 else []
         show_table("Tokens", ["", *columns], [*rows, *whole])
-    show_lines(_advice(nearer_of(way)) for way in counters if nearer_of(way))
-
-
-def _advice(nearer: str) -> str:
-    """Return the sentence that says how a count would come nearer."""
-    return f"It could be {nearer}."
+    show_lines(filter(None, map(nearer_sentence, counters)))
 
 
 def _asked(provider: str, models: tuple[str, ...]) -> list[Counter]:
@@ -174,7 +169,7 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         rows.append(("all", "", None, count.tokens))
         title = f"{file}: {count.model}, {count.tokens:,} tokens{f'; {count.unknown}' if count.unknown else ''}"
         show_table(title, ["kind", "part", "message", "tokens"], rows)
-        show_lines([_basis_line(count), *([_advice(count.nearer)] if count.nearer else [])])
+        show_lines([_basis_line(count), *filter(None, [nearer_sentence(count)])])
 
 
 def _basis_line(count: RequestCount) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -24,9 +23,16 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.old_names import renamed
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief, many, nearest_name, one_line
 from budgetkit.budget.validation import unknown_section
-from budgetkit.counters import FunctionCounter, basis_for, basis_of, count_of, nearer_of
+from budgetkit.counters import (
+    FunctionCounter,
+    basis_for,
+    basis_of,
+    count_of,
+    estimated_by,
+    nearer_sentence,
+)
 from budgetkit.extras.shell.texts import text_of
 from budgetkit.inputs.budgets import (
     DEFAULT_COUNTER,
@@ -47,7 +53,6 @@ from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
-from budgetkit.plan.losses import ALIKE
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing, framing_of, read_tools
 from budgetkit.requests.reading.tools import Toolset, function_name
@@ -74,17 +79,25 @@ class Failure:
         The prompts, or the conversation and its turn.
     sentence : str
         What is wrong, with its numbers.
-    detail : str
-        The plan, and what would mend it.
+    mend : str
+        What would mend it.
     section : str
         The section that it is about, where it is about one.
+    plan : str
+        The plan of the request where it is worst, with its warnings.
     """
 
     code: str
     where: str
     sentence: str
-    detail: str = ""
+    mend: str = ""
     section: str = ""
+    plan: str = ""
+
+    @property
+    def detail(self) -> str:
+        """The plan, and what would mend it."""
+        return "\n".join(filter(None, [self.plan, self.mend]))
 
     def __str__(self) -> str:
         return "\n".join(filter(None, [f"{self.code}: {self.where}: {self.sentence}", self.detail]))
@@ -102,8 +115,8 @@ class Checked:
         What is wrong with the budget itself.
     sections : mapping
         The most that each section asks for, in tokens.
-    conversations, cut : int
-        How many were looked at, and how many of them lose something.
+    conversations, cut, failing : int
+        How many were looked at, how many of them lose something, and in how many a limit does not hold.
     strict : bool
         Whether a finding closes the gate too.
     """
@@ -114,15 +127,61 @@ class Checked:
     conversations: int = 0
     cut: int = 0
     strict: bool = False
+    failing: int = 0
 
     @property
     def passed(self) -> bool:
         """Whether nothing failed."""
         return not self.failures and not (self.strict and self.findings)
 
+    @property
+    def headline(self) -> str:
+        """Whether the gate is open, why not, and of how many conversations that is said.
+
+        Examples
+        --------
+        >>> Checked((), (), {}, conversations=2, cut=1).headline
+        'The gate is open; 1 of 2 conversations loses something.'
+        """
+        parts = []
+        if self.failing:
+            parts.append(f"in {_share_of(self.failing, self.conversations)} a limit does not hold")
+        if self.cut or (self.conversations and not self.failing):
+            parts.append(self.losing)
+        verdict = "The gate is open"
+        if not self.passed:
+            codes = [reason.code for reason in self._reasons]
+            verdict = f"The gate is closed by {', '.join(dict.fromkeys(codes))}"
+        return "; ".join([verdict, *parts]) + "."
+
+    @property
+    def losing(self) -> str:
+        """Of how many conversations something is cut, in words."""
+        verb = "loses" if self.cut == 1 else "lose"
+        return f"{_share_of(self.cut, self.conversations)} {verb} something"
+
+    @property
+    def _reasons(self) -> tuple[Failure | Finding, ...]:
+        return (*self.failures, *(self.findings if self.strict else ()))
+
+    @property
+    def explanations(self) -> list[str]:
+        """Each failure with its plan and what would mend it; a plan that was shown before is not shown again."""
+        plans = set[str]()
+        texts = []
+        for failure in self.failures:
+            is_shown = failure.plan in plans
+            plans.add(failure.plan)
+            texts.append(str(replace(failure, plan="") if is_shown else failure))
+        return texts
+
     def __str__(self) -> str:
-        reasons = [*self.failures, *(self.findings if self.strict else ())]
-        return "\n\n".join(map(str, reasons)) or "nothing outgrows the budget"
+        reasons = [*self.explanations, *(map(str, self.findings) if self.strict else ())]
+        return "\n\n".join(reasons) or "nothing outgrows the budget"
+
+
+def _share_of(number: int, conversations: int) -> str:
+    return f"{number:,} of {many(conversations, 'conversation')}"
 
 
 @renamed(count="counter")
@@ -234,6 +293,7 @@ def check(
     failing = {*prompt_sizes, *(failure.section for failure in failures)}
     fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - failing
     cut = list[bool]()
+    conversations_failing = 0
     lost = [0]
     for trace in traces:
         if not isinstance(trace, Trace):
@@ -243,7 +303,9 @@ def check(
         models.append(resolved or own_model(trace))
         demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
         columns = _columns(lines, demand)
-        failures += failures_in(one_line(trace.id), demand, columns, fixed)
+        own_failures = list(failures_in(one_line(trace.id), demand, columns, fixed))
+        failures += own_failures
+        conversations_failing += bool(own_failures)
         cut.append(any(column["cut"].any() for column in columns.values()))
         if policy is not None:
             pruned = replay(
@@ -266,7 +328,7 @@ def check(
         model=model,
         policy=policy,
         thinking=thinking,
-        estimated_by=_estimated_by(count, model),
+        estimated_by="" if model is None else estimated_by(count, model),
         today=today,
     )
     found_in = partial(known_of, cache_minimum=minimum, price_step=_price_step(resolved, today))
@@ -280,6 +342,7 @@ def check(
         conversations=len(cut),
         cut=sum(cut),
         strict=strict,
+        failing=conversations_failing,
     )
 
 
@@ -361,20 +424,17 @@ def _estimated(
             problem = (
                 f"{name} estimates the tokens{of_model}, and no reserve is a buffer for its error"
             )
-            nearer = nearer_of(count)
             exactly = "or count exactly; a function of yours that does says so by an attribute exact = True"
             detail = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
             return [
-                Failure("estimate", "count", problem, "\n".join(filter(None, [detail, nearer])))
+                Failure(
+                    "estimate",
+                    "count",
+                    problem,
+                    "\n".join(filter(None, [detail, nearer_sentence(count)])),
+                )
             ]
     return []
-
-
-def _estimated_by(count: Count, model: Model | None) -> str:
-    """Return the name of a counter that estimates a model's tokens; empty where it does not."""
-    if model is None or basis_for(count, model) != "estimate":
-        return ""
-    return _name(count)
 
 
 def _name(count: Count) -> str:
@@ -488,15 +548,14 @@ def _asked(
     demand = demand.loc[
         :, [s for s in demand.columns if s in budget.sections or bool(demand[s].any())]
     ]
-    misspelt = [s for s in demand.columns if s not in budget.sections and _alike(s, budget)]
+    misspelt = [
+        section
+        for section in demand.columns
+        if section not in budget.sections and nearest_name(section, budget.sections)
+    ]
     if misspelt:
         raise unknown_section(misspelt, budget.sections)
     return demand
-
-
-def _alike(section: str, budget: Budget) -> bool:
-    """Say whether a section that the budget does not declare is called almost as one that it does."""
-    return bool(get_close_matches(section, budget.sections, 1, ALIKE))
 
 
 def _failures(
@@ -532,7 +591,8 @@ def _failures(
                 mend = "lower a reserve, or shorten what is asked before it"
             else:
                 mend = f"raise its cap to {floor:,}"
-            yield replace(failure, detail=f"{failure.detail}\n- {mend[0].upper()}{mend[1:]}.")
+            mends = [failure.mend, f"- {mend[0].upper()}{mend[1:]}."]
+            yield replace(failure, mend="\n".join(filter(None, mends)))
 
 
 def _free(budget: Budget, columns: Columns) -> Any:
@@ -558,27 +618,25 @@ def _failure(
         turn = f", turn {demand.index[row]}"
     else:
         turn = ""
-    return Failure(code, where + turn, problem, explained(plan, section), section or "")
+    mends = plan.why(section).mends if section else ()
+    return Failure(
+        code=code,
+        where=where + turn,
+        sentence=problem,
+        mend="\n".join(f"- {mend.sentence}" for mend in mends),
+        section=section or "",
+        plan=explained(plan),
+    )
 
 
-def explained(plan: Plan, section: str | None = None) -> str:
-    """Write a plan as text, with its warnings and the single changes that would mend a section."""
+def explained(plan: Plan) -> str:
+    """Write a plan as text, with its warnings."""
     rows = [
         f"  {one_line(g.section)}: {g.granted:,} of {g.demand:,}, limit {g.limit:,}"
         for g in plan.grants
     ]
-    if section:
-        mends = [f"- {mend.sentence}" for mend in plan.why(section).mends]
-    else:
-        mends = []
-    return "\n".join(
-        [
-            f"Plan of {plan.budget.window:,} tokens, {plan.free:,} free:",
-            *rows,
-            *plan.warnings,
-            *mends,
-        ]
-    )
+    heading = f"Plan of {plan.budget.window:,} tokens, {plan.free:,} free:"
+    return "\n".join([heading, *rows, *plan.warnings])
 
 
 def _most(demands: Sequence[pd.DataFrame]) -> dict[str, int]:

@@ -15,8 +15,8 @@ from warnings import catch_warnings, warn
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.extras.shell.texts import PIPE, text_of
+from budgetkit.inputs.budgets import AnyBudget, budget_in, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
-from budgetkit.inputs.budgets import read_budget
 from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.inputs.policies import policies_of
@@ -33,37 +33,44 @@ class Piped(io.BytesIO):
     name = "standard input"
 
 
-def budget_of(
-    name: str, window: int | None, model: str | None, trace: Trace | None = None
-) -> Budget:
-    """Make a preset's budget, or read a saved one; a name is a preset's, whatever files there are."""
+def settings_at(name: str) -> AnyBudget:
+    """Read a configuration or a saved budget, from a file or standard input; a preset's name stays one."""
     if name in PRESETS:
-        return any_budget(name, opening_model(model, trace), window)
+        return name
     if name == PIPE:
-        return any_budget(text_of(name), model, window)
-    if not Path(name).expanduser().is_file():
-        if Path(name).expanduser().exists():
+        text = text_of(PIPE)
+        if not text.strip():
+            raise ValueError(
+                "a budget was to come from standard input, which is empty or was read for something else; pipe one, or "
+                "name a file"
+            )
+        return budget_in(text, "standard input")
+    path = Path(name).expanduser()
+    if not path.is_file():
+        if path.exists():
             problem = "that is no file"
         else:
             problem = "there is no such file"
         raise ValueError(
             f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one"
         )
-    settings = read_budget(Path(name))
-    if isinstance(settings, Configuration) and settings.model is None:
+    return read_budget(path)
+
+
+def budget_of(
+    settings: AnyBudget, window: int | None, model: str | None, trace: Trace | None = None
+) -> Budget:
+    """Make the budget of a preset or a configuration for its model, else for the conversation's; a saved one is made.
+
+    Examples
+    --------
+    >>> budget_of("chat", 8_192, None).cap("system")
+    819
+    """
+    is_configuration = isinstance(settings, Configuration) and settings.model is None
+    if isinstance(settings, str) or is_configuration:
         return any_budget(settings, opening_model(model, trace), window)
     return any_budget(settings, model, window)
-
-
-def configuration_at(name: str) -> Configuration | None:
-    """Read the configuration in a file; None for a preset's name and a saved budget, and where there is no file."""
-    path = Path(name).expanduser()
-    if name in PRESETS or name == PIPE or not path.is_file():
-        return None
-    settings = read_budget(path)
-    if isinstance(settings, Configuration):
-        return settings
-    return None
 
 
 def trace_of(source: str, conversation: str) -> Trace:

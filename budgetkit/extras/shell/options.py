@@ -10,9 +10,10 @@ from warnings import warn
 import click
 from click.core import ParameterSource
 
-from budgetkit.counters import basis_for, counter, nearer_of
-from budgetkit.extras.shell.inputs import budget_of, configuration_at, trace_of
+from budgetkit.counters import basis_for, counter, nearer_sentence
+from budgetkit.extras.shell.inputs import budget_of, settings_at, trace_of
 from budgetkit.extras.shell.terminal import printable
+from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.requests import framing_for
 from budgetkit.trace.conversation import Trace
@@ -53,19 +54,16 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
         budget: str, window: int | None, model: str | None, counting: str | None, **rest: Any
     ) -> Any:
         trace = rest.get("trace")
-        settings = configuration_at(budget)
-        if settings is not None:
-            model = model or settings.model
-            counting = counting or settings.counter
-            if settings.policy is not None and _is_left_out("policy"):
-                rest["policy"] = settings.policy
+        settings = settings_at(budget)
+        model, counting, own_policy = filled_in(settings, model, counting)
+        if own_policy is not None and _is_left_out("policy"):
+            rest["policy"] = own_policy
         opened = opening_model(model, trace)
-        lines = budget_of(budget, window, model, trace)
+        lines = budget_of(settings, window, model, trace)
         count = counter(counting or (opened if opened.is_known else opened.name))
         if basis_for(count, opened.facts) != "exact":
-            nearer = nearer_of(count)
-            advice = f" It could be {nearer}." if nearer else ""
-            click.echo(printable(f"Counted with {count.name}.{advice}"), err=True)
+            sentences = filter(None, [f"Counted with {count.name}.", nearer_sentence(count)])
+            click.echo(printable(" ".join(sentences)), err=True)
         if trace is not None:
             # the model's framing, whatever counter is named: as the explorers count the same conversation
             rest["framing"] = framing_for(opened)
@@ -74,7 +72,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             count=count,
             model=model,
             window=window,
-            named_options={"budget": budget, "counter": counting},
+            named_options={"budget": budget, "counter": counting, "policy": own_policy},
             **rest,
         )
 

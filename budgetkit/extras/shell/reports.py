@@ -64,7 +64,16 @@ def grown(changes: Mapping[str, int], since: str) -> list[str]:
 
 def as_data(checked: Checked, changes: Mapping[str, int], since: str) -> dict[str, Any]:
     """Return all of it as plain data."""
-    return {"passed": checked.passed, **asdict(checked), "growth": dict(changes), "since": since}
+    fields = asdict(checked)
+    for entry, failure in zip(fields["failures"], checked.failures, strict=True):
+        entry["detail"] = failure.detail
+    return {
+        "passed": checked.passed,
+        "headline": checked.headline,
+        **fields,
+        "growth": dict(changes),
+        "since": since,
+    }
 
 
 def github(checked: Checked, changes: Mapping[str, int], since: str) -> str:

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
-from budgetkit.counters import CalibratedCounter, Counter, basis_for
+from budgetkit.counters import estimated_by
 from budgetkit.lab.explorers.folds import text
 from budgetkit.lab.explorers.library import Library
-from budgetkit.lab.explorers.truth import product
-from budgetkit.models import Model
 from budgetkit.plan.findings import CODES, findings
 from budgetkit.requests import framing_for
 
@@ -55,15 +53,6 @@ class CheckFold:
         if results.trace is not None:
             case["tools"] = schemas(results.trace, results.counter, results.model)
         return case
-
-
-def estimated_by(counter: Counter, model: Model) -> str:
-    """Say what estimates a model's tokens; empty where they are not estimated."""
-    if basis_for(counter, model) != "estimate":
-        return ""
-    if isinstance(counter, CalibratedCounter):
-        return product(counter)
-    return counter.name
 
 
 def schemas(trace: Any, count: Any, model: Any) -> int:

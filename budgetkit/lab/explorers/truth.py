@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from budgetkit.counters import CalibratedCounter, Counter, basis_of, nearer_of, spread_of
+from budgetkit.counters import CalibratedCounter, Counter, basis_of, nearer_sentence, spread_of
 from budgetkit.models import Model
 
 
@@ -41,20 +41,8 @@ def advice(counter: Counter) -> str:
     >>> advice(counter("gpt-4o"))
     ''
     """
-    nearer = nearer_of(counter)
-    return f" It could be {nearer}." if nearer else ""
-
-
-def product(counter: CalibratedCounter) -> str:
-    """Return what a calibrated estimate multiplies.
-
-    Examples
-    --------
-    >>> from budgetkit.counters.calibrated import published
-    >>> product(published("gemini-2.5-pro"))
-    '0.98 × o200k_base'
-    """
-    return f"{counter.slope:.4g} × {counter.counter.name}"
+    sentence = nearer_sentence(counter)
+    return f" {sentence}" if sentence else ""
 
 
 def basis(best: Counter, model: Model) -> str:
@@ -74,7 +62,7 @@ def basis(best: Counter, model: Model) -> str:
             f"the best count known for {model.name}, its tokenizer as it was rebuilt from outside"
         )
     if isinstance(best, CalibratedCounter):
-        return f"the best count known for {model.name}, an estimate ({product(best)})"
+        return f"the best count known for {model.name}, an estimate ({best.product})"
     if spread_of(best):
         interval = ""
     else:

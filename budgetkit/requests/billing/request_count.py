@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.budget.html import element, shown, table
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.counters import Basis, Counter, basis_of, nearer_of
+from budgetkit.counters import Basis, Counter, basis_of, nearer_of, nearer_sentence
 from budgetkit.message import Image, Message
 from budgetkit.models import Model, found_by, nearest
 from budgetkit.models.resolved import ResolvedModel, model_name, resolve
@@ -174,11 +174,11 @@ class RequestCount:
             (row.kind, row.part, "" if row.message is None else row.message, row.tokens)
             for row in self.ledger
         ]
-        nearer = f" It could be {self.nearer}." if self.nearer else ""
+        counted_by = f"Counted by: {self.counted_by}. {nearer_sentence(self)}".rstrip()
         summary = element(
             "div",
             element("b", f"{self.tokens:,} tokens"),
-            f"{sure}{missing} Counted by: {self.counted_by}.{nearer}",
+            f"{sure}{missing} {counted_by}",
         )
         return shown(
             summary,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from budgetkit.counters import estimated_by
 from budgetkit.lab.explorers import billed, checked
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.message import Message
@@ -48,5 +49,5 @@ class CheckFold(checked.CheckFold):
             "demand": run.trace.demand(run.counter, run.roles, run.framing),
             "lost": results.shown.outcome.kept.dropped_messages,
             "tools": checked.schemas(run.trace, run.counter, results.budget_results.model),
-            "estimated_by": checked.estimated_by(run.counter, results.budget_results.model),
+            "estimated_by": estimated_by(run.counter, results.budget_results.model),
         }
