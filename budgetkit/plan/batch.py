@@ -106,53 +106,58 @@ class RequestBatch:
         }
         columns: Columns = {}
 
-        def raised(allocation: Allocation, cap: int) -> Any:
+        def required_cap(allocation: Allocation, cap: int) -> Any:
             if self._is_special(allocation):
                 return cap
             return stacks.required_cap(allocation, cap)
 
         steps = allocate_in_order(
-            whole, demands, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum
+            whole, demands, stacks.take, required_cap, stacks.floor_of, np.minimum, np.maximum
         )
         for allocation, limit, granted in steps:
             demand = demands[allocation.section]
             limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
-            tokens = np.array(granted)  # its own: what is found one by one is written into it
+            tokens = np.array(granted)  # a copy: rows planned by themselves are written into it
             columns[allocation.section] = {
                 "demand": demand,
                 "limit": limits,
                 "granted": tokens,
                 "cut": demand - tokens,
             }
-        # Sections that nobody declared are asked in the order in which a request's items name them.
+
+        # Some requests are planned by themselves, and their numbers written into the columns. Sections that nobody
+        # declared are asked in the order in which a request's items name them.
         unnamed = [a for a in whole.allocations if a.section not in budget.sections]
         special = [a for a in whole.allocations if self._is_special(a)]
         if len(unnamed) > 1:
             special += unnamed
-        for row in np.flatnonzero(self._differ(whole, columns, stacks.parted, special)).tolist():
+        for row in np.flatnonzero(self._to_plan_alone(whole, columns, special)).tolist():
             for grant in fit(budget, stacks.items[row], self.cut).grants:
                 column = columns[grant.section]
-                column["limit"][row], column["granted"][row], column["cut"][row] = (
-                    grant.limit,
-                    grant.granted,
-                    grant.cut,
-                )
+                column["limit"][row] = grant.limit
+                column["granted"][row] = grant.granted
+                column["cut"][row] = grant.cut
         return {section: columns[section] for section in whole.sections}
 
-    def _differ(
-        self, budget: Budget, columns: Columns, parted: Flags, special: list[Allocation]
-    ) -> Flags:
-        """Tell which requests must be planned one by one."""
+    def _to_plan_alone(self, budget: Budget, columns: Columns, special: list[Allocation]) -> Flags:
+        """Say of each request whether it must be planned by itself, since columns cannot tell what `fit` does."""
+        # Sections that compete for the pool choose from one row of units.
         pooled = [a for a in budget.allocations if a.cap is None and not a.required]
         if budget.competes and len(pooled) > 1:
             return np.ones(len(self.demand), dtype=np.bool_)
-        lost = {section: column["cut"] > 0 for section, column in columns.items()}
-        # Beyond the best few, an item without tokens is dropped as well, and its group with it.
-        some = any(a.limit_items is not None for a in budget.allocations)
-        differ: Flags = parted & np.any([np.full_like(parted, some), *lost.values()], axis=0)
+
+        # Where something is lost, a group may lose its rest in another section. Beyond the best few, an item without
+        # tokens is dropped as well, and its group with it.
+        is_lost = {section: column["cut"] > 0 for section, column in columns.items()}
+        is_split = self._stacks.has_split_groups
+        has_best_few = any(a.limit_items is not None for a in budget.allocations)
+        loses_something = np.any([np.full_like(is_split, has_best_few), *is_lost.values()], axis=0)
+        alone: Flags = is_split & loses_something
+
+        # Some sections choose unit by unit, or cut inside.
         for allocation in special:
-            differ |= lost[allocation.section]
-        return differ
+            alone |= is_lost[allocation.section]
+        return alone
 
     def _is_special(self, allocation: Allocation) -> bool:
         return allocation.fill != "prefix" or (
@@ -175,7 +180,14 @@ def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One section's units of many requests.
+    """One section's units of many requests, one request after the other.
+
+    Attributes
+    ----------
+    sums : int array, shape (units of all requests + 1,)
+        Tokens of the first so many units.
+    base, total, first : int array, shape (requests,)
+        For each request, the sum at which its units begin, their tokens, and those of its first unit that has some.
 
     Examples
     --------
@@ -208,13 +220,13 @@ class Stacks:
 
     Attributes
     ----------
-    parted : bool array, shape (requests,)
+    has_split_groups : bool array, shape (requests,)
         Whether a group, such as a call and its result, has members in two sections.
     """
 
     def __init__(self, items: Sequence[Items]) -> None:
         self.items = tuple(items)
-        self.parted: Flags = np.array(
+        self.has_split_groups: Flags = np.array(
             [request.has_split_groups for request in items], dtype=np.bool_
         )
         self._made: dict[tuple[object, ...], Stack] = {}
@@ -247,10 +259,16 @@ class Stacks:
         return self._made[key]
 
     def _make(self, allocation: Allocation) -> Stack:
+        """Put a section's units of all requests into one row."""
         order = (allocation.section,), allocation.keep, (allocation.importance,)
         best = [request.units(*order).tokens[: allocation.limit_items] for request in self.items]
         sums = np.array([*accumulate(chain.from_iterable(best), initial=0)], np.int64)
         ends = np.cumsum([len(units) for units in best], dtype=np.int64)
         starts = np.concatenate(([0], ends[:-1])) if len(best) else ends
         first = [next(filter(None, units), 0) for units in best]
-        return Stack(sums, sums[starts], sums[ends] - sums[starts], np.array(first, dtype=np.int64))
+        return Stack(
+            sums=sums,
+            base=sums[starts],
+            total=sums[ends] - sums[starts],
+            first=np.array(first, dtype=np.int64),
+        )

@@ -35,9 +35,11 @@ from budgetkit.trace.tally import UNSENT
 class PrefixLayout:
     """A conversation's sizes by place, as seen by one section that is pruned; what follows from them is made once."""
 
-    section: str
+    section: str  # that is pruned: the history
     tally: Tally
     requests: Sequence[Turn]
+    # for each message: whether it can be pruned, and the requests at which it enters the history and the recorded
+    # session itself takes it out; the number of requests where that never happens
     prunable: Flags
     entry: Ints
     leave: Ints
@@ -101,14 +103,16 @@ class PrefixLayout:
         edges = np.full(len(starts), -1, dtype=np.int64)
         if len(starts) < 2:
             return edges
+        # A request goes on where the last one ended, unless passages that stood before its turn have gone.
         same_turn = starts[1:] == starts[:-1]
-        gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
-        edges[1:] = np.where(gone, starts[:-1], sents[:-1])
-        taken = self.tally.gone
-        for at in np.unique(
-            taken[taken < len(taken)]
-        ).tolist():  # a recorded compaction breaks the prefix there
-            edges[np.searchsorted(sents, at, "right") :][:1] = np.flatnonzero(taken == at)[0]
+        passages_gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
+        edges[1:] = np.where(passages_gone, starts[:-1], sents[:-1])
+
+        # A recorded compaction breaks the prefix at the first message that it took out.
+        taken_out = self.tally.gone
+        for at in np.unique(taken_out[taken_out < len(taken_out)]).tolist():
+            request = np.searchsorted(sents, at, "right")
+            edges[request:][:1] = np.flatnonzero(taken_out == at)[0]
         return edges
 
     @cached_property
@@ -121,29 +125,35 @@ def place(
     tally: Tally, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()
 ) -> PrefixLayout:
     """Say which messages can be pruned, and from which request on."""
+    # A result goes where its call does, also where its role belongs to another section.
     tally = _without(tally, unsent)
     past = _with_calls(tally.past, section)
     present = _with_earlier_calls(
         _with_calls(tally.present, section), past, section, {r.start for r in requests}
     )
     tally = replace(tally, past=past, present=present)
-    later = _in(tally.past, section)
-    now = _enters_at_once(tally, section)
+    prunable = _in(tally.past, section)
+    at_once = _enters_at_once(tally, section)
+
+    # A message enters with the request that sends it, or with the first one of a later turn.
     starts = np.array([r.start for r in requests], dtype=np.int64)
     sents = np.array([r.sent for r in requests], dtype=np.int64)
-    index = np.arange(len(later))
-    entry = np.where(
-        now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right")
-    )
+    slots = np.arange(len(prunable))
+    with_its_request = np.searchsorted(sents, slots, "right")
+    after_its_turn = np.searchsorted(starts, slots, "right")
+    entry = np.where(at_once, with_its_request, after_its_turn)
+
+    # What the recorded session takes out before that never enters.
+    never = len(requests)
     leave = np.searchsorted(sents, tally.gone, "right")
-    entry = np.where(later & (entry < leave), entry, len(requests))
+    entry = np.where(prunable & (entry < leave), entry, never)
     return PrefixLayout(
-        section,
-        tally,
-        requests,
-        later,
-        entry,
-        np.where(entry < len(requests), leave, len(requests)),
+        section=section,
+        tally=tally,
+        requests=requests,
+        prunable=prunable,
+        entry=entry,
+        leave=np.where(entry < never, leave, never),
     )
 
 
@@ -160,16 +170,26 @@ def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) 
 def equal_prefix(
     placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints
 ) -> Ints:
-    """Return the longest prefix that each request shares with the last one."""
+    """Return the longest prefix that each request shares with the last one, in tokens.
+
+    `limits` says how far requests can be equal whatever the policy did, `equal_to` the slot up to which the pruned
+    history is, `pruned` its tokens before that slot, and `sent` the size of each request.
+    """
     starts = placed.starts
     running = placed.running
     passages = placed.passages
-    edge = np.maximum(equal_to, starts)
-    equal = pruned + placed.earlier[np.minimum(equal_to, starts)] + running[edge] - running[starts]
+    # The history up to the slot, what no policy prunes before it, and of this turn what stands before it.
+    earlier = placed.earlier[np.minimum(equal_to, starts)]
+    of_this_turn = running[np.maximum(equal_to, starts)] - running[starts]
+    equal = pruned + earlier + of_this_turn
+
+    # Schemas stand behind the opening messages, passages between the earlier turns and this one.
     equal += np.where(equal_to >= placed.tally.opening, placed.schemas, 0)
     if passages.any():
-        again = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
-        equal += np.where(again & (equal_to >= starts), passages, 0)
+        same_passages = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
+        equal += np.where(same_passages & (equal_to >= starts), passages, 0)
+
+    # No prefix is longer than one of the two requests.
     before = np.concatenate((sent[:1], sent[:-1]))
     common: Ints = np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
     return common
@@ -247,6 +267,7 @@ def _first_of(placed: PrefixLayout, section: str) -> Ints:
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
+    """Work out where a section starts in each request but the first; -1 in the head, before all messages."""
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
     if section in in_head:
@@ -256,9 +277,11 @@ def _starting(placed: PrefixLayout, section: str) -> Ints:
     )
     starts = placed.starts[:-1]
     now = _sums(_in(tally.present, section).astype(np.int64))
+    # It may start in the turn itself, with a message that goes to another section later.
     of_this_turn = now[placed.sents[:-1]] > now[starts]
     return np.where(of_this_turn, np.minimum(first, starts), first)
 
 
 def _sums(tokens: Ints) -> Ints:
+    """Return the tokens of the first so many messages, from none to all."""
     return np.concatenate(([0], np.cumsum(tokens)))

@@ -147,7 +147,7 @@ def replay(
     >>> bool((outcome.frame()["sent"] <= 3_500).all())
     True
     """
-    # what the caller passes, in whatever form
+    # 1. What the caller passes, in whatever form.
     check_choice("start_on", start_on, get_args(StartOn))
     trace = trace_of(trace)
     budget = read_budget(budget)
@@ -168,16 +168,20 @@ def replay(
     if roles is None:
         roles = budget.roles or DEFAULT_ROLES
 
+    # 2. What every request asks for, counted once and kept with the trace; and what the budget grants of it.
     key = ("asked", count, framing, roles_key(roles), section, by)
     trace_demand = trace.once(key, lambda: _demand_of(trace, count, roles, framing, section, by))
     sizes = _sizes(trace_demand, budget)
+
+    # 3. The walk: the policy prunes the history, request by request. What left may come back to later requests.
     slots = trace_demand.slots(trace, policy)
     visits = sizes.visits(trace_demand)
-    retained = retain(
-        slots, visits, policy, _measure(trace, policy, count, framing, start_on), start_on
-    )
+    measure = _measure(trace, policy, count, framing, start_on)
+    retained = retain(slots, visits, policy, measure, start_on)
     limits = [visit.room.limit for visit in visits]
     back = returned(trace, trace_demand.placed, slots, retained, limits, policy, start_on)
+
+    # 4. The size of each request, and what of it a prompt cache holds.
     pruned = _Pruned(
         trace_demand=trace_demand, sizes=sizes, retained=retained, slots=slots, back=back
     )
@@ -189,16 +193,18 @@ class _TraceDemand:
     """What a conversation asks for at each request, whatever the budget and the policy: made once, and kept."""
 
     placed: PrefixLayout
+    # for each request: tokens that each section asks for, those in the history's section that no policy may prune,
+    # those of its answer, the seconds and the blocks since the last one, and the messages that enter and are taken out
     sections: Mapping[str, Ints]
     pinned: Ints
     output: Ints
     pauses: Floats
     new_blocks: Ints
+    entering: list[list[int]]
+    leaving: list[list[int]]
+    # for each message: its turn, and whether it is a tool's result
     turns: list[int]
     is_result: list[bool]
-    moves: tuple[
-        list[list[int]], list[list[int]]
-    ]  # which messages enter at each request, and which are taken out
 
     @property
     def section(self) -> str:
@@ -256,6 +262,7 @@ def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
 def _demand_of(
     trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
 ) -> _TraceDemand:
+    """Count a conversation, and work out what each of its requests asks for."""
     requests = requests_of(trace, by)
     tally = trace.tally(count, roles, framing)
     placed = place(tally, requests, section or past_section(_user(trace), roles), unpaired(trace))
@@ -264,19 +271,19 @@ def _demand_of(
     sections = {
         str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section
     }
+
+    # Pinned is what the history's section asks for beyond the messages that have entered and not been taken out.
     sizes = np.where(placed.prunable, placed.tokens, 0)
     entered, left = (
         np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave)
     )
     pinned = sections[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
-    moves = _by_request(placed.entry, requests), _by_request(placed.leave, requests)
     turns = np.searchsorted(
         [turn.start for turn in trace.turns], np.arange(len(sizes)), "right"
     ).tolist()
     is_result = [message.role in RESULT_ROLES for message in trace.messages]
-    output = unwritable(
-        answers(trace.answers(count, framing), requests, by)
-    )  # every replay hands it out
+    # Every replay hands the same array out.
+    output = unwritable(answers(trace.answers(count, framing), requests, by))
     return _TraceDemand(
         placed=placed,
         sections=sections,
@@ -286,21 +293,23 @@ def _demand_of(
         new_blocks=new_blocks(trace.messages, requests),
         turns=turns,
         is_result=is_result,
-        moves=moves,
+        entering=_by_request(placed.entry, requests),
+        leaving=_by_request(placed.leave, requests),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """What a budget lets every section take, at each request; `limits` is what it lets the pruned history take."""
+    """What a budget lets every section take, at each request."""
 
     budget: Budget
     columns: Columns
-    limits: Ints
-    others: Ints
-    boundaries: Ints
+    limits: Ints  # what the pruned history may take
+    others: Ints  # what is sent beside it
+    boundaries: Ints  # the message before which a request can be equal to the last one
 
     def visits(self, trace_demand: _TraceDemand) -> list[Visit]:
+        """Return each request as the history sees it."""
         edges = np.maximum(self.boundaries, 0).tolist()
         turns = [request.number for request in trace_demand.placed.requests]
         rooms = map(
@@ -312,7 +321,7 @@ class _Sizes:
             turns,
             np.nan_to_num(trace_demand.pauses).tolist(),
         )
-        return [*map(Visit, rooms, trace_demand.moves[0], edges, trace_demand.moves[1])]
+        return [*map(Visit, rooms, trace_demand.entering, edges, trace_demand.leaving)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +378,8 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
 
 def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
     """Name for each message the first of those that go with it: a call's results, or all of its turn."""
+    # Messages that share a call or a turn are joined to groups, each led by its first message (union and find): of
+    # four messages, where 1 calls and 2 answers it, the leaders are 0 1 1 3.
     first: dict[object, int] = {}
     leader = list(range(len(turns)))
 
@@ -383,9 +394,9 @@ def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
         else:
             of_turn = None
         for key in filter(None, (item.group, of_turn)):
-            one = lead(slot)
-            other = lead(first.setdefault(key, slot))
-            leader[max(one, other)] = min(one, other)
+            of_slot = lead(slot)
+            of_key = lead(first.setdefault(key, slot))
+            leader[max(of_slot, of_key)] = min(of_slot, of_key)
     return [lead(slot) for slot in range(len(turns))]
 
 
@@ -393,14 +404,14 @@ def _measure(
     trace: Trace, policy: Policy, count: Count, framing: Framing, start_on: StartOn
 ) -> Measure:
     """Count the texts of summaries, each of which is read again by the next one."""
-    standing: dict[int, Message] = {}
+    summaries: dict[int, Message] = {}  # by the first slot that each stands for
 
     def measure(slots: list[int]) -> int | None:
-        text = policy.write([standing.get(slot, trace.messages[slot]) for slot in slots])
+        text = policy.write([summaries.get(slot, trace.messages[slot]) for slot in slots])
         if text is None:
             return None
-        standing[slots[0]] = Message({"role": summary_role(start_on), "content": text})
-        return framing.message(standing[slots[0]], count)
+        summaries[slots[0]] = Message({"role": summary_role(start_on), "content": text})
+        return framing.message(summaries[slots[0]], count)
 
     return measure
 
@@ -408,6 +419,7 @@ def _measure(
 def _outcome(
     trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None
 ) -> Replay:
+    """Put a replay together: sizes, cached prefixes and prices of all requests, as columns."""
     trace_demand = pruned.trace_demand
     sizes = pruned.sizes
     retained = pruned.retained
@@ -415,6 +427,8 @@ def _outcome(
     back = pruned.back
     placed = trace_demand.placed
     section = trace_demand.section
+
+    # What is sent: the history as it was pruned, pinned messages and those that came back, and what others get beside.
     history = (
         np.array(retained.tokens, dtype=np.int64) + trace_demand.pinned + sizes_of(back, slots)
     )
@@ -427,6 +441,8 @@ def _outcome(
         over = _shrink_others(sizes.budget, trace_demand, history, over, granted)
     granted[section] = history
     sent = sum(granted.values(), np.zeros_like(history))
+
+    # What is the same as in the last request, and of that what the cache holds.
     equal = equal_prefix(
         placed, sizes.boundaries, np.array(retained.equal_to), np.array(retained.equal), sent
     )
