@@ -3,6 +3,8 @@
 python scripts/shoot_explorer.py docs/images [name ...]     the pictures of the documentation
 python scripts/shoot_explorer.py --page FOLDER [state ...]  every state at every width in both themes, as one page;
     it fails where text leaves its card, is cut off or lies over another
+python scripts/shoot_explorer.py --layouts                  the card's combinations of model, preset, state, width and
+    theme alone, without pictures
 """
 
 from __future__ import annotations
@@ -105,7 +107,10 @@ WIDTHS = {
 }  # pixels: how wide, and how high a page of that width may be
 ROOM = 8  # pixels
 RUN_IN_KERNEL = """code => jupyterapp.shell.currentWidget.context.sessionContext.session.kernel
-    .requestExecute({ code }).done.then(() => {})"""
+    .requestExecute({ code }).done.then(reply => {
+        if (reply.content.status !== "ok") throw new Error(reply.content.evalue);
+    })"""
+SET_THEME = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme }).then(() => {})"
 # What JupyterLab draws around the explorer: hidden where it stands, so that nothing moves.
 BARE = """.jp-Cell-inputWrapper, .jp-Cell-inputWrapper *, .jp-OutputPrompt { visibility: hidden !important; }
 .jp-Collapser { visibility: hidden !important; }
@@ -198,9 +203,7 @@ def shoot_page(folder: Path, names: list[str]) -> None:
                     page.evaluate(GONE)
                     page.wait_for_selector(".jupyter-widgets-disconnected", state="attached")
                 for theme in ("light", "dark"):
-                    page.evaluate(
-                        f"jupyterapp.commands.execute('apputils:change-theme', {{theme: 'JupyterLab {theme.title()}'}})"
-                    )
+                    page.evaluate(SET_THEME, f"JupyterLab {theme.title()}")
                     for width, height in WIDTHS.items():
                         page.set_viewport_size({"width": width, "height": height})
                         picture = f"{name.replace(' ', '-')}-{width}-{theme}.png"
@@ -220,15 +223,20 @@ def shoot_page(folder: Path, names: list[str]) -> None:
 def every_fault(server: Server, browser: Browser) -> list[str]:
     """Look at the card in every state, for every model, preset, width and theme; `make test` looks at the pairs."""
     faults = []
+    before: dict[str, object] = {}
     with opened(server, browser, "state", CARD, "light", (1600, 1000)) as page:
+        # One theme after the other; within it the width changes first, for which nothing is worked out anew.
         for layout in sorted(every_layout(), key=lambda layout: str(layout["theme"]), reverse=True):
-            page.evaluate(
-                "theme => jupyterapp.commands.execute('apputils:change-theme', { theme }).then(() => {})",
-                f"JupyterLab {str(layout['theme']).title()}",
-            )
-            page.evaluate(RUN_IN_KERNEL, code_of(layout))
+            state = {name: value for name, value in layout.items() if name != "width"}
+            if layout["theme"] != before.get("theme"):
+                page.evaluate(SET_THEME, f"JupyterLab {str(layout['theme']).title()}")
+            if state != before:
+                page.evaluate(RUN_IN_KERNEL, code_of(layout))
+            before = state
             page.evaluate(CONTAINER, layout["width"])
-            faults += [f"{layout}: {fault}" for fault in page.evaluate(FAULTS_AT_REST)]
+            for fault in page.evaluate(FAULTS_AT_REST):
+                faults.append(f"{layout}: {fault}")
+                print(faults[-1], flush=True)
     return faults
 
 
@@ -260,7 +268,10 @@ def _write(server: Server, name: str, code: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--page":
+    if sys.argv[1] == "--layouts":
+        with jupyterlab() as (lab_server, chromium):
+            sys.exit("\n".join(every_fault(lab_server, chromium)) or 0)
+    elif sys.argv[1] == "--page":
         shoot_page(Path(sys.argv[2]), sys.argv[3:] or list(STATES))
     else:
         shoot(Path(sys.argv[1]), sys.argv[2:] or list(SHOTS))

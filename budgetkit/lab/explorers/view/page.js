@@ -122,7 +122,8 @@ function nameControls(box) {
     if (readout) put(handle, { "aria-valuetext": readout });
   }
   const inputs = [...box.querySelectorAll(".bk-number input")];
-  box.style.setProperty("--bk-digits", Math.max(8, ...inputs.map((input) => input.value.length)));
+  const digits = String(Math.max(8, ...inputs.map((input) => input.value.length)));
+  if (box.style.getPropertyValue("--bk-digits") !== digits) box.style.setProperty("--bk-digits", digits); // else all is styled anew
   for (const input of inputs.filter((each) => each.closest(".bk-row"))) {
     put(input, { "aria-label": input.title || `${labelOf(input.closest(".bk-row"))}, tokens` });
   }
