@@ -110,7 +110,9 @@ RUN_IN_KERNEL = """code => jupyterapp.shell.currentWidget.context.sessionContext
     .requestExecute({ code }).done.then(reply => {
         if (reply.content.status !== "ok") throw new Error(reply.content.evalue);
     })"""
-SET_THEME = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme }).then(() => {})"
+SET_THEME = (
+    "theme => jupyterapp.commands.execute('apputils:change-theme', { theme }).then(() => {})"
+)
 # What JupyterLab draws around the explorer: hidden where it stands, so that nothing moves.
 BARE = """.jp-Cell-inputWrapper, .jp-Cell-inputWrapper *, .jp-OutputPrompt { visibility: hidden !important; }
 .jp-Collapser { visibility: hidden !important; }

@@ -86,6 +86,16 @@ def test_the_table_of_errors_gives_way_to_long_numbers(card: Notebook, window: i
         assert max(heights) < 30, (width, heights)
 
 
+def test_a_long_verdict_goes_on_in_a_second_line(card: Notebook) -> None:
+    """Found by the command that looks at every combination: at 640 pixels it lay over "pool 243,927"."""
+    layout = {"model": "llama-3.1-70b", "preset": "chat", "state": "a large window"}
+    card.execute(code_of(layout))
+    expect(card.page.locator(".bk-over")).to_have_text("llama-3.1-70b, 2,000,000 tokens")
+    for width in (640, 720):
+        card.page.evaluate(CONTAINER, width)
+        assert card.page.evaluate(FAULTS_AT_REST) == [], width
+
+
 @pytest.mark.parametrize(
     ("width", "least"),
     [

@@ -38,22 +38,22 @@ function makeCard(charts, key) {
   const scroll = element("div", { class: "bk-scroll", tabindex: 0, role: "region" }, card.table);
   card.details = element("details", {}, element("summary", {}, "Table"), scroll);
   card.scroll = scroll;
-  card.details.addEventListener("toggle", () => tellOpened(charts, card, card.details.open));
+  card.details.addEventListener("toggle", () => tellOpened(charts.model, key, card.details.open));
   // A click is told before the table opens, or a figure that is just being drawn would close it again.
-  card.details.firstChild.addEventListener("click", () => tellOpened(charts, card, !card.details.open));
+  card.details.firstChild.addEventListener("click", () => tellOpened(charts.model, key, !card.details.open));
   card.root = element("section", { class: "bk-card" }, card.title, card.note, card.plot, card.details);
   card.root.card = card;
   return card.root;
 }
 
 // Which tables are open is the kernel's to know: it sends the rows of those alone.
-function tellOpened(charts, card, isOpen) {
-  const opened = new Set(charts.model.get("opened"));
-  if (opened.has(card.key) === isOpen) return;
-  if (isOpen) opened.add(card.key);
-  else opened.delete(card.key);
-  charts.model.set("opened", [...opened].sort());
-  charts.model.save_changes();
+function tellOpened(model, key, isOpen) {
+  const opened = new Set(model.get("opened"));
+  if (opened.has(key) === isOpen) return;
+  if (isOpen) opened.add(key);
+  else opened.delete(key);
+  model.set("opened", [...opened].sort());
+  model.save_changes();
 }
 
 async function runCharts(charts) {

@@ -3,7 +3,7 @@
 const LOST = 2000; // milliseconds after which an answer is no longer expected
 
 function createCourier(model, onBusy) {
-  const own = Math.random().toString(36).slice(2);
+  const own = freshName();
   const courier = { flying: null, waiting: [], since: 0, serial: 0, answered: 0 };
   const fly = (message) => {
     courier.flying = message.id;

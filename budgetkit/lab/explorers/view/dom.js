@@ -49,6 +49,26 @@ function letGo(child) {
   child.remove();
 }
 
+// A name that no other view has.
+const freshName = () => Math.random().toString(36).slice(2);
+
+// Calls once the pointer is let go, and `move` for each of its moves until then.
+function untilLetGo(done, move) {
+  const ended = new AbortController();
+  const listen = (name, call) => window.addEventListener(name, call, { capture: true, signal: ended.signal });
+  for (const name of ["pointerup", "pointercancel"]) listen(name, () => (ended.abort(), done()));
+  if (move) listen("pointermove", move);
+}
+
+// Calls once a frame, however often it is asked to.
+function oncePerFrame(call, frame = requestAnimationFrame) {
+  let isWaiting = false;
+  return () => {
+    if (!isWaiting) frame(() => ((isWaiting = false), call()));
+    isWaiting = true;
+  };
+}
+
 const widths = new Map();
 let ruler = null;
 

@@ -5,7 +5,7 @@ const PIECE = 2 * 1024 * 1024; // bytes
 
 function createUploads(model, report) {
   const waiting = new Map(); // serial -> called with the bytes that have arrived
-  const own = Math.random().toString(36).slice(2);
+  const own = freshName();
   let count = 0;
   const piece = (serial, content, buffer) =>
     new Promise((resolve) => {

@@ -6,9 +6,8 @@ const AT_REST = 300; // milliseconds without news after which a fold is asked fo
 
 function createFolds(model, alive, preview) {
   const root = element("div", { class: "bk-folds" });
-  const folds = { root, model, alive, preview, waiting: 0 };
   const tell = (told) => model.send({ kind: "fold", ...told });
-  folds.tell = tell;
+  const folds = { root, model, alive, preview, tell, waiting: 0 };
   folds.paint = () => {
     const isOpen = ({ name }) => model.get("opened").includes(name);
     const entries = model.get("folds").map((fold) => ({ ...fold, key: fold.name, open: isOpen(fold) }));
@@ -24,7 +23,7 @@ function createFolds(model, alive, preview) {
   // A sentence was pressed: its fold opens, asked about what the sentence is about.
   folds.ask = (name, of) => {
     tell({ fold: name, of });
-    tellOpened(folds, { key: name }, true);
+    tellOpened(folds.model, name, true);
     folds.paint();
     [...root.children].find((node) => node.dataset.key === name)?.scrollIntoView({ block: "nearest", behavior: "smooth" });
   };
@@ -35,10 +34,10 @@ function createFolds(model, alive, preview) {
 function makeFold(folds, { key }) {
   const parts = element("div", { class: "bk-parts" });
   const node = element("details", { class: "bk-card bk-fold" }, element("summary", {}, element("h3")), parts);
-  node.addEventListener("toggle", (event) => event.target === node && tellOpened(folds, { key }, node.open));
+  node.addEventListener("toggle", (event) => event.target === node && tellOpened(folds.model, key, node.open));
   node.firstChild.addEventListener("click", (event) => {
     event.preventDefault(); // what is open is told first, and painted from there
-    tellOpened(folds, { key }, !node.open);
+    tellOpened(folds.model, key, !node.open);
   });
   return node;
 }

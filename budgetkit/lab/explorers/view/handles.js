@@ -93,17 +93,9 @@ function pressKey(bar, key, event) {
   const step = event.shiftKey ? handle.page : handle.step;
   // The next step goes on from the last one, also before the kernel answers, and where another line was moved.
   const now = bar.moves.get(key)?.tokens ?? handle.value;
-  const next = {
-    ArrowRight: now + step,
-    ArrowUp: now + step,
-    ArrowLeft: now - step,
-    ArrowDown: now - step,
-    PageUp: now + handle.page,
-    PageDown: now - handle.page,
-    Home: handle.min,
-    End: handle.max,
-  }[event.key];
-  if (next === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+  const steps = { ArrowRight: step, ArrowUp: step, ArrowLeft: -step, ArrowDown: -step, PageUp: handle.page, PageDown: -handle.page };
+  const next = { Home: handle.min, End: handle.max }[event.key] ?? now + steps[event.key];
+  if (isNaN(next) || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   if (!handle.locked) moveLine(bar, key, clampTo(handle, next), `key ${key}`);
 }
@@ -121,19 +113,13 @@ function startDrag(bar, key, node, event) {
   bar.drag = { key, apart: own.knob - own.edge };
   bar.onDrag(true);
   const move = (at) => moveLine(bar, key, clampTo(handle, tokensAt(bar, key, own.edge + at.clientX - from)), gesture);
-  const done = () => {
+  bar.svg.classList.add("bk-dragging");
+  untilLetGo(() => {
     bar.drag = null;
     bar.onDrag(false);
     paintBar(bar);
-    window.removeEventListener("pointermove", move);
-    window.removeEventListener("pointerup", done);
-    window.removeEventListener("pointercancel", done);
     bar.svg.classList.remove("bk-dragging");
-  };
-  window.addEventListener("pointermove", move);
-  window.addEventListener("pointerup", done);
-  window.addEventListener("pointercancel", done);
-  bar.svg.classList.add("bk-dragging");
+  }, move);
 }
 
 // The size at which a line's edge stands there. The bar shrinks when it holds too much, so its scale is no constant.

@@ -28,19 +28,17 @@ function guardKeys(box) {
 
 // A slider of ipywidgets that is held by the pointer: all its moves until it is let go are one step to take back.
 function watchGrabs(box, post, steady) {
-  const own = Math.random().toString(36).slice(2);
+  const own = freshName();
   let count = 0;
   const grab = (event) => {
     if (!event.target.closest(".widget-slider")) return;
     const move = `${own} ${++count}`;
     post({ kind: "grab", move });
     steady(true);
-    const done = () => {
-      for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, done, true);
+    untilLetGo(() => {
       post({ kind: "release", move });
       steady(false);
-    };
-    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, done, true);
+    });
   };
   box.addEventListener("pointerdown", grab, true);
   return () => box.removeEventListener("pointerdown", grab, true);
@@ -122,8 +120,8 @@ function nameControls(box) {
     if (readout) put(handle, { "aria-valuetext": readout });
   }
   const inputs = [...box.querySelectorAll(".bk-number input")];
-  const digits = String(Math.max(8, ...inputs.map((input) => input.value.length)));
-  if (box.style.getPropertyValue("--bk-digits") !== digits) box.style.setProperty("--bk-digits", digits); // else all is styled anew
+  const digits = Math.max(8, ...inputs.map((input) => input.value.length));
+  if (box.style.getPropertyValue("--bk-digits") != digits) box.style.setProperty("--bk-digits", digits);
   for (const input of inputs.filter((each) => each.closest(".bk-row"))) {
     put(input, { "aria-label": input.title || `${labelOf(input.closest(".bk-row"))}, tokens` });
   }
@@ -139,16 +137,7 @@ function labelOf(node) {
 }
 
 function watchControls(box) {
-  let waiting = false;
-  const later = () => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => {
-      waiting = false;
-      nameControls(box);
-    });
-  };
-  const observer = new MutationObserver(later);
+  const observer = new MutationObserver(oncePerFrame(() => nameControls(box)));
   observer.observe(box, { subtree: true, childList: true, characterData: true, attributeFilter: ["class", "title"] });
   nameControls(box);
   return () => observer.disconnect();

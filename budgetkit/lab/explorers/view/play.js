@@ -161,8 +161,7 @@ function createKeptPlay(model, post) {
   const told = (request, isResting) => isResting && post({ kind: "request", request, gesture: "play" });
   const play = createPlay(told, () => {
     isWaiting = true;
-    model.set("opened", [...new Set([...model.get("opened"), "play"])].sort());
-    model.save_changes();
+    tellOpened(model, "play", true);
   });
   const draw = () => {
     const film = model.get("play");

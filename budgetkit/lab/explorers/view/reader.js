@@ -74,7 +74,7 @@ function paintBlock(node, { label, mark, level, why, asks, section, color, piece
   const made = pieces.map(({ text: content, tone, tip, struck }) =>
     element(struck ? "del" : "span", { class: tone === undefined ? null : `bk-tone bk-tone-${tone}`, title: tip }, content),
   );
-  if (text.textContent !== made.map((piece) => piece.textContent).join("") || made.some((piece, i) => !piece.isEqualNode(text.children[i]))) text.replaceChildren(...made);
+  if (made.length !== text.children.length || made.some((piece, i) => !piece.isEqualNode(text.children[i]))) text.replaceChildren(...made);
 }
 
 function walkBlocks(event) {

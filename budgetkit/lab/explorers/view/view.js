@@ -95,22 +95,11 @@ function render({ model, el }) {
     if (message.kind === "status") report(message.status);
     if (message.kind === "shared") message.names.forEach((name, i) => download(name, buffers[i]));
   };
-  // What is read comes after key figures and bar are painted; of several changes within a frame, the last.
-  const afterPaint = (paint) => {
-    let isWaiting = false;
-    return async () => {
-      if (isWaiting) return;
-      isWaiting = true;
-      await painted();
-      isWaiting = false;
-      if (!gone) paint();
-    };
-  };
   const changes = {
     "change:state": drawState,
     "change:door": () => door.paint(model.get("door")),
     "change:texts": takeaway.paint,
-    "change:reader": afterPaint(reader.paint),
+    "change:reader": oncePerFrame(reader.paint, (paint) => painted().then(paint)),
     "change:play": play.draw,
     "change:opened": () => [charts.drawAll(), folds.paint()],
     "change:folds": folds.paint,
