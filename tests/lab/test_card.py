@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
+from budgetkit.counters import vocabularies
 from budgetkit.lab.accuracy.corpora import shipped
 from budgetkit.lab.app.kinds import CLASSES, by_kind, kinds_of
 from budgetkit.lab.app.strip import Room
@@ -361,6 +362,28 @@ def test_an_overrun_has_its_own_state() -> None:
     assert state["status"]["level"] == "over"
     assert not any(
         "as planned" in row["verdict"] or row["really"] for row in state["strip"]["rows"]
+    )
+
+
+def test_how_a_count_would_come_nearer_is_said_once_on_a_card(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It stood above the table of errors, and again below it."""
+    monkeypatch.delenv(vocabularies.FOLDERS, raising=False)
+    card = bk.DesignCard("chat", "mixed-language", model="gemini-2.5-pro")
+    assert card.view.state["strip"]["note"].count("It could be counted") == 1
+    assert "could be counted" not in card.view.state["source"]
+
+
+def test_a_turn_alone_stands_in_the_middle_of_its_figure_and_an_overrun_has_no_negative_room() -> (
+    None
+):
+    """Names of lines lay over the axis, and a conversation "may take −818,392 tokens"."""
+    messages = [{"role": "user", "content": "budget " * 930_000}]
+    drawn = bk.BudgetExplorer("chat", messages).view.figure_turns
+    assert drawn["spec"]["layout"]["xaxis"]["range"] == [0.5, 1.5]
+    assert drawn["note"].startswith(
+        "Nothing is left for conversation at turn 1, 818,392 tokens are missing; nothing is ever cut"
     )
 
 

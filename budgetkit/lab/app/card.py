@@ -21,6 +21,7 @@ from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
+from budgetkit.lab.explorers.truth import advice
 from budgetkit.lab.explorers.view import View, sendable, view_of
 
 Data = dict[str, Any]
@@ -121,19 +122,23 @@ class DesignCard(BudgetExplorer):
         return CounterPair(cheap=cheap, best=best, model=results.model)
 
     def _scene(self, settings: BudgetSettings, results: BudgetResults) -> Data:
+        scene = super()._scene(settings, results)
+        compared = self._compared(settings, results)
         card = {
+            # how a count would come nearer is said once, above the table
+            "source": scene["source"].removesuffix(advice(compared.best)),
             "headline": headline(settings, results),
             "strip": strip(
                 room_of(results.plan),
                 misjudgements(settings, results.model, self._library),
-                self._compared(settings, results),
+                compared,
                 has_trace=settings.trace is not None,
             ),
             "kpis": key_figures(results),
             "figures": [],
             "actions": {"pinned": unpinned(settings) in settings.pins, "share": True},
         }
-        return {**super()._scene(settings, results), **card}
+        return {**scene, **card}
 
     def share(self, path: str | PathLike[str], *, texts: bool = False) -> None:
         """Write a receipt to send: one file of HTML, and a picture beside it.

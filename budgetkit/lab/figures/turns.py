@@ -119,8 +119,11 @@ def _draw(table: Columns) -> Spec:
     return {"data": lines, "layout": layout(280, x, y, **more)}
 
 
-def _range(turns: Sequence[int]) -> list[int]:
-    return [turns[0], max(turns[-1], 2)]
+def _range(turns: Sequence[int]) -> list[float]:
+    """Return the ends of the axis; a turn alone stands in the middle, with room for its names."""
+    if len(turns) == 1:
+        return [turns[0] - 0.5, turns[0] + 0.5]
+    return [turns[0], turns[-1]]
 
 
 def _line(

@@ -80,7 +80,12 @@ def _sections_note(table: Columns, results: BudgetResults) -> str:
 def _turns_note(table: Columns, results: BudgetResults) -> str:
     line = table["line"][0]
     limit = table["limit"][results.turn - 1]
-    allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
+    if limit < 0:
+        allowed = (
+            f"Nothing is left for {line} at turn {results.turn:,}, {-limit:,} tokens are missing"
+        )
+    else:
+        allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
     if results.first_cut is None:
         return f"{allowed}; nothing is ever cut.{_cut_anywhere(results.turns)}"
     turn, section = results.first_cut
