@@ -34,7 +34,7 @@ from budgetkit.conversation.running_tally import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.passages import Piece, piece_of
 from budgetkit.inputs.policies import policy_of
-from budgetkit.message import CHAT_ROLES, Message
+from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
@@ -187,22 +187,26 @@ def build(
     order = sorted(parts, key=lambda section: place.get(section, len(place)))
     filled = [section for section in order if parts[section]]
     last = None
+    has_system = any(
+        item.payload.role in SYSTEM_ROLES for section in filled for item in parts[section]
+    )
+    priming = framing.primed(has_system)
     listings = listings_of(as_one)
     written_parts = [(section, item.payload.raw) for section in parts for item in parts[section]]
     check_listings(listings, written_parts, {**parts, **place})
     if question:
-        question = _primed(question, framing)
+        question = _primed(question, priming)
     elif filled:
         if question_section in filled:
             last = question_section
         else:
             last = filled[-1]
         if last not in listings:
-            parts[last] = _primed(parts[last], framing)
+            parts[last] = _primed(parts[last], priming)
 
     # A section that becomes one message is priced as that one.
     one_message = {
-        section: ListedSection(listing, count, framing, framing.priming if section == last else 0)
+        section: ListedSection(listing, count, framing, priming if section == last else 0)
         for section, listing in listings.items()
     }
 
@@ -220,8 +224,8 @@ def build(
         room = plan[history].limit if history in place else plan.free
         room -= sum(item.tokens for item in question if item.section == history)
         if last == history:
-            pruned = _pruned(parts[history], room - framing.priming, policy, count, framing)
-            parts[history] = _primed(pruned, framing)
+            pruned = _pruned(parts[history], room - priming, policy, count, framing)
+            parts[history] = _primed(pruned, priming)
         else:
             parts[history] = _pruned(parts[history], room, policy, count, framing)
 
@@ -414,11 +418,11 @@ def _groups(members: list[Message], section: str) -> list[Any]:
     return groups
 
 
-def _primed(items: list[Item], framing: Framing) -> list[Item]:
+def _primed(items: list[Item], priming: int) -> list[Item]:
     """Return the items with the request's own tokens added to the last of them."""
     return [
         *items[:-1],
-        *(replace(item, tokens=item.tokens + framing.priming) for item in items[-1:]),
+        *(replace(item, tokens=item.tokens + priming) for item in items[-1:]),
     ]
 
 
@@ -430,7 +434,8 @@ def _pruned(
         return []
     section = items[0].section
     turn = Message({"role": "user", "content": ""})
-    window = max(0, room) + framing.priming + framing.message(turn, count)
+    has_system = any(item.payload.role in SYSTEM_ROLES for item in items)
+    window = max(0, room) + framing.primed(has_system) + framing.message(turn, count)
     roles = dict.fromkeys((*DEFAULT_ROLES, "current", "step"), section)
     alone = Budget(window, (), [Allocation(section)], deficit="signed")
     talk = Conversation(

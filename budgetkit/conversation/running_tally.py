@@ -155,7 +155,7 @@ class RunningTally:
         """Return what the next request asks of each section."""
         demand = self.past + self.present
         if self.priming_section:
-            demand[self.priming_section] += self.rules.framing.priming
+            demand[self.priming_section] += self.rules.framing.primed(bool(self.system))
         for item in self.passages:
             demand[item.section] += item.tokens
         if self.tools:

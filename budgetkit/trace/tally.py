@@ -192,7 +192,7 @@ def count_all(
     retrieved = {index: [next(rest) for _ in group] for index, group in contexts.items()}
     system = [message for message in messages if message.role in SYSTEM_ROLES][:1]
     return CountedMessages(
-        counted, retrieved, framing.schemas(tools, count, system), framing.priming
+        counted, retrieved, framing.schemas(tools, count, system), framing.primed(bool(system))
     )
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+import budgetkit as bk
 from budgetkit.files import read_toml
-from budgetkit.requests import count_request, read_request
+from budgetkit.requests import count_request, framing_for, read_request
+from budgetkit.requests.billing import registry
 from budgetkit.requests.billing.charges import sizes
 from budgetkit.requests.billing.frames import FrameRules, frame_for
 
@@ -279,3 +281,112 @@ def test_deepseek_adds_a_prompt_where_the_answer_must_be_json() -> None:
         billed("deepseek-chat", messages=[USER], **asked)
         == billed("deepseek-chat", messages=[USER]) + 20
     )
+
+
+def test_claudes_tools_are_shown_as_they_are_written_whatever_the_script() -> None:
+    dash = {**TOOL, "description": "Ask — twice"}
+    assert claude("claude-haiku-4-5", tools=[dash]) == claude(
+        "claude-haiku-4-5", tools=[TOOL]
+    ) + len(" — twice")
+
+
+def test_the_line_that_claude_code_puts_before_its_system_text_is_not_billed() -> None:
+    header = {"type": "text", "text": "x-anthropic-billing-header: cc_version=2; cch=0;"}
+    rest = {"type": "text", "text": "Be"}
+    alone = claude("claude-sonnet-4-6", system=[rest])
+    assert claude("claude-sonnet-4-6", system=[header, rest]) == alone
+    assert claude("claude-sonnet-4-6", system=[header]) == claude("claude-sonnet-4-6")
+
+
+def test_claudes_thinking_costs_a_token_more_beside_tools_to_4_5_and_the_same_since() -> None:
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+    for model, tokens in (("claude-haiku-4-5", 30), ("claude-sonnet-4-6", 29)):
+        assert claude(model, tools=[TOOL], **thinking) == claude(model, tools=[TOOL]) + tokens
+
+
+def gemini_tool(**parameters: Any) -> int:
+    """Count what one tool, find, costs Gemini 3, a token a character."""
+    tool = {"name": "find", "description": "Look", "parameters": parameters}
+    contents = [{"role": "user", "parts": [{"text": "Hi"}]}]
+    armed = billed("gemini-3.5-flash", contents=contents, tools=[{"functionDeclarations": [tool]}])
+    return armed - billed("gemini-3.5-flash", contents=contents)
+
+
+def test_gemini_3_is_shown_each_tool_in_braces_and_every_text_between_two_marks() -> None:
+    place = {"type": "string", "description": "Town"}
+    # a mark (`) is one token here as it is there; a declaration begins and ends with one more
+    shown = (
+        "declaration:find{description:`Look`,parameters:{properties:{at:{description:`Town`,type:`STRING`}},"
+        "required:[`at`],type:`OBJECT`}}"
+    )
+    assert gemini_tool(type="object", properties={"at": place}, required=["at"]) == len(shown) + 2
+    empty = "declaration:find{description:`Look`,parameters:{type:`OBJECT`}}"
+    assert gemini_tool(type="object", properties={}, required=[]) == len(empty) + 2
+
+
+def test_gemini_3_is_shown_what_is_inside_of_objects_and_lists_their_titles_and_choices() -> None:
+    bare = gemini_tool(type="object", properties={"at": {"type": "object"}})
+    inside = {"type": "object", "properties": {"zip": {"type": "string", "title": "Zip"}}}
+    more = len("properties:{zip:{title:`Zip`,type:`STRING`}},")
+    assert gemini_tool(type="object", properties={"at": inside}) == bare + more
+
+    text = gemini_tool(type="object", properties={"at": {"type": "string"}})
+    unit = {"type": "string", "enum": ["C", "F"]}
+    assert gemini_tool(type="object", properties={"at": unit}) == text + len("enum:[`C`,`F`],")
+
+    several = gemini_tool(type="object", properties={"at": {"type": "array"}})
+    texts = {"type": "array", "items": {"type": "string"}}
+    assert gemini_tool(type="object", properties={"at": texts}) == several + len(
+        "items:{type:`STRING`},"
+    )
+
+
+def test_a_schema_that_is_no_schema_still_counts_for_gemini_3() -> None:
+    deep: dict[str, Any] = {"type": "object"}
+    for _ in range(500):
+        deep = {"type": "object", "properties": {"a": deep}}
+    assert gemini_tool(**deep) > 0
+    odd = {"type": 3, "enum": "x", "required": None, "items": [1], "properties": {"a": None}}
+    assert gemini_tool(**odd) > 0
+
+
+@pytest.mark.parametrize("system", [[], [{"role": "system", "content": "Be"}]])
+def test_a_templates_own_system_text_counts_in_a_conversation_as_in_its_request(
+    system: list[dict[str, str]],
+) -> None:
+    """Where none was sent, a conversation with Qwen 2.5 was 21 tokens short of what its request bills."""
+    frame = frame_for("qwen2.5-7b")
+    assert frame is not None
+    framing = bk.Framing(
+        priming=frame.request,
+        without_system=frame.no_system,
+        rules=FrameRules(frame, "qwen2.5-7b"),
+    )
+    answer = {"role": "assistant", "content": "Oh"}
+    messages = [*system, USER, answer, USER]
+    tokens = billed("qwen2.5-7b", messages=messages)
+    budget = bk.presets.chat(4_000)
+
+    conversation = bk.Conversation(budget, counter=len, framing=framing)
+    conversation.add(messages)
+    assert conversation.request().tokens == tokens
+
+    trace = bk.load_trace(messages)
+    outcome = bk.replay(trace, budget, "oldest first", counter=len, framing=framing)
+    assert int(outcome.frame()["sent"].iloc[-1]) == tokens
+
+    sections: dict[str, Any] = {"system": system, "conversation": [USER, answer], "user": USER}
+    built = bk.build(budget, len, framing=framing, **sections)
+    assert built.plan.used == tokens
+
+
+def test_the_framing_of_a_model_knows_the_system_text_of_its_template(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frame = frame_for("qwen2.5-7b")
+    assert frame is not None
+    monkeypatch.setattr(registry, "rules_for", lambda model: FrameRules(frame, model.name))
+    registry._by_rules.cache_clear()
+    framing = framing_for("qwen2.5-7b")
+    registry._by_rules.cache_clear()
+    assert framing.primed(has_system=False) - framing.primed(has_system=True) == 21

@@ -65,6 +65,8 @@ class Framing:
         For each tool result; mostly negative, taking back a part of ``per_message``.
     priming : int
         Once a request, for the answer that the model is made to begin.
+    without_system : int
+        Once a request without a system message, for the one that a chat template then writes of its own.
     per_image : int or None
         For each image. ``None`` prices it by OpenAI's tiles; an image that does not say its size is taken
         as 1024 pixels square.
@@ -95,12 +97,36 @@ class Framing:
     per_tool_call: int = 0
     per_result: int = 0
     priming: int = 0
+    without_system: int = 0
     per_image: int | None = None
     tools: Literal["declaration", "json"] | ToolConstants = "json"
     scope: Literal["text", "message"] = "text"
     rules: Rules | None = None
     counter: str = "gpt-4o"
     source: str = ""
+
+    def primed(self, has_system: bool) -> int:
+        """Return what a request costs beside its messages and tools.
+
+        Parameters
+        ----------
+        has_system : bool
+            Whether there is a system message among them.
+
+        Returns
+        -------
+        int
+            In tokens.
+
+        Examples
+        --------
+        >>> framing = Framing(priming=3, without_system=21)
+        >>> framing.primed(has_system=True), framing.primed(has_system=False)
+        (3, 24)
+        """
+        if has_system:
+            return self.priming
+        return self.priming + self.without_system
 
     @renamed(count="counter")
     def message(self, message: AnyMessage, counter: Count) -> int:

@@ -146,7 +146,13 @@ def _by_rules(model: ResolvedModel, folders: str) -> Framing:
         source = f"{frame.name}: {frame.rows}; see budgetkit.requests.billing.frames"
         # A request is sent to be answered, so its last message is not the assistant's.
         priming = frame.request + frame.user_last
-        return Framing(priming=priming, rules=rules, counter=model.name, source=source)
+        return Framing(
+            priming=priming,
+            without_system=frame.no_system,
+            rules=rules,
+            counter=model.name,
+            source=source,
+        )
     estimate = rules.estimate
     source = f"{estimate.family}: {estimate.source}, read {estimate.date}"
     return Framing(
