@@ -6,6 +6,14 @@ Tool schemas count in every turn, passages only in the turn that retrieved them.
 that begin the answer, goes with the message that opens the turn, so that a turn's items sum to its request. Everything
 is counted once, in one go; a turn's items are slices of what is kept here, and all turns' demand is two running sums a
 section.
+
+Three messages of one token a letter, "sss" (system), "qqqqq" (user), "aaaa" (assistant), then "tt" (user):
+
+    place                0           1            2            3
+    past                 system 3    history 5    history 4    history 2      where each counts once its turn is over
+    present              system 3    current 5    history 4    current 2      and while it lasts
+    running past         history: 0 0 5 9 11                                  before each message, and after the last
+    turn 2 (start 3, sent 4)    demand: system 3, history 9, current 2
 """
 
 from __future__ import annotations
@@ -43,8 +51,8 @@ class CountedMessages:
     """Hold sizes under one counter and framing, all in tokens."""
 
     messages: Tokens
-    passages: Mapping[int, Sequence[int]]
-    tools: int
+    passages: Mapping[int, Sequence[int]]  # by the index of the message they were retrieved for
+    tools: int  # all tool schemas together
     priming: int = 0
 
 
@@ -90,16 +98,20 @@ class Tally:
             Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message
             carries the priming.
         """
-        there = (self.gone[: turn.sent] >= turn.sent).tolist()
-        past = list(compress(self.past, there[: turn.start]))
-        present = list(compress(self.present[turn.start : turn.sent], there[turn.start :]))
+        # What no compaction has taken away: of earlier turns, and of this one.
+        is_there = (self.gone[: turn.sent] >= turn.sent).tolist()
+        past = list(compress(self.past, is_there[: turn.start]))
+        present = list(compress(self.present[turn.start : turn.sent], is_there[turn.start :]))
+
+        # The priming goes with the message that opens the turn, or else with the last one before it.
         if (carrier := self._carrier(turn)) is not None:
             primed = replace(carrier, tokens=carrier.tokens + self.priming)
-            past, present = (
-                (past, [primed, *present[1:]]) if present else ([*past[:-1], primed], present)
-            )
+            if present:
+                present[0] = primed
+            else:
+                past[-1] = primed
         head = min(self.opening, turn.start)
-        return [*past[:head], *self.schemas, *past[head:], *self._found(turn), *present]
+        return [*past[:head], *self.schemas, *past[head:], *self._passages_of(turn), *present]
 
     def demand(self, turns: Sequence[Turn], sections: Sequence[str]) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
@@ -116,21 +128,23 @@ class Tally:
         pandas.DataFrame
             One row a turn (index ``turn``), one int64 column a section, in tokens.
         """
-        starts, sents = (
-            np.array([getattr(turn, edge) for turn in turns]) for edge in ("start", "sent")
-        )
-        left = _running(self.past)
-        lasting = _running(self.present)
+        starts = np.array([turn.start for turn in turns])
+        sents = np.array([turn.sent for turn in turns])
+        earlier_sums = _running(self.past)
+        present_sums = _running(self.present)
+
+        # Schemas and passages stand beside the messages, request by request.
         extras = [
             (row, item)
             for row, turn in enumerate(turns)
-            for item in (*self.schemas, *self._found(turn))
+            for item in (*self.schemas, *self._passages_of(turn))
         ]
-        columns = dict.fromkeys([*sections, *left, *lasting, *(item.section for _, item in extras)])
+        of_extras = [item.section for _, item in extras]
+        columns = dict.fromkeys([*sections, *earlier_sums, *present_sums, *of_extras])
         table = {section: np.zeros(len(turns), dtype=np.int64) for section in columns}
-        for section, sums in left.items():
+        for section, sums in earlier_sums.items():
             table[section] += sums[starts]
-        for section, sums in lasting.items():
+        for section, sums in present_sums.items():
             table[section] += sums[sents] - sums[starts]
         self._take_gone(table, starts, sents)
         for row, item in extras:
@@ -164,7 +178,8 @@ class Tally:
             return self.past[at]
         return self.present[at]
 
-    def _found(self, turn: Turn) -> list[Item]:
+    def _passages_of(self, turn: Turn) -> list[Item]:
+        """List the passages that were retrieved for the messages of a turn."""
         return [
             item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())
         ]
@@ -187,12 +202,16 @@ def count_all(
     """Count a whole conversation in one go."""
     passages = [passage.message for group in contexts.values() for passage in group]
     sizes = framing.messages([*messages, *passages], count)
-    counted = unwritable(sizes[: len(messages)])
-    rest = iter(sizes[len(messages) :])
-    retrieved = {index: [next(rest) for _ in group] for index, group in contexts.items()}
+    sizes_of_passages = iter(sizes[len(messages) :])
+    retrieved = {
+        index: [next(sizes_of_passages) for _ in group] for index, group in contexts.items()
+    }
     system = [message for message in messages if message.role in SYSTEM_ROLES][:1]
     return CountedMessages(
-        counted, retrieved, framing.schemas(tools, count, system), framing.primed(bool(system))
+        messages=unwritable(sizes[: len(messages)]),
+        passages=retrieved,
+        tools=framing.schemas(tools, count, system),
+        priming=framing.primed(bool(system)),
     )
 
 
@@ -215,48 +234,55 @@ def tally(
         ]
         for place in (past_section, present_section)
     )
-    schemas = schemas_message(tools)
+    schemas = []
+    if tools:
+        section = schemas_section(tools, roles)
+        schemas.append(Item(section, counted.tools, payload=schemas_message(tools), roles=table))
+    retrieved = {
+        index: _retrieved(passages, counted.passages[index], roles, table)
+        for index, passages in contexts.items()
+    }
     return Tally(
-        opening(messages),
-        past,
-        present,
-        [Item(schemas_section(tools, roles), counted.tools, payload=schemas, roles=table)]
-        if tools
-        else [],
-        {
-            index: _retrieved(passages, counted.passages[index], roles, table)
-            for index, passages in contexts.items()
-        },
-        counted.priming,
-        gone,
+        opening=opening(messages),
+        past=past,
+        present=present,
+        schemas=schemas,
+        retrieved=retrieved,
+        priming=counted.priming,
+        gone=gone,
     )
 
 
 def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
     """Return for each message the index of the summary that replaced it; opening system messages stay."""
     last = np.full(len(messages), _NEVER, dtype=np.int64)
-    for compaction in compactions if isinstance(compactions, list | tuple) else ():
-        at, first_kept = (
-            (compaction.get(name) for name in ("at", "first_kept"))
-            if isinstance(compaction, Mapping)
-            else (None, None)
-        )
-        if type(at) is int and type(first_kept) is int and 0 <= first_kept <= at < len(messages):
-            besides = compaction.get("kept")
-            if isinstance(besides, list):
-                stay = [slot for slot in besides if type(slot) is int]
-            else:
-                stay = []
-            index = np.arange(opening(messages), first_kept)
-            index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]
-            last[index] = at
+    if not isinstance(compactions, list | tuple):
+        return last
+    for compaction in compactions:
+        if not isinstance(compaction, Mapping):
+            continue
+        at = compaction.get("at")
+        first_kept = compaction.get("first_kept")
+        if type(at) is not int or type(first_kept) is not int:
+            continue
+        if not 0 <= first_kept <= at < len(messages):
+            continue
+
+        # All before the first message that it kept goes, but those that it names; what has gone stays as it was.
+        besides = compaction.get("kept")
+        stay = []
+        if isinstance(besides, list):
+            stay = [slot for slot in besides if type(slot) is int]
+        index = np.arange(opening(messages), first_kept)
+        index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]
+        last[index] = at
     return last
 
 
 def _retrieved(
     passages: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
 ) -> list[Item]:
-    """Make items of passages."""
+    """Return the passages of one message as items, in the sections of their role."""
     return [
         Item(
             past_section(passage.message, roles),
@@ -299,9 +325,9 @@ def answered_call(message: Message) -> str | None:
 
 def _running(items: Sequence[Item], only: npt.NDArray[np.bool_] | None = None) -> dict[str, Tokens]:
     """Return running sums of tokens for each section: before each item, and after the last."""
-    tokens = np.array([item.tokens for item in items], dtype=np.int64) * (
-        1 if only is None else only
-    )
+    tokens = np.array([item.tokens for item in items], dtype=np.int64)
+    if only is not None:
+        tokens = tokens * only
     names = np.array([item.section for item in items], dtype=object)
     sections = dict.fromkeys(item.section for item in items)
     return {

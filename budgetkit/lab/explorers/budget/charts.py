@@ -46,7 +46,9 @@ def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
             budget, results.turns, results.turn, pinned, results.pinned_turns
         )
     if name == "errors" and results.compared is not None:
-        return figures.counter_error, figures.counter_error.answer(budget, *results.compared[:2])
+        counts = results.compared
+        answer = figures.counter_error.answer(budget, counts.best, counts.cheap)
+        return figures.counter_error, answer
     if name == "conversations" and results.conversations is not None:
         return figures.conversations, figures.conversations.answer(budget, results.conversations)
     raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")
@@ -107,7 +109,7 @@ def _errors_note(table: Columns, results: BudgetResults) -> str:
         table[name][results.turn - 1] for name in ("line", "error", "error_percent", "shift")
     )
     if results.compared:
-        names = results.compared[2:]
+        names = (results.compared.best_name, results.compared.cheap_name)
     else:
         names = ("", "")
     how = "high" if error > 0 else "low"

@@ -31,34 +31,38 @@ def film(results: BudgetResults) -> Data:
             section: [column[name].tolist() for name in names]
             for section, column in columns.items()
         }
-        grants = [
-            tuple(Grant(section, *(each[at] for each in row)) for section, row in rows.items())
-            for at in range(len(turns))
-        ]
-        plans = [replace(plan, grants=each) for each in grants]
+        plans = []
+        for place in range(len(turns)):
+            grants = [
+                Grant(section, demand[place], limit[place], granted[place])
+                for section, (demand, limit, granted) in rows.items()
+            ]
+            plans.append(replace(plan, grants=tuple(grants)))
         if results.trace:
             spans = [(turn.start, turn.sent) for turn in results.trace.turns]
         else:
             spans = []
     budget = plan.budget
-    lines = [claims(each) for each in plans]
-    kinds = [(claim.line, colour(claim.line)) for claim in lines[0]]
-    sizes = [[max(0, claim.tokens) for claim in each] for each in lines]
-    losers = [{grant.section for grant in each.grants if grant.cut > 0} for each in plans]
-    cuts = [
-        [int(claim.line in each) for claim in row] for row, each in zip(lines, losers, strict=True)
-    ]
-    demands, got = (
-        [sum(getattr(g, what) for g in each.grants) for each in plans]
-        for what in ("demand", "granted")
-    )
+
+    # What each line claims at each turn, and whether its section loses something there.
+    claims_of_turns = [claims(of_turn) for of_turn in plans]
+    kinds = [(claim.line, colour(claim.line)) for claim in claims_of_turns[0]]
+    sizes = [[max(0, claim.tokens) for claim in turn_claims] for turn_claims in claims_of_turns]
+    cuts = []
+    for of_turn, turn_claims in zip(plans, claims_of_turns, strict=True):
+        losers = {grant.section for grant in of_turn.grants if grant.cut > 0}
+        cuts.append([int(claim.line in losers) for claim in turn_claims])
+
+    # The numbers under the film, turn by turn.
+    demands = [sum(grant.demand for grant in of_turn.grants) for of_turn in plans]
+    granted_tokens = [of_turn.used for of_turn in plans]
     rows_shown = {
         "asked": demands,
-        "granted": got,
-        "cut": [a - b for a, b in zip(demands, got, strict=True)],
+        "granted": granted_tokens,
+        "cut": [demand - used for demand, used in zip(demands, granted_tokens, strict=True)],
     }
     if budget.remainder is not None:
-        rows_shown[f"{budget.remainder} budget"] = [each.remainder for each in plans]
+        rows_shown[f"{budget.remainder} budget"] = [of_turn.remainder for of_turn in plans]
     return {
         "by": "turn",
         "turns": turns,
@@ -73,9 +77,9 @@ def film(results: BudgetResults) -> Data:
             {
                 "name": budget.name or "own budget",
                 "before": [
-                    (place, list(each)) for place, each in enumerate(zip(*sizes, strict=True))
+                    (place, list(of_line)) for place, of_line in enumerate(zip(*sizes, strict=True))
                 ],
-                "cuts": [list(each) for each in zip(*cuts, strict=True)],
+                "cuts": [list(of_line) for of_line in zip(*cuts, strict=True)],
                 "after": [],
                 "gone": [],
                 "shrunk": [],

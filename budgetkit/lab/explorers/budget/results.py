@@ -27,24 +27,34 @@ from budgetkit.requests import framing_for
 from budgetkit.trace import Trace
 
 
+@dataclass(frozen=True, slots=True)
+class TwoCounts:
+    """The turns of one conversation by the best counter of its model and by a cheap one, and the counters' names."""
+
+    best: RequestBatch
+    cheap: RequestBatch
+    best_name: str
+    cheap_name: str
+
+
 @dataclass(frozen=True)
 class BudgetResults:
     """What follows from the settings."""
 
     model: Model
-    budget: Budget
-    plan: Plan
+    budget: Budget  # as the user takes it away
+    plan: Plan  # of the chosen turn, by the same budget with a signed deficit
     counter: Counter
-    turn: int = 0
-    turns: RequestBatch | None = None
-    first_cut: tuple[int, str] | None = None
-    pinned: Plan | None = None
+    turn: int = 0  # the chosen one, from 1
+    turns: RequestBatch | None = None  # all turns of the conversation
+    first_cut: tuple[int, str] | None = None  # the turn at which something is cut, and the section
+    pinned: Plan | None = None  # the chosen turn by the budget that was pinned
     pinned_turns: RequestBatch | None = None
-    compared: tuple[RequestBatch, RequestBatch, str, str] | None = None
-    conversations: RequestBatch | None = None
+    compared: TwoCounts | None = None
+    conversations: RequestBatch | None = None  # all turns of all conversations of the file
     trace: Trace | None = None
-    note: str = ""
-    missing_window: int | None = None
+    note: str = ""  # on the model: that it is not known, or has ended
+    missing_window: int | None = None  # the window that was chosen and the model does not have
 
     @property
     def budget_results(self) -> BudgetResults:
@@ -66,10 +76,9 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
 
     # The plan is made with a signed deficit, so that what is too much can be shown.
     signed = settings.budget(model)
+    # Without a role table, sections that the budget does not name are seen in its pool.
     if not signed.roles and settings.trace is not None:
-        signed = replace(
-            signed, undeclared="pool"
-        )  # no role table: what the budget does not name is seen in its pool
+        signed = replace(signed, undeclared="pool")
     if settings.trace is None:
         demand = typed_demand(settings, signed)
     else:
@@ -92,9 +101,9 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
 def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults) -> BudgetResults:
     """Add what every turn of the conversation asks for, and the plan of the chosen one."""
     name = str(settings.trace)
-    which = settings.conversation
+    conversation = settings.conversation
     budget = bare.plan.budget
-    trace = library.conversations.one(name, which)
+    trace = library.conversations.one(name, conversation)
     requests = FileRequests(
         library=library,
         name=name,
@@ -102,14 +111,14 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
         counter=bare.counter,
         framing=framing_for(bare.model),
     )
-    turns = requests.turns(which)
+    turns = requests.turns(conversation)
     turn = min(settings.turn or len(turns.demand), len(turns.demand))
     planned = replace(
         bare,
-        plan=fit(budget, requests.items(which, turn), requests.cut),
+        plan=fit(budget, requests.items(conversation, turn), requests.cut),
         turn=turn,
         turns=turns,
-        compared=_compared(requests, which, bare.model, settings.cheap),
+        compared=_compared(requests, conversation, bare.model, settings.cheap),
         conversations=requests.all_turns() if len(library.conversations(name)) > 1 else None,
         trace=trace,
     )
@@ -128,22 +137,21 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
         requests = replace(requests, roles=pinned.roles)
     return replace(
         planned,
-        pinned=fit(pinned, requests.items(which, turn), requests.cut),
-        pinned_turns=requests.turns(which),
+        pinned=fit(pinned, requests.items(conversation, turn), requests.cut),
+        pinned_turns=requests.turns(conversation),
     )
 
 
-def _compared(
-    requests: FileRequests, which: int, model: Model, cheap: str
-) -> tuple[RequestBatch, RequestBatch, str, str]:
-    """Return a conversation by the best count of the model and by a cheap one, and what the counters are called."""
-    library = requests.library
-    best = library.counter(model)
-    rough = library.counter(cheap)
-    best_turns, rough_turns = (
-        replace(requests, counter=counter).turns(which) for counter in (best, rough)
+def _compared(requests: FileRequests, conversation: int, model: Model, cheap: str) -> TwoCounts:
+    """Count a conversation with the best counter of a model and with a cheap one."""
+    best_counter = requests.library.counter(model)
+    cheap_counter = requests.library.counter(cheap)
+    return TwoCounts(
+        best=replace(requests, counter=best_counter).turns(conversation),
+        cheap=replace(requests, counter=cheap_counter).turns(conversation),
+        best_name=best_counter.name,
+        cheap_name=cheap_counter.name,
     )
-    return best_turns, rough_turns, best.name, rough.name
 
 
 def same_count(one: Counter, other: Counter) -> bool:

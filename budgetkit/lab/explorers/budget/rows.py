@@ -101,9 +101,8 @@ class Row:
         if is_section:
             self.box.placeholder = "no cap"
             self.box.tooltip = f"{self.line}, in tokens; empty: it draws on the shared pool"
-        most = (
-            window - 1 if is_section else window
-        )  # a cap of the whole window is none, and the box is empty then
+        # A cap of the whole window is none, and the box is empty then.
+        most = window - 1 if is_section else window
         bound(self.box, floor, max(most, tokens or 0), tokens)
         self.slider.disabled = self.box.disabled = locked
         self.lock.value = locked
@@ -144,7 +143,7 @@ class Limits:
         self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value)
 
     def project(self, amount: Amount | None, window: int, locked: bool) -> None:
-        """Set the slider, its box and its lock to the line's amount."""
+        """Set both boxes to the limits of the line's share."""
         share = amount if isinstance(amount, Share) else Share(0)
         self.at_least.whole = self.at_most.whole = window
         bound(self.at_least, 0, window, share.at_least)
