@@ -188,9 +188,8 @@ def fit(found: Sequence[Row]) -> dict[str, Estimate]:
     made: dict[str, Estimate] = {}
     for group, (encoding, form, named) in GROUPS.items():
         own = [row for row in found if row.family in named]
-        own = (
-            own if own and group != "any other" else list(found)
-        )  # a group that nobody recorded is any other
+        # A group that nobody recorded is any other.
+        own = own if own and group != "any other" else list(found)
         (slope, mark), shared, hidden = _solve(own, list(named), SHARED[form], OWN[form])
         for family, pattern in named.items():
             constants = {
@@ -233,9 +232,8 @@ def _solve(
     billed = np.array([row.billed for row in own], dtype=np.float64)
     weight = Counter(row.project for row in own)
     weights = np.array([1 / max(FEW, weight[row.project]) for row in own]) / np.maximum(billed, 30)
-    if (
-        "tool" in prompts
-    ):  # slope and mark are the text's; calls and schemas of two interfaces differ too much to help
+    # Slope and mark are the text's; calls and schemas of two interfaces differ too much to help.
+    if "tool" in prompts:
         weights *= [TEXT if row.kind == "text" else 1 for row in own]
     names = ["slope", "mark", *shared, *(name for _, name in hidden)]
     used = (columns != 0).any(axis=0)

@@ -46,9 +46,8 @@ def cases(number: int = 2_000, seed: int = 20261121) -> list[Case]:
 def _case(chance: random.Random, number: int) -> Case:
     window = chance.randint(50, 2_000)
     reserve = chance.choice((0, window // 10, window // 3))
-    allocated = [
-        s for i, s in enumerate(SOURCES) if number >> i & 1
-    ]  # each set of sources comes again and again
+    # Each set of sources comes again and again.
+    allocated = [s for i, s in enumerate(SOURCES) if number >> i & 1]
     left, caps = window - reserve, {}
     for source in chance.sample(allocated, len(allocated)):
         if left > 1:

@@ -55,9 +55,8 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size", type=float, default=1e9, help="bytes of the corpus, at least")
-    parser.add_argument(
-        "--count", choices=WAYS, help=argparse.SUPPRESS
-    )  # for the processes that this one starts
+    # For the processes that this one starts.
+    parser.add_argument("--count", choices=WAYS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.count:
         print(json.dumps(asdict(counted(asked.folder, asked.count))))

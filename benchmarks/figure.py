@@ -125,9 +125,8 @@ def assembly(axes: Any, found: Times) -> None:
         axes.plot(*zip(*points, strict=True), "o-", color=colour, lw=2.6 if own(way) else 1.6, ms=6)
     for way, height in apart(lines).items():
         size, seconds = lines[way][-1]
-        name = (
-            way if size == max(groups) else way.replace(", ", ",\n")
-        )  # beside a line that ends early are others
+        # Beside a line that ends early are others.
+        name = way if size == max(groups) else way.replace(", ", ",\n")
         weight = "bold" if own(way) else "normal"
         axes.text(
             size * 1.2, height, f"{name}\n{readable(seconds)}", weight=weight, bbox=OPAQUE, **BESIDE

@@ -36,10 +36,11 @@ from benchmarks.replaying import conversation
 PAGE = Path(__file__).parent / "growth.md"
 STEEPEST = 1.15  # n log n from a hundred to a million
 REPEATS = 5
+# Bytes of the corpus that is extrapolated to, and that costs are of.
 STREAMED, GIGABYTE = (
     10_000_000_000,
     1_000_000_000,
-)  # bytes of the corpus that is extrapolated to, and that costs are of
+)
 WORDS = "the parcel left on Monday, thanks; naïve 包裹 посылка return f(x) == 42 [7]".split()  # noqa: SIM905
 
 Sized = Callable[[int], Callable[[], object]]  # from a size, what is to be timed

@@ -37,9 +37,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument(
-        "--way", choices=WAYS, help=argparse.SUPPRESS
-    )  # for the processes that this one starts
+    # For the processes that this one starts.
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.way:
         print(json.dumps({case: seconds for case, seconds in timed(asked.folder, asked.way)}))

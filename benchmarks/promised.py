@@ -33,6 +33,7 @@ RESULTS = Path(__file__).parent / "promised-and-observed.md"
 COUNTERS = ("chars/4", "words/0.75", "estimate:o200k_base")
 SIZES = (4_096, 8_192, 16_000, 32_000)
 RISKS = (0.05, 0.01)
+# Times the pace's shipped spread.
 WIDTHS = (
     0.5,
     0.6,
@@ -46,7 +47,7 @@ WIDTHS = (
     1.5,
     1.75,
     2.0,
-)  # times the pace's shipped spread
+)
 PARTS = (0.1, 0.25, 0.5)  # of a conversation, as the budget of its history
 IMPORTANCE: Mapping[str, bk.policies.Policy] = {
     "long ones": bk.policies.Importance(lambda message: len(message.text)),
@@ -73,11 +74,12 @@ KNOWN_SPLITS = 3
 FILLED = 40  # windows of each kind
 ALLOWED = 1.5
 LEAST_FORETOLD = 0.88
+# Factors of a band: at the end beside others; alone after so many turns.
 MOST_BESIDE, MOST_ALONE, LONG = (
     2.9,
     2.0,
     30,
-)  # factors of a band: at the end beside others; alone after so many turns
+)
 KNOWN_WINDOWS = (4_096, 128_000)
 MOST_KNOWN = 0.07  # of windows of a kind that is known, where 5 % is promised
 

@@ -100,9 +100,8 @@ def _ratio(
     # How far slices are off is too much where kinds follow one another, how it changes too little where few are odd.
     spread = float((off**2).sum() + (np.diff(off) ** 2).sum() / 2) / 2
     deviation = math.sqrt(spread * n / (n - 1) * (1 - part)) / max(float(rough.sum()), 1.0)
-    half = (
-        _student((n - 1) / 2) * deviation * whole
-    )  # half as many degrees of freedom, for what is off is skew
+    # Half as many degrees of freedom, for what is off is skew.
+    half = _student((n - 1) / 2) * deviation * whole
     tokens = ratio * whole
     return Sample(round(tokens), max(0, math.floor(tokens - half)), math.ceil(tokens + half), n)
 

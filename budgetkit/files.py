@@ -178,8 +178,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException as error:
         with suppress(OSError):
             beside.unlink()
-        if (
-            isinstance(error, OSError) and error.errno
-        ):  # said with the name given, not with that of the file beside
+        # Said with the name given, not with that of the file beside.
+        if isinstance(error, OSError) and error.errno:
             raise OSError(error.errno, error.strerror, str(named)) from None
         raise

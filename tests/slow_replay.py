@@ -235,9 +235,8 @@ class _History:
             return []
 
         def key(entry: Entry) -> tuple[int, int]:
-            members = (
-                self.seen if entry.kind != "summary" else ()
-            )  # nobody knows the importance of what is to come
+            # Nobody knows the importance of what is to come.
+            members = self.seen if entry.kind != "summary" else ()
             own = [
                 self.policy.importance(self.trace.messages[i])
                 for i in members

@@ -37,9 +37,8 @@ def whole_number(value: object) -> int | None:
     (3, None, None)
     """
     try:
-        is_truth = (
-            isinstance(value, bool) or type(value).__name__ == "bool_"
-        )  # numpy 1 still takes it as an index
+        # numpy 1 still takes it as an index.
+        is_truth = isinstance(value, bool) or type(value).__name__ == "bool_"
         return None if is_truth else index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
@@ -259,9 +258,8 @@ def apportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
 
 def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...]:
     parts = [int(quota) for quota in quotas]
-    by_remainder = sorted(
-        range(len(parts)), key=lambda i: parts[i] - quotas[i]
-    )  # stable: first of equals first
+    # Stable: first of equals first.
+    by_remainder = sorted(range(len(parts)), key=lambda i: parts[i] - quotas[i])
     for i in by_remainder[: total - sum(parts)]:
         parts[i] += 1
     return tuple(parts)

@@ -56,9 +56,8 @@ def written(text: object) -> Markup:
     """
     if isinstance(text, Markup):
         return text
-    whole = (
-        str(text).encode("utf-8", "backslashreplace").decode()
-    )  # half characters as they are written in Python
+    # Half characters as they are written in Python.
+    whole = str(text).encode("utf-8", "backslashreplace").decode()
     return Markup(escape(whole, quote=False).replace("$", "&#36;"))
 
 

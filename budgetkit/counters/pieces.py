@@ -90,9 +90,8 @@ def settled(written: str, text: str) -> int:
     for piece in pattern(written).finditer(text):
         if piece.start() >= len(text) - longest - 1 or piece.end() > len(text) - _SLACK:
             break
-        if not (
-            piece[0].isspace() and text[max(0, piece.start() - 1) : piece.start()].isspace()
-        ):  # else both would be one at a text's end
+        # Else both would be one at a text's end.
+        if not (piece[0].isspace() and text[max(0, piece.start() - 1) : piece.start()].isspace()):
             last = piece.end()
     return last
 

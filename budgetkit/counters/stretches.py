@@ -28,9 +28,8 @@ __all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
 
 #: From an offset and a size to the bytes there, fewer at the end.
 Read = Callable[[int, int], bytes]
-_Step = Callable[
-    [Read, int], int | None
-]  # from the begin of a piece's part to its end, None where there is none
+# From the begin of a piece's part to its end, None where there is none.
+_Step = Callable[[Read, int], int | None]
 
 _WINDOW: Final = 1 << 16  # bytes
 _FEW: Final = 1 << 12  # bytes of a piece; an encoding takes longer for each byte of a larger one

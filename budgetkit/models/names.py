@@ -22,17 +22,14 @@ _REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?"
 _MAKERS = "anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google|writer|nvidia|moonshot|minimax|zai"
 _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
 _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
-_TAG = re.compile(
-    r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|latest)$"
-)  # OpenRouter's and Ollama's
-_DATE = re.compile(
-    r"-(?:20\d\d-?)?[01]\d-?[0-3]\d$"
-)  # the day that OpenRouter and others write behind a name
+# OpenRouter's and Ollama's.
+_TAG = re.compile(r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|latest)$")
+# The day that OpenRouter and others write behind a name.
+_DATE = re.compile(r"-(?:20\d\d-?)?[01]\d-?[0-3]\d$")
 _VERSION_FIRST = re.compile(r"^claude-(\d)[.-](\d)-([a-z]+)")  # OpenRouter's claude-4.6-sonnet
 _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
-_OLLAMA = re.compile(
-    r"^[a-z0-9.-]+:(?:latest|\d+(?:\.\d+)?[bm](?:-[a-z0-9_.-]+)?)$|^qwen\d$"
-)  # sizes are tags there
+# Sizes are tags there.
+_OLLAMA = re.compile(r"^[a-z0-9.-]+:(?:latest|\d+(?:\.\d+)?[bm](?:-[a-z0-9_.-]+)?)$|^qwen\d$")
 #: Who runs models of other makers, or passes requests on to them, by the first part of a name with a slash.
 _HOSTS = (
     "openrouter",

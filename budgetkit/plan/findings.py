@@ -187,9 +187,8 @@ def _unreachable(case: _Case) -> Iterator[tuple[str, str]]:
 def _low_target(case: _Case) -> Iterator[tuple[str, str]]:
     fixed = _fixed(case)
     for stage in getattr(case.policy, "stages", ()):
-        if target := getattr(
-            stage, "target", None
-        ):  # 0 clears all results but those left alone: it is meant
+        # 0 clears all results but those left alone: it is meant.
+        if target := getattr(stage, "target", None):
             mark, _ = case.mark(target, stage.of)
             stays = 1 if stage.of == "limit" else fixed
             if mark <= stays:

@@ -151,9 +151,8 @@ class _Left:
         part = by_weight(
             room, allocation.weight, [(a.weight, self.most(wanted, 0)) for a, wanted in others]
         )
-        return self.least(
-            room, part
-        )  # what is lacking is not divided: nobody has less of it for being one of many
+        # What is lacking is not divided: nobody has less of it for being one of many.
+        return self.least(room, part)
 
     def spend(self, taken: Any, cap: int | None) -> None:
         """Take what a section was granted off what is left."""

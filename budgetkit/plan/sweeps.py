@@ -74,9 +74,8 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_planned(budget, demand, point) for point in points]
     swept = pd.concat(frames, ignore_index=True)
-    swept.attrs[LINES] = list(
-        values
-    )  # a column such as "conversation" may as well be one of the demand's
+    # A column such as "conversation" may as well be one of the demand's.
+    swept.attrs[LINES] = list(values)
     return swept
 
 

@@ -133,9 +133,8 @@ def _inner(configuration: object) -> object:
 
 def _rule(section: object, rule: object) -> dict[str, Any]:
     rule_fields = _mapping(f"section {brief(section)}", rule)
-    cap = (
-        {"max_tokens": rule_fields["max_tokens"]} if "max_tokens" in rule_fields else {}
-    )  # None is no cap, not nothing said
+    # None is no cap, not nothing said.
+    cap = {"max_tokens": rule_fields["max_tokens"]} if "max_tokens" in rule_fields else {}
     return (
         _given(f"section {brief(section)}", rule_fields, {"max_tokens", "priority", "enabled"})
         | cap

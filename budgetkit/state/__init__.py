@@ -33,9 +33,8 @@ __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json"
 
 # PyYAML's part in C writes what is short and plain as its Python does, in a fifth of the time; not every wheel has it.
 _FAST = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_ELSE = re.compile(
-    r"""[^\0-~]|["?]|'':|.{100}"""
-)  # written in two ways: other letters, escapes, empty and long keys
+# Written in two ways: other letters, escapes, empty and long keys.
+_ELSE = re.compile(r"""[^\0-~]|["?]|'':|.{100}""")
 
 
 def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:

@@ -65,9 +65,8 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
 def _message(value: Any, where: str) -> Message:
     try:
         message = Message(value)
-        check_whole(
-            "a message whose role is", message.role
-        )  # sections are named by roles, and frames by sections
+        # Sections are named by roles, and frames by sections.
+        check_whole("a message whose role is", message.role)
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None
@@ -90,10 +89,11 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
 
 def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
     tools: list[Mapping[str, Any]] = []
+    # A body has both while it moves from the older form to the newer one.
     for name in (
         "tools",
         "functions",
-    ):  # a body has both while it moves from the older form to the newer one
+    ):
         try:
             tools += read_tools(value.get(name) or None).listed
         except ValueError as error:

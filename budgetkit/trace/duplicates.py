@@ -111,9 +111,8 @@ def _near(texts: Sequence[str], at_least: float) -> Iterator[list[int]]:
     [[], [], [0]]
     """
     apart = 1 - at_least
-    length = max(
-        1, min(8, int(0.35 / max(apart, 0.04) + 0.5))
-    )  # the longest with which the share stays well above 0
+    # The longest with which the share stays well above 0.
+    length = max(1, min(8, int(0.35 / max(apart, 0.04) + 0.5)))
     share = (1 - (2 * length - 1) * apart) / 2
     sizes = np.array([len(text) for text in texts])
     pieces_and_times = [np.unique(_pieces(text, length), return_counts=True) for text in texts]
@@ -130,9 +129,8 @@ def _near(texts: Sequence[str], at_least: float) -> Iterator[list[int]]:
     for place, ((_, times), end) in enumerate(zip(pieces_and_times, ends, strict=True)):
         piece_numbers = numbers[end - len(times) : end]
         order = np.argsort(-spread[piece_numbers], kind="stable")
-        needed = (
-            share * (sizes[:place] + sizes[place]) - length
-        )  # 1 less than the formula: similarities are rounded
+        # 1 less than the formula: similarities are rounded.
+        needed = share * (sizes[:place] + sizes[place]) - length
         # The pieces that most texts hold are taken as shared, as long as enough must be shared beside them.
         least = share * 2 * sizes[place] / (1 + apart) - length
         common = np.searchsorted(np.cumsum(times[order]), 0.5 * least)

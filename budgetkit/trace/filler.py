@@ -42,6 +42,7 @@ _ELSEWHERE: Final = {
     "\r": ("\\r",),
     "\t": ("\\t",),
 }
+# Tried where words do not add up to their text.
 _OTHERS: Final = (
     "x",
     "X",
@@ -51,7 +52,7 @@ _OTHERS: Final = (
     "Xx",
     "x a",
     "X a",
-)  # tried where words do not add up to their text
+)
 _MENDED = 16  # words that are tried so, from the end
 _TRIED = 700  # names of a word's own length, before shorter ones are tried
 
@@ -63,12 +64,10 @@ class Filler:
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
-    used: dict[str, set[str]] = field(
-        default_factory=lambda: defaultdict(set)
-    )  # names by what stands before them
-    free: dict[Hashable, Iterator[str]] = field(
-        default_factory=dict
-    )  # names that words of one kind can still get
+    # Names by what stands before them.
+    used: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    # Names that words of one kind can still get.
+    free: dict[Hashable, Iterator[str]] = field(default_factory=dict)
 
     def text(self, text: str) -> str:
         """Replace the words of a text; where it is JSON, its fields keep names that differ."""
@@ -150,9 +149,8 @@ class Filler:
         """Change one word of filler so that the whole counts like the text, in all three ways or as it stands."""
         sizes = self._sizes(text)
         whole = "".join(pieces)
-        if text.count("\n") > 1 and not _is_json(
-            text
-        ):  # in each line by itself, which is quicker in long texts
+        # In each line by itself, which is quicker in long texts.
+        if text.count("\n") > 1 and not _is_json(text):
             lines = [self.text(f"\n{line}") for line in text.split("\n")]
             if (
                 all(line[:1] == "\n" for line in lines)

@@ -31,9 +31,8 @@ _HEADING = re.compile(
 # What VS Code copies of a whole chat: the name of its user, and Copilot's.
 _COPILOT = re.compile(r"^GitHub Copilot: ", re.MULTILINE)
 _FIRST_NAME = re.compile(r"\s*([^\s:][^:\n]{0,60}): ")
-_ROLES = {"system": "system"} | dict.fromkeys(
-    (*_USERS.split("|"), "prompt"), "user"
-)  # others assist
+# Others assist.
+_ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "user")
 
 
 def read(text: str, name: str) -> list[Numbered] | None:

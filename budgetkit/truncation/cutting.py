@@ -106,9 +106,8 @@ def truncate(
     ways = dict.fromkeys(
         (keep, way, mark) for way, mark in [(by, marker), ("token", marker), ("token", "")]
     )
-    if (
-        keep == "middle"
-    ):  # where one end has no room beside the other, one of them may still have it alone
+    # Where one end has no room beside the other, one of them may still have it alone.
+    if keep == "middle":
         ways |= dict.fromkeys(
             (end, "token", mark) for mark in (marker, "") for end in ("head", "tail")
         )

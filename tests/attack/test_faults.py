@@ -129,9 +129,8 @@ def test_a_folder_that_may_not_be_written_to_is_said_with_the_name_that_was_give
     """And not with that of the file that is written beside it."""
     path = tmp_path / name
     SAVES[name](path)
-    COMMANDS.get(name, SAVES[name])(
-        path
-    )  # what is imported at first use may not be readable for nobody
+    # What is imported at first use may not be readable for nobody.
+    COMMANDS.get(name, SAVES[name])(path)
     capsys.readouterr()
     for folder in (tmp_path, tmp_path / "none"):
         goal = folder / name

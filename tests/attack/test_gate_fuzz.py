@@ -177,9 +177,8 @@ def is_another_budget(text: str) -> bool:
         return False
     if not isinstance(budget, bk.Budget) or not set(ROLES.values()) <= set(budget.sections):
         return False
-    return (
-        budget.reserved > 500 or json.loads(text)["budget"].get("reserves") == []
-    )  # none, and said so
+    # None, and said so.
+    return budget.reserved > 500 or json.loads(text)["budget"].get("reserves") == []
 
 
 def is_another_model(name: str) -> bool:

@@ -123,10 +123,11 @@ def peak(work: Callable[[str], object], text: str) -> int:
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 def test_hostile_text_takes_some_times_the_time_and_the_memory_of_plain_text(name: str) -> None:
     work, slower, larger = WORK[name]
+    # Tables that are made once.
     (
         work(hostile("flags", 90_000)),
         work(hostile("combining marks", 90_000)),
-    )  # tables that are made once
+    )
     usual, fills = min(seconds(work, plain(SIZE)) for _ in range(3)), peak(work, plain(SIZE))
     for each in HOSTILE:
         assert is_within(slower * usual + 0.1, work, hostile(each, SIZE)), each

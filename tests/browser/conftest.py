@@ -105,9 +105,8 @@ class Notebook:
 
     def run_all(self) -> None:
         """Run > Run All Cells; wait until all have run; no cell may fail."""
-        self.command(
-            "notebook:clear-all-cell-outputs"
-        )  # or the counts of an earlier run would count as run
+        # Or the counts of an earlier run would count as run.
+        self.command("notebook:clear-all-cell-outputs")
         self.page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells') }")
         self.page.wait_for_function(ALL_HAVE_RUN, timeout=1_000 * RUN)
         assert self.page.evaluate(CELL_ERRORS) == []

@@ -57,9 +57,8 @@ def test_a_reserve_and_an_allocation_move_pool_history_and_errors_together(card:
     expect(page.locator(".bk-scale")).to_contain_text("planned 2,048")
     allocated = strip(card)
     for before, between, after in zip(first, reserved, allocated, strict=True):
-        assert (
-            before[2] == between[2] == after[2]
-        )  # the share is the counter's; what it means is the budget's
+        # The share is the counter's; what it means is the budget's.
+        assert before[2] == between[2] == after[2]
         assert before[3] == between[3] != after[3]
         assert before[5] != after[5]
     assert [row[5].split(" ", 1)[1] for row in first] == [

@@ -441,9 +441,8 @@ LAID_OUT = """([width, files]) => {
 def test_no_letter_of_a_chart_is_cut_off(lab: Notebook, width: int, files: bool) -> None:
     """Also beside JupyterLab's file browser, which leaves the explorer fewer than 300 pixels of 640."""
     page = lab.page
-    lab.execute(
-        "explorer.controls.lines['conversation'].slider.value = 27"
-    )  # first cut in the middle of the turns
+    # First cut in the middle of the turns.
+    lab.execute("explorer.controls.lines['conversation'].slider.value = 27")
     lab.resize(width, 1_200)
     page.evaluate(f"jupyterapp.shell.{'expand' if files else 'collapse'}Left()")
     try:
@@ -527,9 +526,8 @@ def test_hovering_a_section_fades_the_others_everywhere(lab: Notebook) -> None:
     )
     faded = """() => [...document.querySelectorAll(".bk-card[data-key=waterfall] .point")]
         .filter(point => point.style.opacity).length"""
-    assert (
-        page.evaluate(faded) == 5
-    )  # of window, output, system, memory, retrieval, conversation and pool
+    # Of window, output, system, memory, retrieval, conversation and pool.
+    assert page.evaluate(faded) == 5
     page.locator(".bk-source").hover()
     expect(page.locator(".bk-faded")).to_have_count(0)
 

@@ -69,9 +69,8 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     type_into(lab, "Window, in tokens", "plenty")
     told = page.locator(".bk-beside")
     expect(told).to_contain_text("'plenty' is no number; 100,000 stays")
-    expect(page.locator(".bk-status")).not_to_contain_text(
-        "plenty"
-    )  # said once: the sentence keeps what holds
+    # Said once: the sentence keeps what holds.
+    expect(page.locator(".bk-status")).not_to_contain_text("plenty")
     expect(page.locator(".bk-status")).to_contain_text("Everything fits")
     box = lab.place_of(page.locator(".bk-controls input[title='Window, in tokens']"))
     assert 0 <= lab.place_of(told)["y"] - box["y"] < 60
@@ -176,9 +175,8 @@ def test_a_kernel_that_is_gone_leaves_its_last_picture_and_a_sentence(
     own.run_all()
     own.wait_for_charts()
     expect(page.locator(".bk-status")).not_to_contain_text("Run the cell again")
-    page.evaluate(
-        "jupyterapp.shell.collapseLeft()"
-    )  # on a narrow page the bar's handles stand for the sliders
+    # On a narrow page the bar's handles stand for the sliders.
+    page.evaluate("jupyterapp.shell.collapseLeft()")
     own.slider("output").focus()
     page.keyboard.press("ArrowRight")
     expect_kpi(page, "usable", "84,500")

@@ -178,9 +178,8 @@ def test_a_budget_goes_through_its_turns(
         expect(page.locator(".bk-lane-told")).to_contain_text(
             "asked 10,680; granted 3,163; cut 7,517"
         )
-        expect(page.locator("#bk-messages li")).to_have_count(
-            30
-        )  # on 0.1.0 only those that the turn itself brings
+        # On 0.1.0 only those that the turn itself brings.
+        expect(page.locator("#bk-messages li")).to_have_count(30)
 
 
 def test_what_a_section_loses_is_seen_at_its_end_as_in_the_explorer(

@@ -58,10 +58,11 @@ def test_components_that_are_empty_are_absent() -> None:
     ("policy", "first"),
     [
         (bk.policies.SlidingWindow(2), "user says 4"),
+        # As a running conversation, it begins with the user.
         (
             bk.policies.OldestFirst(),
             "user says 3",
-        ),  # as a running conversation, it begins with the user
+        ),
         (None, "assistant says 2"),
     ],
 )

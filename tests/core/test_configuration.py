@@ -173,9 +173,8 @@ def test_the_shell_replays_and_checks_with_the_file_alone(
     )
     typed = json.loads(capsys.readouterr().out)
     assert by_file["totals"] != typed["totals"]
-    assert (
-        run(["check", "support-chat", "-b", str(file)]) == 1
-    )  # chars/4 is an estimate, with no buffer against it
+    # Chars/4 is an estimate, with no buffer against it.
+    assert run(["check", "support-chat", "-b", str(file)]) == 1
     assert "estimate" in capsys.readouterr().out
 
 

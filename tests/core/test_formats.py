@@ -706,9 +706,8 @@ WRONG: list[Any] = [
     {"messages": [HI], "usage": [{"input_tokens": 5}]},
     {"messages": [HI], "usage": 5},
     {"messages": [HI], "usage": [5]},
-    {
-        "events": [{"name": "gen_ai.user.message", "attributes": {"0": None}}]
-    },  # found by a long run of the mutants
+    # Found by a long run of the mutants.
+    {"events": [{"name": "gen_ai.user.message", "attributes": {"0": None}}]},
 ]
 
 
@@ -999,10 +998,11 @@ def test_the_instructions_of_a_span_are_counted() -> None:
     }
     (trace,) = load({"spanId": "a", "attributes": attributes})
     assert trace.messages[0].role == "system" and trace.messages[0].text.count("word") == 1_200
+    # As OTLP writes them.
     as_text = [
         {"key": key, "value": {"stringValue": json.dumps(written)}}
         for key, written in attributes.items()
-    ]  # as OTLP writes them
+    ]
     (again,) = load({"spanId": "a", "attributes": as_text})
     assert again.messages[0].text == trace.messages[0].text
 

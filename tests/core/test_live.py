@@ -283,13 +283,14 @@ def test_what_was_sent_stays_a_prefix_until_the_policy_cuts() -> None:
         bk.Conversation(window(400), low_mark, len, framing=ONE_A_CHARACTER, start_on="any"), 20
     )
     cut = [i for i, request in enumerate(requests) if request.left]
+    # From half of 365 tokens up to all of them it is three turns of 70.
     assert cut == [
         6,
         9,
         12,
         15,
         18,
-    ]  # from half of 365 tokens up to all of them it is three turns of 70
+    ]
     for i, (before, now) in enumerate(zip(requests, requests[1:], strict=False), start=1):
         kept = now.messages[: len(before.messages)] == before.messages
         assert kept == (i not in cut)

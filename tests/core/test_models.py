@@ -71,9 +71,8 @@ def test_names_are_listed_once() -> None:
 def test_an_encoding_is_a_models_own_exactly_where_tiktokens_table_says_so() -> None:
     from tiktoken.model import encoding_name_for_model
 
-    older = Version(version("tiktoken")) < Version(
-        "0.14"
-    )  # the release that the table was written from
+    # The release that the table was written from.
+    older = Version(version("tiktoken")) < Version("0.14")
     for known in models():
         try:
             assert (encoding_name_for_model(known.name), True) == (

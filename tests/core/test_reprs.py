@@ -217,8 +217,7 @@ def test_a_conversation_shows_model_messages_and_tokens_in_one_line() -> None:
     )
     tokens = talk.request().plan.used
     assert 0 < tokens < 20
-    assert (
-        repr(talk) == f"Conversation(gpt-4o, 1 message, {tokens - 3} of 4,000 tokens)"
-    )  # 3 are the request's own
+    # 3 are the request's own.
+    assert repr(talk) == f"Conversation(gpt-4o, 1 message, {tokens - 3} of 4,000 tokens)"
     with talk._busy, talk._lock:  # nor does it wait for a request that is under way
         assert repr(talk).startswith("Conversation(gpt-4o, ")

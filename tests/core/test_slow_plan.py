@@ -63,9 +63,8 @@ def test_what_is_planned_fast_is_what_was_planned_slowly(
         assert str(found.value) == str(refused)
         return
     columns = Items(items)
-    with suppress(
-        ValueError
-    ):  # a larger window may keep less, and part a group of what is required
+    # A larger window may keep less, and part a group of what is required.
+    with suppress(ValueError):
         bk.fit(replace(budget, window=budget.window + 13), columns)
     assert told(bk.fit(budget, items, cut)) == told(bk.fit(budget, columns, cut)) == slow
 

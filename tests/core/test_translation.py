@@ -182,9 +182,8 @@ def test_anchor_keeps_the_same_items_by_what_is_exported_to_it() -> None:
 def test_langchain_keeps_the_same_messages_by_what_is_exported_to_it() -> None:
     core = pytest.importorskip("langchain_core.messages")
     chance, count = random.Random(11), bk.counter("o200k_base")
-    framing = bk.FRAMINGS[
-        "prompt-tsx"
-    ]  # without priming, which trim_messages counts twice beside a system message
+    # Without priming, which trim_messages counts twice beside a system message.
+    framing = bk.FRAMINGS["prompt-tsx"]
     said = [{"role": "system", "content": "Be brief."}]
     for turn in range(30):
         said.append({"role": "user", "content": f"{turn} " + "why " * chance.randint(1, 60)})

@@ -554,9 +554,8 @@ def test_a_conversation_that_its_program_cuts_goes_on_and_another_one_begins() -
         for question in ("two", "three"):
             client.chat.completions.create(model="m", messages=said)
             said += [{"role": "assistant", "content": "Yes."}, user(question)]
-        client.chat.completions.create(
-            model="m", messages=[said[0], *said[-3:]]
-        )  # what was first is cut away
+        # What was first is cut away.
+        client.chat.completions.create(model="m", messages=[said[0], *said[-3:]])
         client.chat.completions.create(model="m", messages=[user("something else")])
     texts = [[message.text for message in trace.messages] for trace in watched.traces]
     assert texts == [
@@ -690,9 +689,8 @@ print(json.dumps([[m.text for m in trace.messages] for trace in watched.traces] 
 def test_litellm_is_watched_as_a_module() -> None:
     if find_spec("litellm") is None:
         pytest.skip("litellm is not installed")
-    alone = os.environ | {
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True"
-    }  # it would ask another machine for prices
+    # It would ask another machine for prices.
+    alone = os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LITELLM], capture_output=True, text=True, env=alone
     )

@@ -123,6 +123,5 @@ def test_without_a_conversation_the_tabs_stand_all_the_same() -> None:
     app.card.controls.trace.value = None
     for number in (TURNS, ACCURACY, PRUNING, DESIGN):
         app.open(number)
-    assert (
-        app.card.config["trace"] is None
-    )  # pruning shows one that is shipped, and keeps it to itself
+    # Pruning shows one that is shipped, and keeps it to itself.
+    assert app.card.config["trace"] is None

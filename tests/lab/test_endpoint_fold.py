@@ -97,9 +97,8 @@ def test_a_press_sends_what_was_said_and_shows_the_count_beside_the_others(
     tell(explorer, send=maker)
     answered(explorer)
     assert rows(explorer)[-1]["text"].startswith(f"{maker}'s count endpoint: ")
-    assert (
-        len(provider.asked) == MOST_TEXTS + 1
-    )  # and one that says what a request costs without a text
+    # And one that says what a request costs without a text.
+    assert len(provider.asked) == MOST_TEXTS + 1
     fold: Any = explorer._folds._made["endpoint"]
     words = sum(len(text.split()) for text in fold._request.sample.texts)
     assert f"{words:,} tokens" in rows(explorer)[-1]["text"]

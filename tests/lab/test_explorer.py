@@ -324,9 +324,8 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     explorer.controls.demand["system"].value = 10
     explorer.controls.demand["history"].value = 90
     explorer.controls.demand["notes"].value = 20
-    assert (
-        explorer.status == "What is asked loses 60 tokens."
-    )  # and each section has its own sentence, once
+    # And each section has its own sentence, once.
+    assert explorer.status == "What is asked loses 60 tokens."
     assert explorer.view.state["status"]["more"] == [
         "history loses 50 of 90 tokens because it is over its cap (40); it can be raised to 57; lower other caps or a "
         "reserve, choose a larger window, or shorten it.",

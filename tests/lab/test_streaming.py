@@ -102,9 +102,8 @@ def test_what_has_no_seam_for_long_is_counted(tmp_path: Path) -> None:
     path.write_text("的" * 23_000_000, "utf-8")
     found = count_files([path], "cl100k_base")["tokens"].tolist()
     sizes = [len(ExactCounter("cl100k_base").tokens("的" * length)) for length in (23_000, 46_000)]
-    assert found == [
-        sizes[0] + 999 * (sizes[1] - sizes[0])
-    ]  # grows evenly, as tiktoken counts what it can
+    # Grows evenly, as tiktoken counts what it can.
+    assert found == [sizes[0] + 999 * (sizes[1] - sizes[0])]
 
 
 @settings(max_examples=examples(200))

@@ -130,9 +130,8 @@ def test_boxes_show_the_middle_half_of_the_errors() -> None:
     "name", [*ODD, *MARKUP, *BIDI, *CLUSTERS, "</svg><script>", "a & b", "$x^2$"]
 )
 def test_any_name_is_text_and_the_picture_is_xml(name: str) -> None:
-    whole = (
-        "x" if any("\ud800" <= sign <= "\udfff" for sign in name) else name
-    )  # no budget takes halves of characters
+    # No budget takes halves of characters.
+    whole = "x" if any("\ud800" <= sign <= "\udfff" for sign in name) else name
     budget = bk.Budget(1_000, [bk.Reserve("output", 100)], [bk.Allocation(whole, 300)])
     for figure in (figures.waterfall, figures.window):
         picture = drawn(figure.spec(budget), name)

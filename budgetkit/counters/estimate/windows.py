@@ -48,9 +48,8 @@ _FEW = 8  # a text of which less than this part is not ASCII is looked up as ASC
 _MANY = 4_096  # so many flags are looked at eight at once
 # Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), and of xxHash.
 _ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519))
-_KINDS = np.uint32(
-    0xF0F0F0F0
-)  # of an ASCII character: blank or mark, digit, capital, small; of a class: its script
+# Of an ASCII character: blank or mark, digit, capital, small; of a class: its script.
+_KINDS = np.uint32(0xF0F0F0F0)
 _PAIR = np.uint32(16)
 _NIBBLE = np.uint32(4)
 _NOT_ASCII = np.uint32(0xFF80FF80)

@@ -141,9 +141,8 @@ class Keeper:
     ) -> list[Raw]:
         """Remember it by what it was given and by what it gave, which some frameworks go on with."""
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
-        now: Owned = (
-            owned | dict(zip(numbers, natives, strict=True)) | {None: {}}
-        )  # None: summaries
+        # None: summaries.
+        now: Owned = owned | dict(zip(numbers, natives, strict=True)) | {None: {}}
         sent = [raw for raw in to.messages if raw.get(NATIVE) in now]
         sent_raws = [
             {name: field for name, field in raw.items() if name != NATIVE} | now[raw.get(NATIVE)]

@@ -87,9 +87,8 @@ class KeptCounts:
         try:
             if not isinstance(error, sqlite3.Error) or not _is_broken(error):
                 raise error
-            with (
-                _MENDING
-            ):  # until the new file stands: who comes next finds it whole, and not just begun
+            # Until the new file stands: who comes next finds it whole, and not just begun.
+            with _MENDING:
                 self.notes += _moved_aside(self.path, error)
                 self.opened = _opened(self.path, self.salt)
         except (OSError, sqlite3.Error) as lasting:

@@ -196,9 +196,8 @@ class Watched:
         def call(*arguments: Any, **named: Any) -> Any:
             if not self.is_open or id(self) in _INSIDE.get():
                 return original(*arguments, **named)
-            request = self._request(
-                arguments, named
-            )  # now: the caller may go on writing into its lists
+            # Now: the caller may go on writing into its lists.
+            request = self._request(arguments, named)
             with self._inside():
                 answer = original(*arguments, **named)
             if inspect.isawaitable(answer):

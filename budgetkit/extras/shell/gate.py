@@ -271,9 +271,8 @@ def check(
     budget = budget_of(budget, resolved, window)
     counter = counter or resolved or DEFAULT_COUNTER
     framing = framing_of(counter if resolved is None else resolved)
-    own_framing = (
-        None if resolved is None else framing
-    )  # a conversation goes by the model that it names itself
+    # A conversation goes by the model that it names itself.
+    own_framing = None if resolved is None else framing
     count = count_of(counter)
     model = None if resolved is None else resolved.facts
     policy = None if policy is None else policy_of(policy)

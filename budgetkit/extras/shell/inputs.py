@@ -98,10 +98,11 @@ def trace_of(source: str, conversation: str) -> Trace:
 def _told(source: str, first: Trace, others: Iterator[Trace]) -> Trace:
     """Return the first conversation; a note says that there are others, and how many."""
     more = 0
+    # What is broken further on is none of this one.
     with (
         suppress(ValueError),
         catch_warnings(action="ignore"),
-    ):  # what is broken further on is none of this one
+    ):
         for _ in islice(others, 99):
             more += 1
     if more:

@@ -95,9 +95,8 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
         trace = trace_of(file, conversation)
         if file not in shipped_traces():
             click.echo(read_line(trace), err=True)
-        for explanation in trace.warnings[
-            trace.is_silent :
-        ]:  # the first of a silent one was said on loading
+        # The first of a silent one was said on loading.
+        for explanation in trace.warnings[trace.is_silent :]:
             warn(explanation, stacklevel=1)
         return with_lines(trace=trace, **rest)
 

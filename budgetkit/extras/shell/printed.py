@@ -42,9 +42,8 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
         table.add_row(*(text.Text(shown) for shown, _ in row))
     width = None if sys.stdout.isatty() else 160
     printer = console.Console(width=width, highlight=False, markup=False)
-    printer.print(
-        text.Text(printable(title), style="italic"), soft_wrap=True
-    )  # a long path is not folded
+    # A long path is not folded.
+    printer.print(text.Text(printable(title), style="italic"), soft_wrap=True)
     printer.print(table)
 
 

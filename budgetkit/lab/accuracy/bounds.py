@@ -7,9 +7,8 @@ from typing import Final, Literal
 
 _LONGEST_TOKEN: Final = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
 _WORD_END: Final = re.compile(r"\S ")
-_HALF: Final = re.compile(
-    "[\ud800-\udfff]"
-)  # mended to U+FFFD, it has three bytes where `replace` writes one
+# Mended to U+FFFD, it has three bytes where `replace` writes one.
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 def bounds(text: str) -> tuple[int, int]:

@@ -296,9 +296,8 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
         )
 
     progress_of = progress("One line at a time", 0, 0.4)
-    strict = kept_deficit(
-        case.budget, "raise"
-    )  # what exceeds the window is left out, unless the present budget does
+    # What exceeds the window is left out, unless the present budget does.
+    strict = kept_deficit(case.budget, "raise")
     moves = sensitivity(case.traces, strict, values, objective, progress=progress_of, **options)
     lines = matter(moves)
     if not lines:

@@ -126,9 +126,8 @@ def _named(trace: Trace) -> Iterator[tuple[int, int, str]]:
         ):
             if trace.messages[first := introduced[folded[word]]].role not in SYSTEM_ROLES:
                 pairs.setdefault(first, word)
-        if (
-            message.role != "tool"
-        ):  # a result names what it was asked for; that it was asked stands in the call
+        # A result names what it was asked for; that it was asked stands in the call.
+        if message.role != "tool":
             yield from ((index, first, word) for first, word in sorted(pairs.items()))
 
 

@@ -414,9 +414,8 @@ class Policy:
                 default = definition.default_factory()
             if value != default:
                 written = repr(value)
-                if isinstance(
-                    value, FunctionType
-                ):  # by its line, not by its address, which changes from run to run
+                # By its line, not by its address, which changes from run to run.
+                if isinstance(value, FunctionType):
                     written = (
                         f"<function {value.__qualname__}, line {value.__code__.co_firstlineno}>"
                     )

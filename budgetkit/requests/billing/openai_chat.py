@@ -64,9 +64,8 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge
         elif message.role in RESULT_ROLES and message.tool_call_id in several:
             yield Charge("message", message.role, (_listed([message], escaped),), message=index)
         elif message.role in RESULT_ROLES:
-            yield Charge(
-                "message", message.role, message.texts, 5, message=index
-            )  # its name went with the call
+            # Its name went with the call.
+            yield Charge("message", message.role, message.texts, 5, message=index)
         else:
             yield _spoken(message, index, request, family)
         if len(message.tool_calls) == 1 or (message.tool_calls and family.older_tools):

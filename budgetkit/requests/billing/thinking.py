@@ -104,7 +104,6 @@ def carries_thinking(message: Message) -> bool:
     True
     """
     raw = message.raw
-    is_sealed = (
-        "native" in raw and raw.get("reasoning_content") == ""
-    )  # as it came it has thinking, without a text
+    # As it came it has thinking, without a text.
+    is_sealed = "native" in raw and raw.get("reasoning_content") == ""
     return message.role == "assistant" and (is_sealed or any(raw.get(field) for field in _FIELDS))

@@ -18,9 +18,8 @@ class Pairing:
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
-    named: Counter[str] = field(
-        default_factory=Counter
-    )  # calls of each tool that came without an id
+    # Calls of each tool that came without an id.
+    named: Counter[str] = field(default_factory=Counter)
 
     def forget_answered(self) -> None:
         """Keep only the newest calls that wait, so that a conversation that goes on for ever takes no more memory."""
@@ -63,9 +62,8 @@ def _identified(call: dict[str, Any], pairing: Pairing) -> str:
         call["id"] = f"{name}-{pairing.named[name]}"
     id = str(call.get("id") or "")
     prefix, _, number = id.rpartition("-")
-    if (
-        prefix == name and number.isdecimal() and len(number) < 10
-    ):  # an id that was given here, and then saved
+    # An id that was given here, and then saved.
+    if prefix == name and number.isdecimal() and len(number) < 10:
         pairing.named[name] = max(pairing.named[name], int(number))
     pairing.tools[id] = name
     return id

@@ -17,9 +17,8 @@ from budgetkit.requests.reading.usage import usage_of
 
 Raw = Mapping[str, Any]
 _GENERIC: Final = Format(name="", label="")
-_NEW_ITEM: Final = Format(
-    name="", label="", role="=assistant", text=""
-)  # of a kind that nobody knows yet
+# Of a kind that nobody knows yet.
+_NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")
 
 
 @dataclass(slots=True)
@@ -249,9 +248,8 @@ def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, 
 
 def _called(raw: Raw, row: Format) -> dict[str, Any]:
     id, name, arguments = (found(raw, path) for path in row.call)
-    if isinstance(
-        arguments, Mapping
-    ):  # what was thought stands among the arguments, and was read as text
+    # What was thought stands among the arguments, and was read as text.
+    if isinstance(arguments, Mapping):
         arguments = {key: value for key, value in arguments.items() if key != "thought"}
     return _call(str(id or ""), str(name or ""), arguments)
 

@@ -27,11 +27,12 @@ from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 
 Raw = Mapping[str, Any]
+# Forms whose system text stands beside the messages.
 _BESIDE: Final = (
     "anthropic",
     "gemini",
     "converse",
-)  # forms whose system text stands beside the messages
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,9 +132,8 @@ def _event(event: Any) -> Any:
     """Read the attributes of a span's event; a message or calls that are JSON text are parsed."""
     if not isinstance(event, Mapping) or not isinstance(event.get("attributes"), list | Mapping):
         return event
-    if not isinstance(
-        attributes := nested(event["attributes"]), Mapping
-    ):  # keys that count are a list
+    # Keys that count are a list.
+    if not isinstance(attributes := nested(event["attributes"]), Mapping):
         return event
     whole = {
         name: unpacked(attributes[name]) for name in ("message", "tool_calls") if name in attributes

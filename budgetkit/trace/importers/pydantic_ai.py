@@ -101,9 +101,8 @@ def _response(raw: Raw, parts: list[Raw]) -> list[dict[str, Any]]:
         elif kind == "text":
             texts.append({"type": "text", "text": as_text(part.get("content"))})
         else:
-            texts.append(
-                {**part, "type": str(kind)}
-            )  # a file, an image: what nobody can count is named
+            # A file, an image: what nobody can count is named.
+            texts.append({**part, "type": str(kind)})
     answer = {"role": "assistant", "content": _one_text(texts)}
     extras = filled(
         tool_calls=calls, reasoning_content="\n".join(thoughts), usage=_usage(raw.get("usage"))

@@ -57,9 +57,8 @@ def _draw(table: pd.DataFrame) -> Spec:
         texts.append("")
         colours.append(colour(str(line)))
         for case, tokens in zip(rows["case"], rows["tokens"].astype(int), strict=True):
-            names.append(
-                plain(str(case)) + "\u200b" * len(names)
-            )  # unseen, so that each bar has a row of its own
+            # Unseen, so that each bar has a row of its own.
+            names.append(plain(str(case)) + "\u200b" * len(names))
             sizes.append(int(tokens))
             texts.append(signed(int(tokens)))
             colours.append(colour(str(line)))

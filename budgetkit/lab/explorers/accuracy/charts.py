@@ -106,9 +106,8 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
         if buffer.documents < 2:
             row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
         size = buffer.reserve.size
-        tokens = (
-            size.of(window) if isinstance(size, Share) else size
-        )  # what the budget holds back: a share is rounded
+        # What the budget holds back: a share is rounded.
+        tokens = size.of(window) if isinstance(size, Share) else size
         rows.append(row | {"tokens": tokens, "warning": buffer.warning})
     return pd.DataFrame(rows)
 

@@ -138,9 +138,8 @@ class EndpointFold:
         return Sample(
             texts=tuple(documents[number].text for number in numbers[places]),
             corpus=settings.corpus,
-            model=results.model.name.rpartition("/")[
-                2
-            ],  # without the router's or host's name before it
+            # Without the router's or host's name before it.
+            model=results.model.name.rpartition("/")[2],
             counters=tuple(
                 {count.name: count for count in (results.counter, results.exact)}.values()
             ),

@@ -12,10 +12,11 @@ from budgetkit.lab.accuracy.kinds import meaning
 from budgetkit.trace import DEFAULT_ROLES
 
 _ENGLISH_PROSE = ("prose", "en")
+# What stands for the language where none is told; so does a role.
 _NO_LANGUAGE = (
     "text",
     "conversation",
-)  # what stands for the language where none is told; so does a role
+)
 
 
 def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:

@@ -37,9 +37,8 @@ def named(count: Counter) -> str:
     ('chars/4 (estimate)', 'claude-opus-4-7 (estimate)')
     """
     name = shortened(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
-    name = name.replace(
-        ":", ":\u200b"
-    )  # where there is no room for all of it, it breaks there and not in a word
+    # Where there is no room for all of it, it breaks there and not in a word.
+    name = name.replace(":", ":\u200b")
     if basis_of(count) != "estimate" or "estimate" in name:
         return name
     return f"{name} (estimate)"

@@ -135,9 +135,8 @@ class BudgetControls(TraceControls):
             self.trace.index = (
                 0  # ipywidgets takes the value None for nothing chosen, and shows nothing
             )
-        self.path.value = (
-            settings.path
-        )  # one that could not be read goes, and the status has said so
+        # One that could not be read goes, and the status has said so.
+        self.path.value = settings.path
         has_trace = results.demand is not None and settings.trace is not None
         show(self._asked, not has_trace)
         show(self._place_row, has_trace)

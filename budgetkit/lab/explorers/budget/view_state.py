@@ -38,12 +38,13 @@ def shown_figures(results: BudgetResults) -> list[str]:
     """Return which figures there is something to draw for."""
     names = ["waterfall", "sections"]
     if results.demand is not None:
+        # First what somebody opens an explorer for.
         names = [
             "turns",
             "sections",
             "waterfall",
             "errors",
-        ]  # first what somebody opens an explorer for
+        ]
     if results.conversations is not None:
         names.append("conversations")
     return names

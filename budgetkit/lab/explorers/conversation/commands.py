@@ -69,9 +69,8 @@ def choose_by(
     request = settings.request
     if request is not None:
         turns = [turn.number for turn in requests_of(results.trace, by)]
-        request = bisect_right(
-            turns, results.turn_of(results.request)
-        )  # the last request of that turn
+        # The last request of that turn.
+        request = bisect_right(turns, results.turn_of(results.request))
     return replace(settings, by=by, request=request)
 
 

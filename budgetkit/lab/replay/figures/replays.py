@@ -210,9 +210,8 @@ def _dropping_table(outcome: Replay) -> pd.DataFrame:
 
 
 def _draw_dropping(table: pd.DataFrame) -> Spec:
-    width = (
-        2.0 if len(table) <= _MOST_WIDE else 0.5
-    )  # pixels; of very many lines none may cover its neighbours
+    # Pixels; of very many lines none may cover its neighbours.
+    width = 2.0 if len(table) <= _MOST_WIDE else 0.5
     fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
     traces += [_entry(fate, _FATES[fate]) for fate in fates]
