@@ -92,10 +92,12 @@ def nearest_name(name: str, names: Iterable[str]) -> str:
     return alike[0] if alike else ""
 
 
-def many(number: int, what: str) -> str:
+def many(number: int, what: str, plural: str = "") -> str:
     """Return how many there are of something.
 
-    >>> many(1, "turn"), many(1_200, "turn")
-    ('1 turn', '1,200 turns')
+    >>> many(1, "turn"), many(1_200, "turn"), many(2, "miss", "misses")
+    ('1 turn', '1,200 turns', '2 misses')
     """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    if number == 1:
+        return f"1 {what}"
+    return f"{number:,} {plural or what + 's'}"

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget.old_names import renamed
@@ -76,6 +77,21 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     for name in _MARKS:
         frame[name] = [row.get(name) is True for row in rows]
     return frame
+
+
+def in_line(usage: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """Return the places of the requests that stand in line: their answers are messages, each later than the one before.
+
+    Left out are those that wrote summaries, and those on branches that were left.
+
+    >>> marks = {"message_index": [1, None, 3, 3], "is_summary": [False, False, False, False]}
+    >>> in_line(pd.DataFrame(marks)).tolist()
+    [0, 2]
+    """
+    places = usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
+    places = np.where(usage["is_summary"].to_numpy(dtype=np.bool_), -1, places)
+    latest = np.concatenate(([0], np.maximum.accumulate(places)[:-1])) if len(places) else places
+    return np.flatnonzero(places > np.maximum(latest, 0))
 
 
 def _is_reading(row: Any, messages: int) -> bool:

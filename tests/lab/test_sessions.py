@@ -19,8 +19,15 @@ from hypothesis import given, settings
 import budgetkit as bk
 from budgetkit.files import data_path
 from budgetkit.lab.sessions import causes, listing
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, setup_of
-from budgetkit.lab.sessions.sentences import in_short, notices, sentence
+from budgetkit.lab.sessions.comparing import (
+    AS_IT_WAS,
+    RECORDED,
+    USUAL,
+    as_held,
+    comparison,
+    setup_of,
+)
+from budgetkit.lab.sessions.sentences import in_short, notices, replay_check, sentence
 from budgetkit.message import Message
 from budgetkit.pruning.policies.policy import Prefix
 from budgetkit.trace import Trace, usage_frame
@@ -63,7 +70,7 @@ def test_every_miss_has_a_cause_and_a_price(made_up: bk.Session) -> None:
     totals = made_up.totals()
     assert (
         made_up.sentence
-        == f"These 3 misses cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
+        == f"Its 3 misses of the cache cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
     )
     assert totals["cost"] == pytest.approx(np.sum(made_up.requests()["cost"]))
 
@@ -244,6 +251,82 @@ def test_rules_stand_side_by_side_the_cheapest_first(made_up: bk.Session) -> Non
     assert told.endswith("not a forecast: the agent would have acted otherwise.")
 
 
+def test_rules_that_do_not_act_send_the_same_and_cost_the_same(made_up: bk.Session) -> None:
+    """Codex' row was cheaper although it "did not act": it had cut results when they arrived, and nobody was told."""
+    table = bk.compare(made_up, window=1_000_000)
+    idle = table[(table[["compactions", "left", "capped"]] == 0).all(axis="columns")]
+    idle = idle[idle["system"] != RECORDED]
+    assert len(idle) >= 5 and idle[["least", "most", "sent", "cached"]].nunique().eq(1).all()
+
+
+def test_a_rule_that_only_cuts_results_says_so() -> None:
+    call = {"id": "c", "function": {"name": "read", "arguments": "{}"}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "x" * 4_000},
+        {"role": "assistant", "content": "Read."},
+    ]
+    session = with_usage(messages, {1: 20, 3: 30_000})
+    table = bk.compare(session, ["codex", "pi"], window=272_000).set_index("system")
+    assert (table.loc["codex", "capped"], table.loc["codex", "left"]) == (1, 0)
+    assert number_of(table.reset_index(), "pi", "sent") == 20 + 30_000
+    assert number_of(table.reset_index(), "codex", "sent") < 20 + 30_000
+
+
+def test_a_replay_of_the_session_as_it_was_held_comes_to_the_bill(made_up: bk.Session) -> None:
+    """The rule of the program that recorded a session was priced $29 where $24 was billed: the replay had other
+    requests, sizes by one scale for the whole session, counted answers, and none of the misses that were billed."""
+    billed = made_up.totals()["cost"]
+    table = bk.compare(made_up, ["claude-code"])
+    assert table.attrs["replayed"] == pytest.approx(billed, rel=0.005)
+    (sentence_of_it, where) = replay_check(table, billed)
+    assert sentence_of_it.endswith(f"in it, where ${billed:,.2f} was billed: 0.0%.")
+    assert where.startswith("Claude Code's rule acts above 155,284 tokens, where its compactions")
+    missed = made_up.misses()
+    (compacted,) = missed.loc[missed["cause"] == causes.COMPACTION, "request"]
+    assert number_of(table, "claude-code", "first") in (compacted - 1, compacted)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), shape=st.sampled_from(sorted(SHAPES)))
+def test_a_replay_sends_the_prompts_and_answers_that_were_billed(seed: int, shape: str) -> None:
+    session = bk.Session(bk.load_trace(BytesIO(SHAPES[shape](requests(seed, 12)))))
+    setup = setup_of(session, None, None, None, None)
+    assert setup.record is not None
+    usage = session.usage.iloc[setup.record.rows]
+    outcome = as_held(setup)
+    prompts = usage["context_tokens"].to_numpy(dtype=np.int64)
+    shrinks = np.minimum.accumulate(prompts[::-1])[::-1]
+    assert (outcome.sent <= prompts).all() and (outcome.sent >= shrinks).all()
+    assert outcome.output.tolist() == usage["output_tokens"].tolist()
+
+
+def test_misses_that_no_rule_causes_happen_under_every_rule() -> None:
+    """A pause of eleven minutes empties the cache of five, whatever rule had pruned what was in it."""
+    records = []
+    for number in range(6):
+        written = 1_000 if number else 50_000
+        read = 49_000 + 1_000 * number if number else 0
+        if number == 3:
+            read, written = 0, 53_000
+        at = 20 * number + (660 if number >= 3 else 0)
+        records += [said(number, at), answer(number, at, read, written)]
+    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    assert session.misses()["cause"].tolist() == [causes.LIFE]
+    outcome = comparison(session, ["pi"]).outcomes["pi"].least
+    assert (outcome.cached[3], outcome.written[3]) == (0, outcome.sent[3])
+    assert (outcome.cached[[1, 2, 4, 5]] > 49_000).all()
+
+
+def test_a_turn_of_another_model_has_that_models_price() -> None:
+    records = [said(0, 0), answer(0, 0, 0, 50_000), said(1, 20)]
+    records += [answer(1, 20, 0, 50_500, model="claude-sonnet-4-5")]
+    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    table = bk.compare(session, ["pi"])
+    assert table["least"].tolist() == pytest.approx([session.totals()["cost"]] * 3, rel=0.001)
+
+
 def test_a_summary_that_shares_the_prefix_costs_less_than_one_of_its_own(
     made_up: bk.Session,
 ) -> None:
@@ -408,7 +491,7 @@ def test_three_questions_are_answered_in_a_line_each(made_up: bk.Session) -> Non
     assert sum(kinds.values()) == pytest.approx(made_up.totals()["cost"])
     assert (
         f"${kinds['read']:,.2f} for reading it" in why
-        and "These 3 misses cost $0.98 of $6.24." in why
+        and "Its 3 misses of the cache cost $0.98 of $6.24." in why
     )
     assert lost.startswith("What was lost? Its compaction took out ")
     assert (

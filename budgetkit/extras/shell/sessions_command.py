@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import click
 
+from budgetkit.budget.quoting import many
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding
-from budgetkit.lab.sessions.sentences import finding, in_short, notices
+from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check
 from budgetkit.models.products import catalogue_of, product_window
 from budgetkit.trace import load_trace
 
@@ -202,13 +203,14 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     cost = dollars(totals["cost"])
     billed = f", {cost}" if cost else ""
     named = session.model or "a model that is not named"
-    show_lines(
-        [f"{title}{totals['requests']:,} requests to {named}{billed}", *in_short(session, table)]
-    )
+    requests = many(totals["requests"], "request")
+    show_lines([f"{title}{requests} to {named}{billed}", *in_short(session, table)])
 
     largest = filled.iloc[:-1][:KINDS].values.tolist() + [filled.iloc[-1].tolist()]
     prompt = int(filled["tokens"].sum())
-    question = f"What filled the largest prompt? {prompt:,} tokens, exact: the provider's number"
+    question = (
+        f"What filled the largest prompt? {prompt:,} tokens by the provider's count, which is exact"
+    )
     show_table(question, ["what", "tokens", "share", "mark"], [_filled(row) for row in largest])
     if session.gap_sentence:
         show_lines([session.gap_sentence])
@@ -226,31 +228,24 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
         ]
         show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], cells)
     if totals["steps"]:
-        if totals["steps"] == 1:
-            number = "1 request"
-        else:
-            number = f"{totals['steps']:,} requests"
-        show_lines(
-            [
-                f"{number} stood above a step of the price, which cost ${totals['steps_cost']:,.2f} more."
-            ]
-        )
+        number = many(totals["steps"], "request")
+        more = f"which cost ${totals['steps_cost']:,.2f} more"
+        show_lines([f"{number} stood above a step of the price, {more}."])
     if with_text:
         show_lines(
             f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records")
         )
     compactions = session.compactions()
     for row in compactions.head(_COMPACTIONS).to_dict("records"):
-        cost = dollars(row["next_cost"])
-        paid = f"the next request had {row['next_paid']:,} tokens that were not in the cache"
+        words = f"the next request had {row['next_paid']:,} tokens that were not in the cache"
+        cost = dollars(row["miss_cost"] or None)
         if cost:
-            paid = f"{paid}, and cost {cost} in all"
-        show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {paid}."])
+            words = f"{words}: a miss that cost {cost}"
+        show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {words}."])
 
     if len(compactions) > _COMPACTIONS:
-        show_lines(
-            [f"{len(compactions) - _COMPACTIONS:,} more compactions; --json lists them all."]
-        )
+        rest = many(len(compactions) - _COMPACTIONS, "more compaction")
+        show_lines([f"{rest}; --json lists them all."])
     if type(shown := session.trace.fields.get("window")) is int:
         codex = product_window("codex", catalogue_of("codex", shown))
         size = (
@@ -263,7 +258,9 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
         _RULES,
         [_rule(row) for row in table.to_dict("records")],
     )
-    show_lines([finding(table, float(totals["cost"])), *notices(table)])
+    recorded = float(totals["cost"])
+    told = [finding(table, recorded), *replay_check(table, recorded), *notices(table)]
+    show_lines(told)
     return None
 
 
@@ -316,7 +313,7 @@ def _held(path: str, session: Session, with_text: bool) -> None:
     show_lines([f"{paid} {lacking}; nor is that the agent would have acted otherwise."])
 
 
-_RULES = ["rule", "dollars", "compactions", "gone, used later"]
+_RULES = ["rule", "dollars", "compactions", "left or cut", "gone, used later"]
 
 
 def _filled(row: list[Any]) -> list[Any]:
@@ -324,15 +321,17 @@ def _filled(row: list[Any]) -> list[Any]:
 
 
 def _rule(row: dict[Any, Any]) -> list[Any]:
-    acts = row["compactions"] or row["left"] or row["system"] in (AS_IT_WAS, RECORDED)
+    touched = row["left"] + row["capped"]
+    acts = row["compactions"] or touched or row["system"] in (AS_IT_WAS, RECORDED)
     cost = dollars(row["least"])
     if cost and round(row["most"], 2) > round(row["least"], 2):
         cost = f"{cost} to {dollars(row['most'])}"
-    if acts:
-        label = row["label"]
-    else:
-        label = f"{row['label']} (does not act)"
-    return [label, cost, row["compactions"], row["used_later"]]
+    label = row["label"]
+    if not acts:
+        label = f"{label} (does not act)"
+    elif row["capped"] == touched and not row["compactions"] and touched:
+        label = f"{label} (only cuts results)"
+    return [label, cost, row["compactions"], touched, row["used_later"]]
 
 
 def dollars(cost: Any) -> str:

@@ -1,72 +1,143 @@
-"""The page of ``budgetkit sessions NUMBER --report``: the three answers and their figures, before the replays."""
+"""The page of ``budgetkit sessions NUMBER --report``: three answers, what was billed, and what other rules would cost.
+
+What stands for the session comes from its record alone: the prompts, the reads, the cost, and what its own compactions
+took out. What another rule would have cost stands in one figure and its table, and says so.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from budgetkit.budget.quoting import one_line
+import numpy as np
+
+from budgetkit.budget.quoting import many, one_line
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.printed import show_lines
 from budgetkit.extras.shell.sessions_command import KINDS, dollars
+from budgetkit.files import write_whole
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.explorers.conversation.film import film
 from budgetkit.lab.explorers.drawing import listed
-from budgetkit.lab.explorers.report import Lead
+from budgetkit.lab.explorers.report import Lead, page
 from budgetkit.lab.explorers.view import sendable
 from budgetkit.lab.sessions import Session
-from budgetkit.lab.sessions.comparing import USUAL, comparison
-from budgetkit.lab.sessions.sentences import finding, in_short, notices
+from budgetkit.lab.sessions.comparing import RECORDED, USUAL, Comparison, as_held, comparison
+from budgetkit.lab.sessions.sentences import MARKS, finding, in_short, notices, replay_check
+
+Data = dict[str, Any]
 
 
-def _lead(session: Session, window: int | None) -> Lead:
+def _lead(session: Session, compared: Comparison, title: str) -> Lead:
     """Return the three answers and their figures, in numbers only."""
-    compared = comparison(session, USUAL, window=window, prices=session.prices)
     filled = session.filled_by()
     largest = [
         f"{row['what']} {row['share']:.0%}" for row in filled.iloc[:KINDS].to_dict("records")
     ]
     prompt = int(filled["tokens"].sum())
+    recorded = float(session.totals()["cost"])
     sentences = [
         *in_short(session, compared.table),
         f"What filled the largest prompt, of {prompt:,} tokens? {', '.join(largest)}.",
         session.gap_sentence,
-        *notices(compared.table),
     ]
+    check = replay_check(compared.table, recorded)
+    what_if = "What if: the same messages under other rules; only the row as recorded was billed."
     rules = {
         "title": figures.rules_compared.title,
-        "note": finding(compared.table, float(session.totals()["cost"])),
+        "note": " ".join(
+            [what_if, finding(compared.table, recorded), *check, *notices(compared.table)]
+        ),
         "spec": figures.rules_compared.spec(compared),
         "table": listed(compared.table.drop(columns=["system", "relative"])),
         "click": None,
     }
     reads = {
         "title": figures.cache_reads.title,
-        "note": session.sentence,
+        "note": f"{session.sentence} {MARKS}",
         "spec": figures.cache_reads.spec(session),
-        "table": listed(session.misses()),
+        "table": listed(session.requests().drop(columns=["message_index", "time"])),
         "click": None,
     }
-    cost = dollars(session.totals()["cost"])
-    requests = f"{len(session.usage):,} requests to {session.model or 'a model that is not named'}"
     return Lead(
-        title=f"A recorded session: {requests}{', ' if cost else ''}{cost}",
+        title=title,
         sentences=[sentence for sentence in sentences if sentence],
-        charts=sendable({"rules": rules, "reads": reads}),
-        then="The same messages under plain policies: what is shown below was never billed",
+        charts=sendable({"reads": reads, "rules": rules}),
     )
+
+
+def _key_figures(session: Session) -> list[Data]:
+    """Return what was billed, as key figures."""
+    totals = session.totals()
+    share = totals["read"] / max(1, totals["prompt"])
+    plurals = {
+        "request": totals["requests"],
+        "miss": totals["misses"],
+        "compaction": totals["compactions"],
+    }
+    words = {
+        name: many(number, name, f"{name}es" if name == "miss" else "").partition(" ")
+        for name, number in plurals.items()
+    }
+    numbers = [
+        words["request"],
+        (dollars(totals["cost"]) or "no price known", "", "billed"),
+        (f"{share:.0%}", "", "of the input read from the cache"),
+        (*words["miss"][:2], f"{words['miss'][2]} of the cache"),
+        words["compaction"],
+    ]
+    return [{"value": value, "label": label} for value, _, label in numbers]
+
+
+def _film(session: Session, compared: Comparison) -> Data:
+    """Return the session as it was held, to be played: its prompts, reads and costs are the recorded ones."""
+    record = compared.setup.record
+    if record is None:
+        return {}
+    usage = session.usage.iloc[record.rows]
+    outcome = as_held(compared.setup)
+    outcome = replace(
+        outcome,
+        cached=usage["cache_read_tokens"].to_numpy(dtype=np.int64),
+        written=usage["cache_write_tokens"].to_numpy(dtype=np.int64),
+    )
+    played = film({RECORDED: outcome})
+    (track,) = played["tracks"]
+    track["sent"] = usage["context_tokens"].tolist()
+    cost = session.cost[record.rows]
+    track["cost"] = None if np.isnan(cost).any() else np.cumsum(cost).round(6).tolist()
+    return played
 
 
 def save(session: Session, window: int | None, output: str, with_text: bool) -> None:
     """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
+    if Path(output).suffix.lower() not in (".html", ".htm"):
+        named = one_line(output)
+        raise ValueError(
+            f"a report was to be saved as {named}; it is HTML; end the name with .html"
+        )
     if with_text:
         trace = session.trace
     else:
         trace = redact(session.trace, counter("chars/4"))
+    compared = comparison(session, USUAL, window=window, prices=session.prices)
+    cost = dollars(session.totals()["cost"])
+    named = session.model or "a model that is not named"
+    title = f"A recorded session: {many(len(session.usage), 'request')} to {named}"
+    if with_text:
+        title = f"{one_line(session.trace.title)}. {title}"
+    lead = _lead(session, compared, f"{title}{', ' if cost else ''}{cost}")
+    state = {"kpis": _key_figures(session), "status": {"text": "", "level": ""}}
+    record = compared.setup.record
+    unlogged = () if record is None else record.trace.messages[:1]
+    messages = (*unlogged, *trace.messages)
+    html = page(lead.title, state, {}, _film(session, compared), messages, "", lead)
     before = os.umask(0o077)
     try:
-        ConversationExplorer(trace, model=session.model).save(output, lead=_lead(session, window))
+        write_whole(output, html.encode())
     finally:
         os.umask(before)
     path = Path(output).expanduser()

@@ -23,7 +23,7 @@ from budgetkit.lab.explorers.folds import Folds
 from budgetkit.lab.explorers.kind import Data, F, Kind, S
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.reach import Reach
-from budgetkit.lab.explorers.report import Lead, page
+from budgetkit.lab.explorers.report import page
 from budgetkit.lab.explorers.still import Still, picture
 from budgetkit.lab.explorers.undo import Gesture, UndoStack
 from budgetkit.lab.explorers.uploads import Uploads
@@ -67,15 +67,13 @@ class Explorer(Kind[S, F]):
         self._show(self._pictured(self._history, self._results))
         self._draw()
 
-    def save(self, path: str | os.PathLike[str], *, lead: Lead | None = None) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a report: one file of HTML with all that is shown, which needs neither a kernel nor a network.
 
         Parameters
         ----------
         path : str or path
             It ends with .html. The messages of the conversation stand in it, as far as there is room.
-        lead : Lead, optional
-            Sentences and figures that the report begins with.
 
         Raises
         ------
@@ -99,7 +97,7 @@ class Explorer(Kind[S, F]):
             charts = sendable(drawn)
             texts = self._texts(results)
             film, messages = self._film(results)
-            html = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""), lead)
+            html = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
         write_whole(path, html.encode())
 
     @property

@@ -33,12 +33,11 @@ _HERE: Final = "<!-- data -->"  # where the data stands in the page; any text of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """What a report begins with: its title, sentences, figures by name, and the heading of what follows."""
+    """What a report begins with: its title, sentences, and figures by name."""
 
     title: str
     sentences: Sequence[str]
     charts: Mapping[str, Data]
-    then: str
 
 
 def page(
@@ -125,10 +124,10 @@ def _around(
     main = element(
         "main",
         element("h1", title),
-        *_begin(lead),
         element("p", state.get("source") or "", class_="bk-source"),
         *_read(state),
         _key_figures(state.get("kpis", [])),
+        *_begin(lead),
         _status(status),
         element("noscript", element("p", _WITHOUT, class_="bk-note")),
         receipt,
@@ -147,13 +146,13 @@ def _around(
 
 
 def _begin(lead: Lead | None) -> list[Markup]:
-    """Return what a report begins with, and the heading of the rest."""
+    """Return what a report begins with."""
     if lead is None:
         return []
     sentences = [element("p", sentence) for sentence in lead.sentences]
     cards = [_figure(name, chart) for name, chart in lead.charts.items()]
     figures = element("div", *cards, class_="bk-figures")
-    return [element("div", *sentences, class_="bk-lead"), figures, element("h2", lead.then)]
+    return [element("div", *sentences, class_="bk-lead"), figures]
 
 
 def _read(state: Data) -> list[Markup]:

@@ -116,8 +116,8 @@ def replay(
         What a message costs beyond its text; that of the trace's own model when left out.
     section : str, optional
         The section that the policy prunes; that of earlier user messages when left out.
-    by : {"turn", "request"}
-        One request a turn, or one for each answer of the model.
+    by : {"turn", "request", "usage"}
+        One request a turn, one for each answer of the model, or one for each that the trace's provider billed.
     cache : PromptCache, optional
         The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; when left out
         the ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.

@@ -1,7 +1,8 @@
 """Which requests a conversation makes, when, and what each of them is answered.
 
 Counted by *turn* there is one request for each message of the user: the last that the turn makes. Counted by
-*request* there is one for each answer of the model, so that an agent that calls ten tools sends eleven.
+*request* there is one for each answer of the model, so that an agent that calls ten tools sends eleven. Counted by
+*usage* there is one for each that the provider billed, as a recorded session tells them.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.quoting import brief
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import Trace, Turn
-from budgetkit.trace.provider_usage import seconds
+from budgetkit.trace.provider_usage import in_line, seconds, usage_frame
 
-By = Literal["turn", "request"]
+By = Literal["turn", "request", "usage"]
 
 
 def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
@@ -27,8 +29,8 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
     ----------
     trace : Trace
         The conversation.
-    by : {"turn", "request"}
-        One request a turn, the turn's last, or one for each answer of the model.
+    by : {"turn", "request", "usage"}
+        One request a turn, the turn's last, one for each answer of the model, or one for each that was billed.
 
     Returns
     -------
@@ -47,7 +49,26 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
     check_choice("by", by, get_args(By))
     if by == "turn":
         return trace.turns
+    if by == "usage":
+        return _billed(trace)
     return tuple(request for turn in trace.turns for request in _answered(trace.messages, turn))
+
+
+def _billed(trace: Trace) -> tuple[Turn, ...]:
+    """Return one request before each answer whose usage is told."""
+    usage = usage_frame(trace)
+    places = usage["message_index"].iloc[in_line(usage)].to_numpy(dtype=np.int64)
+    if not len(places):
+        raise ValueError(
+            f"{brief(trace.id)} tells no usage, so there are no requests by it; give by='request'"
+        )
+    starts = np.array([turn.start for turn in trace.turns])
+    turns = np.searchsorted(starts, places - 1, "right") - 1
+    listed = [trace.turns[max(0, turn)] for turn in turns.tolist()]
+    return tuple(
+        Turn(turn.number, turn.start, place, turn.end)
+        for turn, place in zip(listed, places.tolist(), strict=True)
+    )
 
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:

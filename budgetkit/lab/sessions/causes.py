@@ -18,7 +18,7 @@ from budgetkit.trace import Trace
 
 COMPACTION: Final = "compaction"
 MODEL: Final = "another model"
-LIFE: Final = "life ran out"
+LIFE: Final = "expired in a pause"
 BRANCH: Final = "another branch"
 TURN: Final = "thinking left out"
 EARLIER: Final = "older copy read"

@@ -3,6 +3,10 @@
 This is no forecast: under another rule the agent would have seen less and acted otherwise. It says what the *same*
 requests would have cost. What nobody publishes is a range: the length of a summary, and whether a message that left and
 was used later had to be read again.
+
+Of a recorded session the requests, their models and answers, the sizes of messages and the misses that no rule causes
+are those of the record; what a rule breaks comes on top. The session as it was held is replayed, too, which says how
+far such a replay is from the bill.
 """
 
 from __future__ import annotations
@@ -23,14 +27,20 @@ from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.replay.results import Replay
+from budgetkit.lab.sessions.causes import COMPACTION
 from budgetkit.lab.sessions.later_use import used_later
+from budgetkit.lab.sessions.measuring import MeasuredFraming, measure, summaries_of
 from budgetkit.lab.sessions.session import Session
-from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.models import model
 from budgetkit.models.products import catalogue_of
-from budgetkit.pruning.policies import OldestFirst, Policy, System
+from budgetkit.plan.items import Ints
+from budgetkit.pruning.history import NEVER
+from budgetkit.pruning.policies import Compact, OldestFirst, Policy, System, Trigger
 from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.requests import Framing
 from budgetkit.trace import Trace, usage_frame
+from budgetkit.trace.provider_usage import in_line
 
 Count = Callable[[str], int]
 #: The eight systems that are compared when none is named.
@@ -61,18 +71,15 @@ class Scaled:
 
     Examples
     --------
-    >>> Scaled(len, 0.25)("Hello world!"), Scaled(len, 0.25, unlogged=9_000)(UNLOGGED)
-    (3, 9000)
+    >>> Scaled(len, 0.25)("Hello world!")
+    3
     """
 
     count: Count
     scale: float = 1.0
-    unlogged: int = 0
 
     def __call__(self, text: str) -> int:
-        """Return the tokens of a text; of the text that stands for what the log does not hold, the tokens of that."""
-        if text == UNLOGGED:
-            return self.unlogged
+        """Return the tokens of a text."""
         return round(self.count(text) * self.scale)
 
 
@@ -107,10 +114,12 @@ def compare(
     DataFrame
         One row a rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
         NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
-        cached (tokens), left (messages that left), used_later (of these, used again by what came later), first (the
-        first request at which the rule acted), overflows (requests that exceed the window), loops (compactions at two
-        requests in a row), call_overflows (calls that write a summary and exceed the window themselves) and assumed
-        (what is ours).
+        cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
+        those that left, used again by what came later), first (the first request at which the rule acted), overflows
+        (requests that exceed the window), loops (compactions at two requests in a row), call_overflows (calls that
+        write a summary and exceed the window themselves) and assumed (what is ours). Of a recorded session `attrs`
+        holds replayed, what the session as it was held comes to in the same replay (in US dollars, beside the bill),
+        and own_trigger, where Claude Code compacted it (in tokens).
 
     Examples
     --------
@@ -152,11 +161,19 @@ def comparison(
         named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
     pairs = used_later(setup.trace)
     outcomes = {AS_IT_WAS: _outcome(AS_IT_WAS, OldestFirst(), setup, window=UNLIMITED)}
-    outcomes |= {name: _outcome(name, policy_of(rule), setup) for name, rule in named.items()}
+    policies = {name: policy_of(rule) for name, rule in named.items()}
+    trigger = own_trigger(setup) if window is None else None
+    if trigger is not None:
+        policies = {name: _acting_at(trigger, policy) for name, policy in policies.items()}
+    outcomes |= {name: _outcome(name, policy, setup) for name, policy in policies.items()}
     rows = [_row(outcome, setup, pairs) for outcome in outcomes.values()]
+    replayed_cost = float("nan")
     if isinstance(source, Session):
         rows.append(_recorded(source))
+        if setup.record is not None:
+            replayed_cost = cost_of(setup, as_held(setup))
     table = pd.DataFrame(rows)
+    table.attrs |= {"replayed": replayed_cost, "own_trigger": trigger}
     if table["least"].notna().any():
         by = ["least", "relative"]
     else:
@@ -170,7 +187,7 @@ class ReplaySetup:
     """A conversation as all rules see it: without its own compactions, with what its log does not hold.
 
     `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
-    the range of these summaries, where it wrote any.
+    the range of these summaries, where it wrote any. `record` is what a recorded session says of its requests.
     """
 
     trace: Trace
@@ -180,6 +197,29 @@ class ReplaySetup:
     count: Count
     places: tuple[int, ...] = ()
     summary_tokens: tuple[int, int] | None = None
+    framing: Framing | None = None
+    record: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a recorded session says of its requests, whatever the rule.
+
+    `trace` and `framing` are the session as it was held, `rows` the places of its requests in the usage. `prices` are
+    those of each request, `answered` its output, `read_as_held` what it read at most where it missed, and `most_read`
+    the same where no rule causes the miss; `after_compaction` is what is read at most after one. `beside` is what
+    requests beside the line cost, in US dollars, such as those on branches that were left.
+    """
+
+    trace: Trace
+    framing: Framing
+    rows: Ints
+    prices: tuple[Prices, ...]
+    answered: Ints
+    read_as_held: Ints
+    most_read: Ints
+    after_compaction: int
+    beside: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,15 +265,12 @@ def setup_of(
     """
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
     is_long = False
+    name = source.model
+    trace = source.trace if isinstance(source, Session) else source
     if isinstance(source, Session):
-        trace = source.trace
-        name = source.model
-        scaled = replace(scaled, scale=source.counted[1], unlogged=max(0, source.unlogged))
+        scaled = replace(scaled, scale=source.counted[1])
         for_an_hour = int(source.usage["cache_write_1h_tokens"].fillna(0).sum())
         is_long = 2 * for_an_hour > int(source.usage["cache_write_tokens"].sum())
-    else:
-        trace = source
-        name = source.model
     prices = prices_of(price)
     if prices is None and name is not None:
         prices = look_up(name, hour=is_long)
@@ -249,25 +286,118 @@ def setup_of(
         rules = replace(rules, lifetime=3_600.0)
     size = window or _window(trace, name)
     lines = (Allocation("instructions", required=True), Allocation("conversation"))
-    budget = Budget(size, allocations=lines, undeclared="pool")
-    whole, places = _whole(trace, scaled.unlogged)
-    own_summaries = None
-    if isinstance(source, Session):
-        lengths = source.compactions()["summary"]
-        lengths = lengths[lengths > 0]
-        if lengths.empty:
-            own_summaries = None
-        else:
-            own_summaries = (int(lengths.min()), int(lengths.max()))
-    return ReplaySetup(
-        trace=whole,
-        budget=budget,
+    setup = ReplaySetup(
+        trace=trace,
+        budget=Budget(size, allocations=lines, undeclared="pool"),
         cache=rules,
         prices=prices,
         count=scaled,
-        places=places,
-        summary_tokens=own_summaries,
     )
+    if isinstance(source, Session) and len(in_line(source.usage)):
+        return _as_recorded(setup, source, price)
+    whole, places = _whole(trace)
+    return replace(setup, trace=whole, places=places)
+
+
+def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | None) -> ReplaySetup:
+    """Let a recorded session say what its messages hold, which requests there were, and which of them missed."""
+    measured = measure(session)
+    held = _with_unlogged(session.trace)
+    sizes = np.concatenate(([measured.unlogged], measured.sizes))
+    whole, places = _whole(held)
+    stays = np.array(places) >= 0
+    if price is None:
+        prices = session.prices_by_request()
+    else:
+        prices = (setup.prices or Prices(""),) * len(session.usage)
+    beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
+    beside = beside[~session.usage["is_summary"].to_numpy(dtype=np.bool_)[beside]]
+    lengths = session.compactions()["summary"]
+    lengths = lengths[lengths > 0]
+    own_summaries = None
+    if not lengths.empty:
+        own_summaries = (int(lengths.min()), int(lengths.max()))
+    all_missed, most_read, head = _most_read(session, measured.rows)
+    return replace(
+        setup,
+        trace=whole,
+        # What expired before a request, and what did not, is told by its read.
+        cache=replace(setup.cache, lifetime=None),
+        places=places[1:],
+        summary_tokens=own_summaries,
+        framing=_framing(sizes[stays]),
+        record=Record(
+            trace=held,
+            framing=_framing(sizes),
+            rows=measured.rows,
+            prices=tuple(prices[row] for row in measured.rows.tolist()),
+            read_as_held=all_missed,
+            most_read=most_read,
+            after_compaction=head,
+            answered=session.usage["output_tokens"].to_numpy(dtype=np.int64)[measured.rows],
+            beside=float(np.sum(session.cost[beside])),
+        ),
+    )
+
+
+def _framing(sizes: Ints) -> Framing:
+    return MeasuredFraming(measured=tuple(sizes.tolist()))
+
+
+def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
+    """Return what each request read at most where it missed, of any cause and of those that no rule causes.
+
+    The third is what is read at most after any compaction: the head that stays, as the session's own ones show it, or
+    as its first request does.
+    """
+    read = session.usage["cache_read_tokens"].to_numpy(dtype=np.int64)
+    missed = session.misses()
+    is_compaction = (missed["cause"] == COMPACTION).to_numpy(dtype=np.bool_)
+    places = missed["request"].to_numpy(dtype=np.int64) - 1
+    whole = np.full(len(read), UNLIMITED)
+    whole[:1] = read[:1]
+    whole[places] = read[places]
+    # A compaction after a pause that nothing outlives hides that pause.
+    happened = session.happened
+    has_expired = (happened["pause"] > happened["life"]).to_numpy(dtype=np.bool_)[places]
+    most = whole.copy()
+    most[places[is_compaction]] = UNLIMITED
+    most[places[is_compaction & has_expired]] = read[:1]
+    heads = read[places[is_compaction & ~has_expired]]
+    head = int(np.median(heads)) if len(heads) else int(read[:1].sum()) or UNLIMITED
+    return whole[rows], most[rows], head
+
+
+def own_trigger(setup: ReplaySetup) -> int | None:
+    """Return at which prompt Claude Code compacted this session by itself; None where it did not, or where none tells.
+
+    Only its logs say of a compaction that it was automatic, and how large the prompt was before.
+    """
+    if setup.record is None:
+        return None
+    marks = [
+        int(compaction["before_tokens"])
+        for compaction in setup.record.trace.fields.get("compactions") or ()
+        if compaction.get("trigger") == "auto" and compaction.get("before_tokens")
+    ]
+    return min(marks, default=None)
+
+
+def _acting_at(tokens: int, policy: Policy) -> Policy:
+    """Let Claude Code's rule act where its own compactions in this session did; any other rule is as it was.
+
+    What its log tells is the last prompt before a compaction, which was still sent.
+    """
+    if not isinstance(policy, System) or policy.name != "claude-code":
+        return policy
+    rules = tuple(
+        replace(rule, triggers=(Trigger("tokens", tokens, above=True),))
+        if isinstance(rule, Compact)
+        else rule
+        for rule in policy.policies
+    )
+    assumed = tuple(words for words in policy.assumed if "trigger" not in words)
+    return replace(policy, policies=rules, assumed=assumed)
 
 
 def _window(trace: Trace, name: str | None) -> int:
@@ -290,28 +420,49 @@ def _window(trace: Trace, name: str | None) -> int:
     return whole
 
 
-def _whole(trace: Trace, unlogged: int) -> tuple[Trace, tuple[int, ...]]:
-    """Return a conversation without its own compactions, with a message for what the log does not hold, and the places.
+def _with_unlogged(trace: Trace) -> Trace:
+    """Return a session with a message before it for what its log does not hold; compactions and usage move along."""
+    before = Message({"role": "system", "content": UNLOGGED})
+    moved = [
+        {
+            **compaction,
+            "at": compaction["at"] + 1,
+            "first_kept": compaction.get("first_kept", compaction["at"]) + 1,
+            "kept": [slot + 1 for slot in compaction.get("kept") or () if type(slot) is int],
+        }
+        for compaction in trace.fields.get("compactions") or ()
+    ]
+    usage = [_moved(row, 1) for row in trace.fields.get("usage") or ()]
+    fields = {"compactions": moved, "usage": usage}
+    return Trace(trace.id, (before, *trace.messages), fields=fields)
 
-    A session's own summaries are left out; the place of each other message in what is returned stands beside it.
+
+def _moved(row: Mapping[str, Any], by: int) -> Mapping[str, Any]:
+    """Move the message that a usage record is of."""
+    if row.get("message_index") is None:
+        return row
+    return {**row, "message_index": row["message_index"] + by}
+
+
+def _whole(trace: Trace) -> tuple[Trace, tuple[int, ...]]:
+    """Return a conversation without its own compactions, and where each message stands in it.
+
+    A session's own summaries are left out, and their place is -1.
     """
-    summaries: set[int] = set()
-    for compaction in trace.fields.get("compactions") or ():
-        summaries.update(
-            range(compaction["at"], compaction["at"] + int(compaction.get("messages", 1)))
-        )
-    if unlogged:
-        messages = [Message({"role": "system", "content": UNLOGGED})]
-    else:
-        messages = []
-    places: list[int] = []
-    for place, message in enumerate(trace.messages):
-        if place in summaries:
-            places.append(-1)
-            continue
-        places.append(len(messages))
-        messages.append(message)
-    return Trace(trace.id, tuple(messages), trace.tools), tuple(places)
+    is_summary = summaries_of(trace)
+    places = np.where(is_summary, -1, np.cumsum(~is_summary) - 1)
+    messages = tuple(
+        message
+        for message, left_out in zip(trace.messages, is_summary.tolist(), strict=True)
+        if not left_out
+    )
+    usage = [
+        _moved(row, int(places[row["message_index"]]) - row["message_index"])
+        for row in trace.fields.get("usage") or ()
+        if row.get("message_index") is not None and not is_summary[row["message_index"]]
+    ]
+    whole = Trace(trace.id, messages, trace.tools, fields={"usage": usage})
+    return whole, tuple(places.tolist())
 
 
 def section_of(message: Message) -> str:
@@ -322,22 +473,94 @@ def section_of(message: Message) -> str:
 
 
 def replayed(setup: ReplaySetup, policy: Policy, window: int | None = None) -> Replay:
-    """Send the conversation through one rule, request by request."""
+    """Send the conversation through one rule, request by request.
+
+    Misses that the record tells, and that no rule causes, happen again.
+    """
+    outcome = _sent_through(setup, setup.trace, setup.framing, policy, window)
+    record = setup.record
+    if record is None:
+        return outcome
+    compacts = np.array(outcome.kept.summaries) > 0
+    most = np.where(
+        compacts, np.minimum(record.most_read, record.after_compaction), record.most_read
+    )
+    return _with_misses(outcome, record, most)
+
+
+def _sent_through(
+    setup: ReplaySetup,
+    trace: Trace,
+    framing: Framing | None,
+    policy: Policy,
+    window: int | None = None,
+) -> Replay:
     if window is None:
         budget = setup.budget
     else:
         budget = setup.budget.assign(window=window)
     return replay(
-        setup.trace,
+        trace,
         budget,
         policy,
         counter=setup.count,
         roles=section_of,
+        framing=framing,
         section="conversation",
-        by="request",
+        by="request" if setup.record is None else "usage",
         cache=setup.cache,
         prices=setup.prices,
     )
+
+
+def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
+    """Let requests read no more than the record says; the answers are the recorded ones."""
+    cached = np.minimum(outcome.cached, most)
+    cached[0] = min(int(outcome.sent[0]), int(most[0]))
+    lacking = outcome.cached - cached
+    written = np.where(outcome.written > 0, np.maximum(outcome.written + lacking, 0), 0)
+    return replace(outcome, cached=cached, written=written, output=record.answered)
+
+
+def cost_of(setup: ReplaySetup, outcome: Replay) -> float:
+    """Return what a rule costs, in US dollars, each request at its own model's prices; NaN where one is unknown."""
+    record = setup.record
+    if record is None:
+        return float(np.sum(outcome.cost))
+    total = record.beside
+    for prices in dict.fromkeys(record.prices):
+        rows = np.array([of_request is prices for of_request in record.prices])
+        total += float(replace(outcome, prices=prices).cost[rows].sum())
+    return total
+
+
+def as_held(setup: ReplaySetup) -> Replay:
+    """Replay a recorded session as it was held: what its own compactions took out, and what each request missed.
+
+    Parameters
+    ----------
+    setup : ReplaySetup
+        Of a recorded session.
+
+    Returns
+    -------
+    Replay
+        On the session's own messages, with one more before them for what the log does not hold.
+
+    Raises
+    ------
+    ValueError
+        If nothing was recorded.
+    """
+    record = setup.record
+    if record is None:
+        raise ValueError("nothing was recorded of this conversation; give a session with usage")
+    outcome = _sent_through(setup, record.trace, record.framing, OldestFirst(), UNLIMITED)
+    leave = outcome.placed.leave
+    gone = np.where(leave < len(outcome.over), leave, NEVER).tolist()
+    kept = replace(outcome.kept, gone=gone)
+    outcome = replace(outcome, kept=kept, budget=setup.budget)
+    return _with_misses(outcome, record, record.read_as_held)
 
 
 def _outcome(
@@ -367,7 +590,7 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[
         tokens = np.array([int(most.placed.tokens[lost].sum())])
         none = np.array([0])
         again = float(setup.prices.cost(tokens, none, none, np.array([_CALL * len(lost)]))[0])
-    costs = [float(np.sum(least.cost)), float(np.sum(most.cost))]
+    costs = [cost_of(setup, least), cost_of(setup, most)]
     retention = most.kept
     totals = most.totals()
     summaries = np.array(retention.summaries)
@@ -387,6 +610,7 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[
         "sent": int(totals["sent"]),
         "cached": int(totals["cached"]),
         "left": len(left),
+        "capped": _capped(most),
         "used_later": len(lost),
         "first": int(acts[0]) + 1 if len(acts) else 0,
         "overflows": int(np.count_nonzero(most.over)),
@@ -394,6 +618,15 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[
         "call_overflows": int(np.count_nonzero(most.summary_prompts > setup.budget.window)),
         "assumed": "; ".join(policy.assumed) if isinstance(policy, System) else "",
     }
+
+
+def _capped(outcome: Replay) -> int:
+    """Count the results that a rule cuts when they arrive; such a rule acts, although nothing ever leaves."""
+    roles = [message.role for message in outcome.trace.messages]
+    arrivals = zip(outcome.placed.tokens.tolist(), roles, strict=True)
+    return sum(
+        outcome.policy.arriving(tokens, role in RESULT_ROLES) < tokens for tokens, role in arrivals
+    )
 
 
 _CALL = 60  # tokens of the call that reads a lost message again
@@ -417,6 +650,7 @@ def _recorded(session: Session) -> dict[str, Any]:
         "sent": totals["prompt"],
         "cached": totals["read"],
         "left": int(np.count_nonzero(gone < len(gone))),
+        "capped": 0,
         "used_later": len(np.unique(needs[gone[needs] <= later])),
         "first": 0,
         "overflows": 0,

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget.colours import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
+from budgetkit.budget.quoting import many
 from budgetkit.lab.figures.marks import line, note, points
 from budgetkit.lab.figures.question import (
     Question,
@@ -79,6 +80,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
             "label": row["label"],
             "cost": cost_text(row["least"], row["most"]),
             "compactions": row["compactions"],
+            "capped": row["capped"],
             "request": places + 1,
             "sent": sent[places],
             "compacts": compacts[places],
@@ -100,7 +102,8 @@ def _places(requests: int, marked: Flags) -> Ints:
 def _draw_rules(table: pd.DataFrame) -> Spec:
     """Draw each rule as a lane: the prompt, request by request, with a mark where the rule acts."""
     systems = list(dict.fromkeys(table["system"]))
-    tallest = max(1, int(table["sent"].max()))
+    pruned = table.loc[table["system"] != AS_IT_WAS, "sent"]
+    tallest = max(1, int(pruned.max())) if len(pruned) else 1
     last = int(table["request"].max())
     traces: list[Spec] = []
     notes: list[Spec] = []
@@ -122,20 +125,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         traces += _acts(part, height, plain(title))
         traces += _followed(part, lane, plain(title))
         cost = part["cost"].iloc[0]
-        number = int(part["compactions"].iloc[0])
-        if number == 1:
-            did = "1 compaction"
-        elif number:
-            did = f"{number:,} compactions"
-        else:
-            did = ""
-        did = did or (
-            "clears results"
-            if part["clears"].any()
-            else "does not act"
-            if name != AS_IT_WAS
-            else ""
-        )
+        did = _did(part)
         words = ", ".join(filter(None, (str(cost), did)))
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
         notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
@@ -155,6 +145,20 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
     }
     below = {"showlegend": True, "legend": {"orientation": "h", "y": -52 / height}}
     return {"data": [*traces, *legend], "layout": layout(height, x, y, annotations=notes, **below)}
+
+
+def _did(part: pd.DataFrame) -> str:
+    """Say in a few words what a rule did."""
+    first = part.iloc[0]
+    if first["compactions"]:
+        return many(int(first["compactions"]), "compaction")
+    if part["clears"].any():
+        return "clears results"
+    if first["capped"]:
+        return "only cuts results"
+    if first["system"] == AS_IT_WAS:
+        return ""
+    return "does not act"
 
 
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
@@ -232,7 +236,9 @@ def _reads_table(session: Session) -> pd.DataFrame:
     """List for some requests what was read from the cache and what was foretold; every miss is among them."""
     frame = session.requests()
     places = _places(len(frame), frame["missed"].to_numpy() > 0)
-    columns = ["request", "prompt", "read", "foretold", "missed", "cause", "cost"]
+    columns = ["request", "prompt", "read", "written", "fresh", "answered"]
+    columns += ["counted", "unlogged", "difference", "mark"]
+    columns += ["foretold", "missed", "cause", "cost"]
     return frame[columns].iloc[places].reset_index(drop=True)
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget.quoting import many
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.session import Session
+
+#: How sure each number of a request is.
+MARKS: Final = (
+    "Exact, from the provider: prompt, read, written, fresh, answered. Estimated, from the log: counted. "
+    "Derived: unlogged and difference, with which counted sums to the prompt."
+)
 
 
 def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
@@ -89,15 +97,23 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
         lines.append("What was lost? Nothing left the prompt.")
 
     systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
-    acting = systems[(systems["compactions"] > 0) | (systems["left"] > 0)].to_dict("records")
+    acting = systems[_act(systems)].to_dict("records")
     if not np.isnan(totals["cost"]) and acting:
         row = acting[0]
         cost = f"{_range(row['least'], row['most'])} under a rule modelled on {row['label']}"
         gone = many(row["used_later"], "message")
+        replayed = table.attrs.get("replayed", float("nan"))
+        if not np.isnan(replayed):
+            cost += f" (in the same replay, the session as it was held: ${replayed:,.2f})"
         lines.append(
             f"What would another rule have cost? {cost}; gone that was used later: {gone}."
         )
     return lines
+
+
+def _act(table: pd.DataFrame) -> pd.Series[bool]:
+    """Say which rules act: they write summaries, take messages out, or cut results."""
+    return (table["compactions"] > 0) | (table["left"] > 0) | (table["capped"] > 0)
 
 
 def _range(least: float, most: float) -> str:
@@ -123,7 +139,7 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
         One sentence.
     """
     systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
-    acting = systems[(systems["compactions"] > 0) | (systems["left"] > 0)]
+    acting = systems[_act(systems)]
     if acting.empty:
         return "None of these rules would have acted: the session stays below all their marks."
     if np.isnan(recorded):
@@ -133,6 +149,38 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
             unpriced = "this session's model"
         return f"No price is known for {unpriced}, so nothing is set beside the bill; --price names another model."
     return sentence(table, str(acting["system"].iloc[0]), recorded)
+
+
+def replay_check(table: pd.DataFrame, recorded: float) -> list[str]:
+    """Say how far a replay is from the bill, and where Claude Code's rule acts, so that like stands beside like.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`, on a recorded session.
+    recorded : float
+        What was billed, in US dollars; NaN where no price is known.
+
+    Returns
+    -------
+    list of str
+        None to two sentences.
+    """
+    sentences = []
+    replayed = table.attrs.get("replayed", float("nan"))
+    if recorded > 0 and not np.isnan(replayed):
+        error = round(replayed / recorded - 1, 3)
+        words = f"{error:+.1%}".replace("-", "\u2212") if error else "0.0%"
+        sentences.append(
+            "How near is such a replay to a bill? The session as it was held comes to "
+            f"${replayed:,.2f} in it, where ${recorded:,.2f} was billed: {words}."
+        )
+    trigger = table.attrs.get("own_trigger")
+    if trigger is not None and "claude-code" in set(table["system"]):
+        sentences.append(
+            f"Claude Code's rule acts above {trigger:,} tokens, where its compactions in this session did."
+        )
+    return sentences
 
 
 def notices(table: pd.DataFrame) -> list[str]:

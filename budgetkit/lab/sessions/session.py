@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, many
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import Prices, prices, prices_of
-from budgetkit.lab.sessions.causes import UNEXPLAINED, misses
+from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, misses
 from budgetkit.lab.sessions.foretelling import events, foretold
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import Trace, readings, usage_frame
@@ -33,7 +33,7 @@ _MOST_GROWTH = 3.0
 _KINDS_OF_TOKENS = ("fresh", "read", "written", "answered")
 #: Rows of what filled a prompt that nobody counted: they follow from the provider's numbers.
 UNLOGGED_ROW: Final = "not in the log: instructions, tools"
-DIFFERENCE: Final = "difference"
+DIFFERENCE: Final = "what the count missed"
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
 
@@ -250,7 +250,8 @@ class Session:
         DataFrame
             Columns message_index (of the summary), before and after (the prompts around it, in tokens), left (what
             went), summary (its length, scaled like all texts), call ("shared prefix", "new prefix" or "not in the
-            log"), call_tokens (what its call read), next_paid (of the next prompt, not from the cache) and next_cost.
+            log"), call_tokens (what its call read), next_paid (of the next prompt, not from the cache), next_cost (of
+            the whole next request) and miss_cost (what of it the compaction's miss cost, as :meth:`misses` has it).
         """
         sizes = self.trace.counts(self.count)
         prompts, reads = (
@@ -259,6 +260,8 @@ class Session:
         )
         places = self.usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
         writes_summary = self.usage["is_summary"].to_numpy(dtype=np.bool_)
+        of_compactions = self._misses[self._misses["cause"] == COMPACTION]
+        miss_costs = dict(of_compactions[["request", "cost"]].values.tolist())
         rows = []
         for compaction in self.trace.fields.get("compactions") or ():
             at = compaction["at"]
@@ -276,7 +279,7 @@ class Session:
                 "call": "not in the log",
                 "call_tokens": 0,
             }
-            row |= {"next_paid": 0, "next_cost": float("nan")}
+            row |= {"next_paid": 0, "next_cost": float("nan"), "miss_cost": 0.0}
             if not row["before"] and len(earlier):
                 row["before"] = int(prompts[earlier[-1]])
             if len(calls):
@@ -289,6 +292,7 @@ class Session:
                 row["left"] = max(0, row["before"] - row["after"])
                 row["next_paid"] = int(prompts[following] - reads[following])
                 row["next_cost"] = float(self.cost[following])
+                row["miss_cost"] = float(miss_costs.get(following + 1, 0.0))
             rows.append(row)
         names = [
             "message_index",
@@ -300,6 +304,7 @@ class Session:
             "call_tokens",
             "next_paid",
             "next_cost",
+            "miss_cost",
         ]
         return pd.DataFrame(rows, columns=names)
 
@@ -387,19 +392,13 @@ class Session:
         totals = self.totals()
         if not totals["misses"]:
             return f"No request of {totals['requests']:,} missed the cache."
-        if totals["misses"] == 1:
-            number = "1 miss"
-        else:
-            number = f"{totals['misses']:,} misses"
+        number = many(totals["misses"], "miss", "misses")
         if np.isnan(totals["cost"]):
             unknown = self.usage.loc[np.isnan(self.cost), "model"].fillna("its model").unique()
             named = ", ".join(map(str, unknown))
             return f"{number}, {totals['missed']:,} tokens; no price is known for {named}: give one to know the cost."
-        if totals["misses"] == 1:
-            which = "This miss"
-        else:
-            which = f"These {number}"
-        return f"{which} cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
+        paid = f"${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}"
+        return f"Its {number} of the cache cost {paid}."
 
     @property
     def gap_sentence(self) -> str:
@@ -435,7 +434,7 @@ class Session:
         return {name: float(self._cost(kinds=columns).sum()) for name, columns in kinds.items()}
 
     def __repr__(self) -> str:
-        return f"Session({brief(self.trace.id)}, {len(self.usage):,} requests)"
+        return f"Session({brief(self.trace.id)}, {many(len(self.usage), 'request')})"
 
     def _repr_html_(self) -> str:
         filled = self.filled_by()
@@ -444,8 +443,21 @@ class Session:
         shares = [f"{share:.0%}" for share in filled["share"]]
         rows = [*zip(names, tokens, shares, filled["mark"], strict=True)]
         parts = [(name, max(0, size)) for name, size, *_ in rows[:-1]]
-        title = f"{self.trace.id}: {len(self.usage):,} requests, the largest prompt"
+        title = f"{self.trace.id}: {many(len(self.usage), 'request')}, the largest prompt"
         return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
+
+    def prices_by_request(self) -> tuple[Prices, ...]:
+        """Return what each request cost a token: its model's prices, for writes that live as long as its own did."""
+        of_hour = self.usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64) > 0
+        known: dict[tuple[Any, bool], Prices] = {}
+        for model, is_long in zip(self.usage["model"].tolist(), of_hour.tolist(), strict=True):
+            if (model, is_long) not in known:
+                short, long = self._prices(model if isinstance(model, str) else None)
+                known[model, is_long] = (long if is_long else short) or Prices("")
+        return tuple(
+            known[model, is_long]
+            for model, is_long in zip(self.usage["model"].tolist(), of_hour.tolist(), strict=True)
+        )
 
     def _prices(self, model: str | None) -> tuple[Prices | None, Prices | None]:
         """Return what a model costs, with writes that live five minutes and with those that live an hour."""

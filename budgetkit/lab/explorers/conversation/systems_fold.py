@@ -19,7 +19,7 @@ from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
 from budgetkit.lab.sessions.figures import cost_text
-from budgetkit.lab.sessions.sentences import finding, notices
+from budgetkit.lab.sessions.sentences import MARKS, finding, notices, replay_check
 
 Data = dict[str, Any]
 _MOST_CHOICES: Final = (
@@ -58,6 +58,7 @@ class SystemsFold:
         }
         parts = [
             text(finding(compared.table, cost)),
+            *(text(sentence) for sentence in replay_check(compared.table, cost)),
             *(text(notice, "cut") for notice in notices(compared.table)),
             {"is": "figure", "name": "rules", "figure": drawn},
             choice("Follow a message", "follow", options, value),
@@ -96,7 +97,7 @@ class ReadsFold:
             ]
         drawn = {
             "title": figures.cache_reads.title,
-            "note": "Foretold from what was before: messages, times, models and settings; never from the read itself.",
+            "note": f"Foretold from what was before: messages, times, models and settings. {MARKS}",
             "spec": figures.cache_reads.spec(session),
             "table": listed(figures.cache_reads.table(session).head(_MOST_ROWS)),
             "click": None,
