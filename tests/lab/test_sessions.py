@@ -285,7 +285,7 @@ def test_a_replay_of_the_session_as_it_was_held_comes_to_the_bill(made_up: bk.Se
     assert where.startswith("Claude Code's rule acts above 155,284 tokens, where its compactions")
     missed = made_up.misses()
     (compacted,) = missed.loc[missed["cause"] == causes.COMPACTION, "request"]
-    assert number_of(table, "claude-code", "first") in (compacted - 1, compacted)
+    assert abs(number_of(table, "claude-code", "first") - compacted) <= 1
 
 
 @settings(max_examples=15, deadline=None)
