@@ -138,7 +138,9 @@ class Model:
     @property
     def total(self) -> int:
         """Most tokens of prompt and answer together."""
-        return self.window + (self.max_output or 0 if self.kind == "input" else 0)
+        if self.kind == "input":
+            return self.window + (self.max_output or 0)
+        return self.window
 
     @property
     def ended(self) -> bool:

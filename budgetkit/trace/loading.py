@@ -100,7 +100,9 @@ def load_trace(
         if conversation in (place, trace.id, _title(trace.fields)):
             return trace
         trace_ids.append(trace.id)
-    ids = ", ".join(map(one_line, trace_ids[:5])) + (", ..." if len(trace_ids) > 5 else "")
+    ids = ", ".join(map(one_line, trace_ids[:5]))
+    if len(trace_ids) > 5:
+        ids += ", ..."
     choices = (
         f"it has {len(trace_ids)}, 0 to {len(trace_ids) - 1}, with the ids {ids}; take one of these"
     )

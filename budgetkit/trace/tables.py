@@ -360,7 +360,8 @@ def _unpacked_size(written: bytes) -> int:
         place = written.find(frame)
         while place >= 0:
             buffer = int.from_bytes(written[max(0, place - 8) : place], "little")
-            size += buffer if buffer < _LARGEST_BUFFER else 0
+            if buffer < _LARGEST_BUFFER:
+                size += buffer
             place = written.find(frame, place + 1)
     return size
 

@@ -40,7 +40,9 @@ class OldestFirst(Policy):
     ()
     >>> OldestFirst().last_resort(PruningContext(tokens=1_200, limit=1_000)).down_to
     1000
-    """  # it asks for nothing: what all policies end with is this policy
+    """
+
+    # It asks for no cuts of its own: `last_resort`, with which every policy ends, is this policy.
 
 
 @dataclass(frozen=True, repr=False)

@@ -261,11 +261,15 @@ def _claude_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
     """Charge the hidden prompt that comes with tools, by what the model must do with them."""
     if request.forced:
-        fixed = frame.forced + (frame.sequential.get("forced", 0) if request.sequential else 0)
+        fixed = frame.forced
+        if request.sequential:
+            fixed += frame.sequential.get("forced", 0)
         return Charge("hidden prompt", "a tool must be called", (request.forced,), fixed)
     if request.required:
         return Charge("hidden prompt", "some tool must be called", fixed=frame.required)
-    fixed = frame.tools + (frame.sequential.get("auto", 0) if request.sequential else 0)
+    fixed = frame.tools
+    if request.sequential:
+        fixed += frame.sequential.get("auto", 0)
     return Charge("hidden prompt", "tools", fixed=fixed)
 
 
@@ -278,7 +282,9 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
     if (before.role == "assistant") != answers:
         if answers and is_last:
             return 0  # an answer that is gone on with
-        return frame.turn + (frame.call_after_result if after_result and message.tool_calls else 0)
+        if after_result and message.tool_calls:
+            return frame.turn + frame.call_after_result
+        return frame.turn
     if message.role in RESULT_ROLES:
         return 0
     if after_result:
@@ -363,8 +369,10 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
             texts += [name, str(schema.get("description") or "")]
             texts += map(str, choices if isinstance(choices, list | tuple) else ())
             fixed += frame.described if schema.get("description") else frame.undescribed
-            fixed += frame.choices if choices else 0
-            fixed += frame.items if as_object(schema.get("items")) else 0
+            if choices:
+                fixed += frame.choices
+            if as_object(schema.get("items")):
+                fixed += frame.items
         yield Charge("tools", function_name(tool), tuple(text for text in texts if text), fixed)
 
 
@@ -378,7 +386,9 @@ def _words_of(message: Message) -> tuple[str, ...]:
 def _template_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
     """List what a conversation costs that a chat template writes."""
     last = request.messages[-1].role if request.messages else ""
-    fixed = frame.request + (frame.user_last if last != "assistant" else 0)
+    fixed = frame.request
+    if last != "assistant":
+        fixed += frame.user_last
     if not any(is_system(message) for message in request.messages):
         fixed += frame.no_system
     yield Charge("framing", "request", fixed=fixed)
@@ -400,7 +410,8 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge
             fixed = frame.system
         else:
             fixed = of_role.get(message.role, frame.user)
-        fixed += frame.same_speaker if message.role == before == "user" else 0
+        if message.role == before == "user":
+            fixed += frame.same_speaker
         # What was thought before a call is sent again.
         if message.tool_calls and index > last_question:
             thought = message.raw.get("reasoning_content")

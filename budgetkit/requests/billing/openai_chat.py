@@ -83,7 +83,9 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge
 def _spoken(message: Message, index: int, request: ProviderRequest, family: OpenAIFamily) -> Charge:
     """Charge a message's text and name; a name equal to the role costs 1 token, an answer what its family adds."""
     named = message.name is not None
-    fixed = family.per_message + (family.per_name if named else 0)
+    fixed = family.per_message
+    if named:
+        fixed += family.per_name
     texts = [
         *message.texts,
         *([message.name] if message.name and message.name != message.role else []),

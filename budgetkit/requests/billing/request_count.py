@@ -164,7 +164,8 @@ class RequestCount:
             missing = f" Not counted: {', '.join(self.uncounted)}."
         else:
             missing = ""
-        between += f" ({self.interval_words})" if self.interval_words else ""
+        if self.interval_words:
+            between += f" ({self.interval_words})"
         if self.basis == "estimate":
             basis = "an estimate"
         else:
@@ -299,7 +300,9 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str | Model | Resol
     rules = rules_for(model)
     tokens = sum(sizes(rules.answer(message), counter_for(model)))
     thought = isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in _REASONING)
-    return tokens + (_AFTER_REASONING if thought else 0)
+    if thought:
+        return tokens + _AFTER_REASONING
+    return tokens
 
 
 def _told(rules: OpenAIRules | FrameRules | EstimatedRules, named: str, evidence: Evidence) -> str:

@@ -129,7 +129,8 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
         drawn = [
             g.section for g in plan.grants if plan.budget.caps[g.section] is None and g.granted
         ]
-        share += f"; {' and '.join(drawn)} took the rest of the shared pool" if drawn else ""
+        if drawn:
+            share += f"; {' and '.join(drawn)} took the rest of the shared pool"
     return explained(f"{name}: {share}{_asked(plan, claim)}", name)
 
 

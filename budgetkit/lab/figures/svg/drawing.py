@@ -58,8 +58,11 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     spec, lost = known(spec)
     layout = spec["layout"]
     entries = _entries(spec) if layout.get("showlegend") else []
-    top = layout.get("meta", {}).get("top", 12) + (_TITLE if heading else 0)
-    height = layout["height"] + (_TITLE if heading else 0)
+    top = layout.get("meta", {}).get("top", 12)
+    height = layout["height"]
+    if heading:
+        top += _TITLE
+        height += _TITLE
     plot, box = _plot(spec, width, top, height - _LEGEND * bool(entries))
     inside = [
         _hatch(plot.hatch),

@@ -120,7 +120,9 @@ def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
         if x is None or y is None:
             runs.append([])
             continue
-        high = y + (plot.reached.get(x, 0) if "stackgroup" in trace else 0)
+        high = y
+        if "stackgroup" in trace:
+            high += plot.reached.get(x, 0)
         runs[-1].append((plot.x.at(x), plot.y.at(high)))
     return [run for run in runs if run] or [[]]
 
