@@ -82,32 +82,25 @@ class RunningTally:
     # the messages that are still there, and what they ask for
     entries: dict[int, TallyEntry] = field(default_factory=dict)
     passages: list[Item] = field(default_factory=list)  # retrieved for this turn
-    past: Counter[str] = field(
-        default_factory=Counter
-    )  # tokens that earlier turns left in each section
-    present: Counter[str] = field(
-        default_factory=Counter
-    )  # tokens that this turn puts in each section
-    this_turn: dict[int, tuple[str, int]] = field(
-        default_factory=dict
-    )  # its messages: later section, and tokens
+    # Tokens that earlier turns left in each section.
+    past: Counter[str] = field(default_factory=Counter)
+    # Tokens that this turn puts in each section.
+    present: Counter[str] = field(default_factory=Counter)
+    # Its messages: later section, and tokens.
+    this_turn: dict[int, tuple[str, int]] = field(default_factory=dict)
     priming_section: str = ""  # where the priming counts: with the message that opens the turn
     schema_tokens: int = 0
 
     # what waits for something
     not_entered: list[int] = field(default_factory=list)  # slots that the history has not taken in
-    calling_slots: dict[str, int] = field(
-        default_factory=dict
-    )  # which message made a call, by the call's id
-    open_calls: dict[int, set[str]] = field(
-        default_factory=dict
-    )  # of such a message the calls without a result
-    early_results: dict[int, list[int]] = field(
-        default_factory=dict
-    )  # results that wait for those of its other calls
-    unsent: set[int] = field(
-        default_factory=set
-    )  # calls without results, and results without calls
+    # Which message made a call, by the call's id.
+    calling_slots: dict[str, int] = field(default_factory=dict)
+    # Of such a message the calls without a result.
+    open_calls: dict[int, set[str]] = field(default_factory=dict)
+    # Results that wait for those of its other calls.
+    early_results: dict[int, list[int]] = field(default_factory=dict)
+    # Calls without results, and results without calls.
+    unsent: set[int] = field(default_factory=set)
 
     # how far the conversation is
     turn: int = 0

@@ -2,6 +2,11 @@
 
 A counter is anything that is called with a text and returns a whole number; `counter` makes one from a name.
 What a message, a tool schema or a request costs beyond its text is framing, not counting.
+
+- `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py`, `batches.py` and `seams.py` make
+  that quick.
+- `reconstructed.py` counts Claude's tokens, `vocabularies.py`, `foreign.py` and `tokenizer_files.py` those of others.
+- `characters.py`, `estimate/` and `calibrated.py` estimate. `basis.py` says what a count rests on.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 `reading/` reads a request of any shape into messages and tools, and writes messages in a provider's form. `billing/`
 counts what was read, and is never imported by it:
 
-- `openai_tools.py`, `frames.py` and `estimates.py` count tool schemas.
+- Tool schemas: OpenAI's in `openai_tools.py`; those of Claude, Gemini and chat templates in `frames.py`, in
+  `_claude_tools` and its like; all others in `estimates.py`.
 - `messages.py` counts messages and their names, `images.py` images.
 - `request_count.py` adds all of it up, as the provider bills it.
 - `registry.py` and `providers.py` say which rules a model goes by.

@@ -1,4 +1,11 @@
-"""Conversations: read from files, divided into turns, counted once, and what each turn asks of every section."""
+"""Conversations: read from files, divided into turns, counted once, and what each turn asks of every section.
+
+- `loading.py` is the way in: `load_trace`. `containers.py`, `jsonl.py`, `tables.py` and `transcripts.py` open a file.
+- A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`; the steps to
+  add one are in CONTRIBUTING.md.
+- `door.py` checks what was read, `conversation.py` is the `Trace` that comes out.
+- `turns.py`, `sections.py` and `tally.py` say what each turn asks of each section, in tokens.
+"""
 
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace

@@ -275,9 +275,8 @@ class Explorer(Kind[S, F]):
             with self._turn():
                 self.view.send_plotly()
         elif kind == "file" and buffers:
-            with (
-                self._turn()
-            ):  # pieces of a file come in threads of their own, as other messages do
+            # Pieces of a file come in threads of their own, as other messages do.
+            with self._turn():
                 self._uploads.piece(content, bytes(buffers[0]))
         elif kind in ("grab", "release"):
             self._hold(kind == "grab", str(content.get("move", "")))
@@ -312,10 +311,11 @@ class Explorer(Kind[S, F]):
         }
 
     def _show(self, state: Data, ack: str = "") -> None:
+        # First, so that key figures are painted before charts are made.
         self.view.state = {
             **state,
             "ack": ack,
-        }  # first, so that key figures are painted before charts are made
+        }
         self.view.door = self._door(self._history.now)
         self.still.change(self.view.state, repr(self))
         self._quiet = True
@@ -333,9 +333,8 @@ class Explorer(Kind[S, F]):
                 texts = self.view.texts
             else:
                 texts = self._texts(self._results)
-            with (
-                self.view.hold_sync()
-            ):  # all is made by now: a failure above leaves the page as it was
+            # All is made by now: a failure above leaves the page as it was.
+            with self.view.hold_sync():
                 self.view.draw(drawn, self._serial)
                 self.view.texts = texts
                 self.view.reader = reader

@@ -45,9 +45,8 @@ _MINIMUM = 1_024
 _LOOKBACK = 20
 _NEAR = 512  # tokens by which a cache that measures in steps stops short of where an earlier prompt ended
 _HABIT = 3  # misses of one shape in a session that are no accident
-_KEEPS_THINKING = re.compile(
-    r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos"
-)  # of all turns
+# Of all turns.
+_KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos")
 
 
 def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.DataFrame:

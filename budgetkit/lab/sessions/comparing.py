@@ -274,9 +274,8 @@ def setup_of(
     prices = prices_of(price)
     if prices is None and name is not None:
         prices = look_up(name, hour=is_long)
-    with catch_warnings(
-        action="ignore"
-    ):  # a session may name a model that has ended, or that nobody knows
+    # A session may name a model that has ended, or that nobody knows.
+    with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL
     if isinstance(cache, PromptCache):
         rules = cache

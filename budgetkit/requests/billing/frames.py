@@ -65,9 +65,8 @@ class Frame:
     tools: int = 0  # once where there are tools
     required: int = 0  # instead, where some tool must be called
     forced: int = 0  # instead, where a named tool must be called, beside its name
-    sequential: Mapping[str, int] = field(
-        default_factory=dict, hash=False
-    )  # more, where calls at once are forbidden
+    # More, where calls at once are forbidden.
+    sequential: Mapping[str, int] = field(default_factory=dict, hash=False)
     schema: int = 0  # for an answer schema, beside its JSON
     thinking: int = 0  # where thinking is switched on
     adaptive: int = 0  # where the model decides how much it thinks
