@@ -21,7 +21,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
 from budgetkit.conversation.assembly import messages
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.engine import thinking_notices
+from budgetkit.conversation.engine import sending_notices
 from budgetkit.conversation.listing import (
     AnyListings,
     ListedSection,
@@ -29,7 +29,7 @@ from budgetkit.conversation.listing import (
     listings_of,
     plan_with_listings,
 )
-from budgetkit.conversation.reading import provider_form, read
+from budgetkit.conversation.reading import check_sendable, provider_form, read, whole
 from budgetkit.conversation.running_tally import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.passages import Piece, piece_of
@@ -238,7 +238,8 @@ def build(
         ]
         items = [item for place, item in enumerate(items) if place not in early]
         plan = planned(items)
-    raws = messages(plan, context_role, question_last=bool(question), as_one=listings)
+    raws = whole(messages(plan, context_role, question_last=bool(question), as_one=listings))
+    check_sendable(map(Message, raws))
     request = written(raws, form or form_of_all(forms_of(raws)))
     return Built(
         messages=request.messages,
@@ -246,7 +247,7 @@ def build(
         system=system_text(raws[: request.head], request.form),
         warnings=(
             *_left_out(unsaid),
-            *thinking_notices([*map(Message, raws)], request, framing.rules),
+            *sending_notices([*map(Message, raws)], request, framing.rules),
         ),
     )
 

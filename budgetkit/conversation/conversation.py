@@ -35,7 +35,7 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.conversation.engine import Asks, Engine, Overrun
-from budgetkit.conversation.reading import read
+from budgetkit.conversation.reading import check_sendable, read, whole
 from budgetkit.conversation.request import Request
 from budgetkit.conversation.running_tally import RunningTally, TallyRules
 from budgetkit.conversation.saved_settings import (
@@ -195,7 +195,7 @@ class Conversation:
             archive = Archive()
         else:
             archive = None
-        schemas = [dict(schema) for schema in read_tools(tools).entries]
+        schemas = [dict(whole(schema)) for schema in read_tools(tools).entries]
         tally = RunningTally(rules, schemas, archive=archive)
         self._engine = Engine(budget, self.policy, tally, tell, shorten, overrun, start_on, form)
         self._model = model
@@ -228,7 +228,7 @@ class Conversation:
             pairing = deepcopy(before)
             new_messages = read(messages, pairing)
             self._check_roles(new_messages)
-            _check_saveable(new_messages)
+            check_sendable(new_messages)
             with self._lock:
                 if self._pairing is before:  # nobody else has added meanwhile what these may answer
                     self._pairing = pairing
@@ -521,16 +521,3 @@ def _answered(asks: Asks, write: Callable[[list[Message]], str]) -> Request:
         return request
     finally:
         asks.close()
-
-
-def _check_saveable(messages: Sequence[Message]) -> None:
-    """Refuse what a later request, or a saved conversation, would fail on."""
-    for message in messages:
-        try:
-            _ = message.contexts, message.tool_calls, message.images
-            json.dumps(message.raw)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(
-                f"a message of {brief(message.role)} cannot be kept: {one_line(str(error))}; a message is texts, "
-                "numbers, lists and objects, as JSON has them; write it so"
-            ) from None

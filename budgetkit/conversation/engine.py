@@ -27,6 +27,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief
 from budgetkit.conversation.assembly import describe
+from budgetkit.conversation.reading import whole
 from budgetkit.conversation.request import Left, Request
 from budgetkit.conversation.running_tally import RunningTally, TallyEntry
 from budgetkit.conversation.saving import packed, unpack
@@ -37,7 +38,7 @@ from budgetkit.conversation.shortening import (
     sent_at_least,
     shorten_results,
 )
-from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, allocate
 from budgetkit.plan.item import Item
 from budgetkit.plan.limits import with_undeclared
@@ -147,7 +148,7 @@ class Engine:
         form = self.form or self.tally.form
         rules = self.tally.rules.framing.rules
         if form == "chat" and not self.tally.forms:
-            notices = thinking_notices(
+            notices = sending_notices(
                 self.sent_messages, Written(form, request.messages, []), rules
             )
             if not notices:
@@ -160,7 +161,7 @@ class Engine:
             system=system_text(request.messages[: messages.head], form),
             left=tuple(replace(left, message=as_it_came(left.message)) for left in request.left),
             stable=messages.unchanged(request.stable),
-            warnings=(*request.warnings, *thinking_notices(self.sent_messages, messages, rules)),
+            warnings=(*request.warnings, *sending_notices(self.sent_messages, messages, rules)),
         )
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
@@ -174,6 +175,7 @@ class Engine:
                 text = yield [
                     (self.summaries.get(slot) or entries[slot]).message for slot in replaced
                 ]
+                text = whole(text)
                 message = Message({"role": summary_role(self.start_on), "content": text})
                 tokens = rules.framing.message(message, rules.count)
                 self.tally.stamps += 1
@@ -385,15 +387,23 @@ class Engine:
         return in_order
 
 
-def thinking_notices(
+def sending_notices(
     messages: Sequence[Message], as_written: Written, rules: ThinkingRules | None
 ) -> tuple[str, ...]:
-    """Say of messages, and of the same as they are written, which of their thinking is billed and was not counted."""
+    """Say what is billed of messages and was not counted, and what of them their provider refuses."""
     names = uncounted_thinking(as_written.messages, as_written.form, messages, rules)
-    return tuple(
+    notices = [
         f"{name} goes out as it came, and only its provider can say what it bills; leave room for it"
         for name in names
-    )
+    ]
+    if as_written.form == "chat" and any(
+        message.role in RESULT_ROLES and message.images for message in messages
+    ):
+        notices.append(
+            "a tool's result shows a picture, which OpenAI's chat format takes from users only; send it in a user's "
+            'message, or in another form, such as form="responses"'
+        )
+    return tuple(notices)
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:

@@ -5,10 +5,13 @@ A provider's message carries its origin (:mod:`budgetkit.requests.reading.forms`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import ROLES, SYSTEM_ROLES, Message
 from budgetkit.requests.reading.forms import Form, form_of, read_form
 from budgetkit.requests.reading.pairing import Pairing
@@ -49,7 +52,48 @@ def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]
         else:
             messages += read_form([_record(value) for value in records], form, pairing)
     pairing.forget_answered()
-    return messages
+    return [
+        message if (raw := whole(message.raw)) is message.raw else Message(raw)
+        for message in messages
+    ]
+
+
+def whole(value: Any) -> Any:
+    r"""Return a value with lone halves of characters replaced as they are counted, itself where there is none.
+
+    No request is sent with one: it has no bytes in UTF-8.
+
+    >>> whole({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
+    True
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else replace_surrogates(value)
+    if isinstance(value, Mapping):
+        pairs = [(name, field, whole(name), whole(field)) for name, field in value.items()]
+        if all(name is new_name and field is new for name, field, new_name, new in pairs):
+            return value
+        return {new_name: new for _, _, new_name, new in pairs}
+    if isinstance(value, list | tuple):
+        members = [whole(member) for member in value]
+        if all(member is new for member, new in zip(value, members, strict=True)):
+            return value
+        return members
+    return value
+
+
+def check_sendable(messages: Iterable[Message]) -> None:
+    """Refuse messages that a later request, or a saved conversation, would fail on: what JSON cannot hold, NaN too."""
+    for message in messages:
+        if all(type(field) is str for field in message.raw.values()):
+            continue
+        try:
+            _ = message.contexts, message.tool_calls, message.images
+            json.dumps(message.raw, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"a message of {brief(message.role)} cannot be kept: {one_line(str(error))}; a message is texts, "
+                "numbers, lists and objects, as JSON has them; write it so"
+            ) from None
 
 
 def is_plain(value: Any) -> bool:

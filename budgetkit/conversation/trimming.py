@@ -10,7 +10,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.old_names import renamed
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.newest import newest
-from budgetkit.conversation.reading import read
+from budgetkit.conversation.reading import check_sendable, read, whole
 from budgetkit.conversation.request import Left
 from budgetkit.conversation.running_tally import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -174,7 +174,9 @@ def trim(
             if not forms_of(message.raw for message in conversation):
                 suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is not None and suffix.fits:
-            return Trimmed(_written(suffix.messages, form), messages, suffix.messages)
+            fitting = [whole(raw) for raw in suffix.messages]
+            check_sendable(map(Message, fitting))
+            return Trimmed(_written(fitting, form), messages, fitting)
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 

@@ -150,7 +150,9 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 
 def _parsed(text: str, name: str, number: int) -> Any:
     try:
-        return _refuse_deep(json.loads(text, object_pairs_hook=_object), text)
+        # NaN and Infinity are no JSON, and no request takes them: they are read as null, as JavaScript writes them.
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=lambda name: None)
+        return _refuse_deep(value, text)
     except json.JSONDecodeError:
         raise
     except RecursionError:

@@ -114,3 +114,12 @@ def test_every_sample_can_be_used_to_the_end(sample: Path) -> None:
     for trace in bk.load_traces(sample):
         use(trace)
         json.loads(to_line(trace))
+
+
+def test_nan_in_a_file_is_nothing_and_all_that_comes_after_takes_it() -> None:
+    """pandas writes NaN for what is missing: the conversation was loaded, and its request was no JSON."""
+    line = '{"role": "user", "content": "Hello", "name": NaN, "contexts": [{"text": "a", "score": Infinity}]}'
+    trace = bk.load_trace(stream(f"[{line}]", "saved.json"))
+    assert trace.messages[0].raw["name"] is None
+    json.loads(to_line(trace), parse_constant=pytest.fail)
+    use(trace)

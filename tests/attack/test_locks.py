@@ -256,3 +256,90 @@ def test_what_would_fail_later_is_refused_at_once_and_nothing_changes(message: A
         talk.add({"role": "user", "content": "fine"}, message)
     assert talk.to_json() == before
     assert len(talk.request().messages) == 1
+
+
+HALF = "cut off \ud83d"
+DOORS = {
+    "Conversation": lambda message: _request_of(message).messages,
+    "trim": lambda message: list(bk.trim([message], 1_000, "gpt-4o")),
+    "trim with a policy": lambda message: list(
+        bk.trim([message], 1_000, "gpt-4o", policy="octopus")
+    ),
+    "build": lambda message: bk.build("chat", model="gpt-4o", question=message).messages,
+}
+
+
+def _request_of(message: dict[str, Any]) -> Any:
+    talk = bk.Conversation("chat", model="gpt-4o")
+    talk.add(message)
+    return talk.request()
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "content", [HALF, [{"type": "text", "text": HALF}], [{"type": "text", "text": "x", HALF: HALF}]]
+)
+def test_half_an_emoji_goes_out_as_it_is_counted(door: str, content: Any) -> None:
+    """It has no bytes in UTF-8: a client of a provider failed on it, after all that was counted and planned."""
+    messages = DOORS[door]({"role": "user", "content": content})
+    assert "\ufffd" in json.dumps(messages, ensure_ascii=False).encode().decode()
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_json_does_not_have_is_refused_before_it_is_sent(
+    door: str, number: float
+) -> None:
+    with pytest.raises(ValueError, match="a message of 'user' cannot be .*JSON"):
+        DOORS[door]({"role": "user", "content": "Hello", "metadata": {"score": number}})
+
+
+def test_what_leaves_is_known_again_where_a_character_was_mended() -> None:
+    said = [{"role": "user", "content": f"{HALF} {number}"} for number in range(3)]
+    fitting = bk.trim(said, 20, "gpt-4o")
+    assert [message["content"][-1] for message in fitting] == ["2"]
+    assert [(left.why, left.message["content"][-1]) for left in fitting.left] == [
+        ("dropped", "0"),
+        ("dropped", "1"),
+    ]
+
+
+def test_a_summary_that_was_cut_inside_a_character_is_mended() -> None:
+    talk = bk.Conversation(
+        bk.Budget(60, (), [bk.Allocation("history")], undeclared="pool"),
+        bk.policies.Summarise(),
+        "gpt-4o",
+        summarise=lambda messages: HALF,
+    )
+    for number in range(9):
+        talk.add(
+            {"role": "user", "content": f"Question {number}"},
+            {"role": "assistant", "content": "No."},
+        )
+    talk.add({"role": "user", "content": "And?"})
+    messages = talk.request().messages
+    assert any(message["content"] == "cut off \ufffd" for message in messages)
+
+
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+
+
+@pytest.mark.parametrize(
+    ("form", "is_said"), [("chat", True), ("responses", False), ("anthropic", False)]
+)
+def test_a_picture_in_a_tools_result_is_said_where_the_form_takes_none(
+    form: Any, is_said: bool
+) -> None:
+    """OpenAI's chat format takes only texts in a tool's message (API reference, read 2026-11-23)."""
+    talk = bk.Conversation("chat", model="gpt-4o", form=form)
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    talk.add(
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {
+            "role": "tool",
+            "tool_call_id": "a",
+            "content": [{"type": "image_url", "image_url": {"url": PIXEL}}],
+        },
+    )
+    assert any("shows a picture" in warning for warning in talk.request().warnings) == is_said
