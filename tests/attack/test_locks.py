@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -259,7 +260,7 @@ def test_what_would_fail_later_is_refused_at_once_and_nothing_changes(message: A
 
 
 HALF = "cut off \ud83d"
-DOORS = {
+DOORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "Conversation": lambda message: _request_of(message).messages,
     "trim": lambda message: list(bk.trim([message], 1_000, "gpt-4o")),
     "trim with a policy": lambda message: list(

@@ -544,3 +544,29 @@ def test_one_headline_says_all(settings: dict[str, Any], headline: str) -> None:
 def test_an_estimate_that_closes_the_gate_is_what_the_headline_says() -> None:
     found = check(chat(8_192), prompts={"system": "Be brief."}, counter="chars/4")
     assert found.headline == "The gate is closed by estimate."
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("--prompt=system=folder", "'folder' cannot be read or written (Is a directory)"),
+        ("--tools=folder", "'folder' cannot be read or written (Is a directory)"),
+        ("--save-baseline=folder", "'folder' cannot be read or written (Is a directory)"),
+        ("--save-baseline=nofolder/main.json", "there is no folder for 'nofolder/main.json'"),
+        ("--counter=", "no counter ''"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="Windows says it in other words")
+def test_what_is_no_file_and_no_counter_never_opens_the_gate_and_is_a_sentence(
+    option: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    assert run(["check", "support-chat", "-w", "32000", option]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert "Errno" not in told

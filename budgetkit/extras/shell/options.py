@@ -60,7 +60,10 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             rest["policy"] = own_policy
         opened = opening_model(model, trace)
         lines = budget_of(settings, window, model, trace)
-        count = counter(counting or (opened if opened.is_known else opened.name))
+        if counting is None:
+            count = counter(opened if opened.is_known else opened.name)
+        else:
+            count = counter(counting)
         if basis_for(count, opened.facts) != "exact":
             sentences = filter(None, [f"Counted with {count.name}.", nearer_sentence(count)])
             click.echo(printable(" ".join(sentences)), err=True)

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -100,8 +101,8 @@ def run(arguments: Sequence[str]) -> int:
         except WRONG as wrong:
             if isinstance(wrong, LookupError) and wrong.args:
                 message = wrong.args[0]
-            elif isinstance(wrong, FileNotFoundError) and wrong.filename:
-                message = f"there is no file {brief(str(wrong.filename))}; give the path of one that is there"
+            elif isinstance(wrong, OSError) and wrong.filename and wrong.strerror:
+                message = _about_file(wrong)
             else:
                 message = wrong
             click.echo(f"Error: {printable(str(message))}", err=True)
@@ -111,3 +112,14 @@ def run(arguments: Sequence[str]) -> int:
 
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
     click.echo(f"Note: {printable(str(message))}", err=True)
+
+
+def _about_file(wrong: OSError) -> str:
+    """Say what is wrong with a file that was named, without the system's number for it."""
+    name = brief(str(wrong.filename))
+    folder = Path(str(wrong.filename)).expanduser().parent
+    if isinstance(wrong, FileNotFoundError) and folder.is_dir():
+        return f"there is no file {name}; give the path of one that is there"
+    if isinstance(wrong, FileNotFoundError):
+        return f"there is no folder for {name}; make it, or give another path"
+    return f"{name} cannot be read or written ({wrong.strerror}); give a file that can"
