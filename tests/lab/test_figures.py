@@ -185,6 +185,13 @@ def test_names_at_the_ends_of_lines_stand_in_the_order_of_the_lines_and_off_them
     assert places[0] == 70, "above its own line; the others end higher"
 
 
+def test_a_line_that_falls_is_named_below_its_end() -> None:
+    """ "count −1,724" was struck through by the line that it names."""
+    table = pd.DataFrame({"turn": [*range(1, 11)], "error": [-10 * turn for turn in range(1, 11)]})
+    (note,) = end_labels(table, {"error": "count −100"}, 9)
+    assert note["y"] == -100 - 9
+
+
 def test_a_sweep_names_its_lines_in_their_order() -> None:
     swept = bk.sweep(OCTOPUS, LAST, window=range(4_000, 16_001, 2_000))
     spec = figures.sweep_line.spec(swept)

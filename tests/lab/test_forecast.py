@@ -237,6 +237,17 @@ def test_the_band_holds_nine_in_ten_conversations_whose_pace_changes() -> None:
     assert 0.85 <= np.mean(held) <= 0.97
 
 
+def test_of_two_limits_that_lie_close_together_the_lower_is_named_below_its_line() -> None:
+    """ "usable 12,288" was struck through by the line of the window, at 16,384."""
+    drawn = np.array([[1_000, 50_000, 100_000]])
+    table = bk.figures.fan.table(drawn, {"usable": 12_288, "window": 16_384})
+    notes = bk.figures.fan.draw(table)["layout"]["annotations"]
+    assert [(note["text"], note["yanchor"]) for note in notes] == [
+        ("usable 12,288", "top"),
+        ("window 16,384", "bottom"),
+    ]
+
+
 def test_the_fan_shows_the_straight_line_from_the_present_on() -> None:
     drawn = contexts(spoken(4), bk.counter("o200k_base"), turns=3, samples=50)
     table = bk.figures.fan.table(drawn, known=4)
@@ -398,3 +409,17 @@ def test_bursts_of_others_that_it_does_not_resemble_are_not_its_own() -> None:
     assert notice([5_000, 5_100, 4_900, 5_050], sessions) == ""
     left_out = notice([5_000, 5_100, 4_900, 5_050], [*sessions, *sessions])
     assert left_out == "the others do not resemble this conversation, and are left out"
+
+
+def test_names_of_many_policies_each_have_a_line() -> None:
+    """Names of 21 policies lay over each other: 10 pixels apart, in letters of 12."""
+    names = [f"policy {number}" for number in range(21)]
+    table = pd.DataFrame(
+        {"policy": names, "turn": 9, "request": 9, "spent": 1.0, "unit": "US dollars"}
+    )
+    drawn = bk.figures.spending.draw(table)["layout"]
+    places = [note["y"] for note in drawn["annotations"]]
+    bottom, top = drawn["yaxis"]["range"]
+    pixels = (drawn["height"] - 100) / (top - bottom)
+    assert bottom <= min(places) < max(places) <= top
+    assert np.diff(places).min() * pixels >= 15

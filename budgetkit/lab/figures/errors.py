@@ -66,10 +66,10 @@ def _draw(table: Columns) -> Spec:
     high = max(0, *(max(table[name]) for name in names))
     height = max(1, high - low)
     ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
-    notes = end_labels(table, ends, height * 0.09)
+    notes = end_labels(table, ends, height * 0.11)
     x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, **counted(len(table["turn"]))}
     y = {
-        "range": [low - height * 0.08, high + height * 0.22],
+        "range": [low - height * (0.14 if low < 0 else 0.08), high + height * 0.22],
         "tickformat": "~s",
         "nticks": 6,
         "zerolinewidth": 2,

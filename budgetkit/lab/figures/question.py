@@ -291,7 +291,10 @@ def end_labels(
     tail = max(1, len(places) // 3)  # a label is about as wide as a third of the figure
     spans = {name: (min(line[-tail:]), max(line[-tail:])) for name, line in lines.items()}
     ends = {name: line[-1] for name, line in lines.items()}
-    floor = min(0.0, *map(min, lines.values()))
+    lowest = min(map(min, lines.values()))
+    floor = (
+        lowest - gap if lowest < 0 else 0.0
+    )  # below a line under zero there is room for its name
     least = -float("inf")
     labels: list[Spec] = []
     for name in sorted(texts, key=lambda name: (ends[name], spans[name])):

@@ -114,7 +114,7 @@ def _draw(table: Columns) -> Spec:
     }
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
     marks = _marks(table)
-    notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.075), *marks[1]]
+    notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.1), *marks[1]]
     more = {"hovermode": "x unified", "annotations": notes, "shapes": marks[0], "meta": {"top": 20}}
     return {"data": lines, "layout": layout(280, x, y, **more)}
 

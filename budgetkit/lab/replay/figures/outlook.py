@@ -68,10 +68,13 @@ def _draw(table: pd.DataFrame) -> Spec:
     }
     shapes = [across(at, ALARM) for at in limits.values()]
     texts = [f"{plain(name.removeprefix('limit: '))} {at:,.0f}" for name, at in limits.items()]
-    place = {"xref": "paper", "yanchor": "bottom"}
-    sides = [(0, "left"), *[(1, "right")] * len(texts)]  # two may lie close together
-    written = zip(texts, limits.values(), sides, strict=False)
-    notes = [note(text, x, at, xanchor=side, **place) for text, at, (x, side) in written]
+    # of two that lie close together the lower is named below its line
+    close = 0.1 * max(float(table[name].max()) for name in table.columns if name != "turn")
+    notes = []
+    for text, at in zip(texts, limits.values(), strict=True):
+        is_below = any(0 < other - at < close for other in limits.values())
+        anchors = {"xanchor": "right", "yanchor": "top" if is_below else "bottom"}
+        notes.append(note(text, 1, at, xref="paper", **anchors))
     x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
     y = {"rangemode": "tozero", "tickformat": "~s"}
     return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}

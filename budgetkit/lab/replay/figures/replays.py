@@ -159,7 +159,7 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
         traces.append(line(rows["request"], rows["spent"], line=_line(number), **more))
     unit = str(table["unit"].iloc[0])
     notes = _spending_labels(table, policies)
-    top = 1.05 * max([float(table["spent"].max()), *(note["y"] for note in notes)])
+    top = 1.05 * float(table["spent"].max())
     if unit != "US dollars":
         form = "~s"
     elif top >= 1:
@@ -167,7 +167,8 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
     else:
         form = ".3~r"
     y = {"title": {"text": unit}, "range": [0, top or 1.0], "tickformat": form}
-    spec_layout = layout(320, _axis(table), y, hovermode="x unified", annotations=notes)
+    height = max(320, 16 * len(policies) + 100)  # so that each name has a line
+    spec_layout = layout(height, _axis(table), y, hovermode="x unified", annotations=notes)
     spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
     return {"data": traces, "layout": spec_layout}
 
@@ -182,7 +183,8 @@ def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
     """Name the lines beside their ends, each with its colour, where none covers another."""
     signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
     last = table[table["request"] == table["request"].max()].sort_values("spent", kind="stable")
-    gap = 0.075 * float(table["spent"].max())
+    top = float(table["spent"].max())
+    gap = min(0.075, 1 / len(policies)) * top
     labels: list[Spec] = []
     for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
         line_style = _line(policies.index(policy))
@@ -196,6 +198,11 @@ def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
                 f"{swatch} {label(policy)}", int(at), y, xanchor="left", xshift=4, yanchor="middle"
             )
         )
+    # upwards from the cheapest they may have left the figure: what is too high comes down
+    highest = top
+    for shown in reversed(labels):
+        shown["y"] = min(shown["y"], highest)
+        highest = shown["y"] - gap
     return labels
 
 
