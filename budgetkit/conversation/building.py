@@ -42,6 +42,7 @@ from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.reading.writing import system_text, written
 from budgetkit.trace import DEFAULT_ROLES
+from budgetkit.trace.objects import messages_in
 from budgetkit.truncation import cutter
 
 #: Names by which `build` takes the question, whatever the budget calls its section.
@@ -365,6 +366,11 @@ def _listed(value: Any) -> list[Any]:
     """List what a section was given; a pair of a text and a number is one thing."""
     if value is None or (isinstance(value, str) and not value):
         return []
+    loaded = messages_in(value)
+    if loaded is not None:
+        return [*loaded]
+    if hasattr(value, "columns"):  # it would be read as the names of its columns
+        return [value]
     is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Real)
     # the object of a library, such as a passage, may be iterable over its own fields
     is_several = (

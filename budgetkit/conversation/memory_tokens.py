@@ -83,7 +83,7 @@ def memory_tokens(
     facts = facts_of(model)
     count = counter(facts, unknown=DEFAULT_ENCODING)
     budget = memory_engine(facts)
-    messages_tokens = FRAMINGS["memory-engine"].request(read([list(messages)]), count)
+    messages_tokens = FRAMINGS["memory-engine"].request(read([messages]), count)
     directive_tokens = count(directive)
     plan = allocate(budget, {"messages": messages_tokens, "directive": directive_tokens})
     return MemoryTokens(

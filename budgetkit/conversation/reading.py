@@ -15,7 +15,7 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import ROLES, SYSTEM_ROLES, Message
 from budgetkit.requests.reading.forms import Form, form_of, read_form
 from budgetkit.requests.reading.pairing import Pairing
-from budgetkit.trace.objects import messages_of, plain
+from budgetkit.trace.objects import messages_in, messages_of, plain
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
 #: Fields of which a message, or the answer that holds one, has at least one.
@@ -127,6 +127,10 @@ def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(value, list | tuple):
         for entry in value:
             yield from _entries(entry)
+        return
+    loaded = messages_in(value)
+    if loaded is not None:
+        yield from _entries(loaded)
         return
     if is_plain(value):
         yield "plain", value

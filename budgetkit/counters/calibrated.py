@@ -16,7 +16,7 @@ from statistics import median
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.basis import Basis
 from budgetkit.counters.exact import ExactCounter
-from budgetkit.counters.protocol import Counter
+from budgetkit.counters.protocol import Counter, check_texts
 from budgetkit.counters.vocabularies import nearer
 from budgetkit.models.resolved import calibration_row, calibration_rows
 from budgetkit.promise import is_controlled, range_of
@@ -120,6 +120,7 @@ class CalibratedCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Estimate several texts, in tokens each."""
+        check_texts(texts, self)
         counted = self.counter.many(texts)
         if not self.mark:
             return [round(self.slope * tokens) for tokens in counted]
@@ -154,6 +155,9 @@ def fitted(
     projects: Sequence[Hashable] | None,
 ) -> CalibratedCounter:
     """Fit a slope to what a provider counted; `budgetkit.calibrate` says more."""
+    check_texts(texts, counter)
+    texts = list(texts)
+    counts = list(counts)
     if len(texts) != len(counts) or not texts:
         raise ValueError(
             f"{len(texts)} texts and {len(counts)} counts; each text needs the provider's count; "

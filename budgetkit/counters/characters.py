@@ -16,7 +16,7 @@ from typing import Final, Literal, get_args
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens, exact_number
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.basis import Basis
-from budgetkit.counters.protocol import check_text
+from budgetkit.counters.protocol import check_text, check_texts
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
 
@@ -128,6 +128,7 @@ class CharacterCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
+        check_texts(texts, self)
         return [self(text) for text in texts]
 
     def size(self, text: str) -> int:

@@ -15,7 +15,7 @@ from budgetkit.counters import batches, encodings
 from budgetkit.counters.accelerated import LEAST, for_work
 from budgetkit.counters.basis import Basis
 from budgetkit.counters.memory import CountMemory
-from budgetkit.counters.protocol import check_text
+from budgetkit.counters.protocol import check_text, check_texts
 from budgetkit.counters.seams import LARGE, parts
 from budgetkit.counters.stretches import count_seamless
 from budgetkit.counters.threads import counted_in_threads
@@ -106,6 +106,7 @@ class ExactCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; on several threads, each new text once."""
+        check_texts(texts, self)
         for text in () if {*map(type, texts)} <= {str} else texts:
             check_text(text, self)
         if max(map(len, texts), default=0) <= LARGE:

@@ -14,7 +14,7 @@ from pathlib import Path
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.basis import Basis
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.counters.protocol import check_text
+from budgetkit.counters.protocol import check_text, check_texts
 from budgetkit.counters.tokenizer_files import TokenizerFile, counting
 from budgetkit.files import missing
 
@@ -59,6 +59,7 @@ class ForeignCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; a ``tokenizer.json`` counts them on all cores."""
+        check_texts(texts, self)
         return counting(_file(self.name))([replace_surrogates(text) for text in texts])
 
 

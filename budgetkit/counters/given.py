@@ -8,6 +8,7 @@ from typing import Any
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.counters.basis import Basis
+from budgetkit.counters.protocol import check_texts
 
 __all__ = ["FunctionCounter", "checked"]
 
@@ -55,6 +56,7 @@ class FunctionCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
+        check_texts(texts, self)
         return [self(text) for text in texts]
 
 

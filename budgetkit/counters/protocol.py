@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 __all__ = ["Counter", "check_text"]
@@ -29,6 +29,14 @@ class Counter(Protocol):
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
         ...
+
+
+def check_texts(texts: object, counter: Counter) -> None:
+    """Refuse to count one text letter by letter, where several are meant, and what is no row of texts at all."""
+    is_row = isinstance(texts, Iterable) and not hasattr(texts, "columns")
+    if isinstance(texts, str | bytes) or not is_row:
+        problem = f"asked to count many in {type(texts).__name__}"
+        raise TypeError(f"{problem}; {counter.name}.many counts several texts; give a list of them")
 
 
 def check_text(text: object, counter: Counter) -> None:

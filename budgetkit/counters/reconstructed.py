@@ -28,7 +28,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.counters.basis import Basis
 from budgetkit.counters.locks import ForkSafeLock
 from budgetkit.counters.memory import CountMemory
-from budgetkit.counters.protocol import check_text
+from budgetkit.counters.protocol import check_text, check_texts
 
 __all__ = ["CTOK", "ReconstructedCounter", "rebuilt"]
 
@@ -103,6 +103,7 @@ class ReconstructedCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
+        check_texts(texts, self)
         for text in texts:
             check_text(text, self)
         count = rebuilt(self.family)

@@ -26,7 +26,7 @@ from budgetkit.counters.basis import Basis, basis_of
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.given import function_name
-from budgetkit.counters.protocol import Counter, check_text
+from budgetkit.counters.protocol import Counter, check_text, check_texts
 from budgetkit.counters.tokenizer_files import TokenizerFile, counting
 from budgetkit.files import read_toml
 from budgetkit.models import Model
@@ -95,6 +95,7 @@ class VocabularyCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
+        check_texts(texts, self)
         for text in texts:
             check_text(text, self)
         return counting(self.file)([replace_surrogates(text) for text in texts])

@@ -17,6 +17,7 @@ from typing import Any, Final
 from budgetkit.budget.old_names import renamed
 from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
 from budgetkit.files import read_toml
+from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.message import ROLES, Message, Passage
 from budgetkit.models import Model
 from budgetkit.requests.billing.images import sized
@@ -32,7 +33,7 @@ _VALUES: Final = ("default", "const", "enum", "example", "examples")
 
 
 @renamed(count="counter")
-def redact(trace: Trace, counter: str | Model | Count) -> Trace:
+def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     """Replace everything that was said by filler of the same size, so that a conversation can be shared.
 
     Every text, and each part of it between two signs, keeps its number of tokens under the counter named here, so that
@@ -41,8 +42,8 @@ def redact(trace: Trace, counter: str | Model | Count) -> Trace:
 
     Parameters
     ----------
-    trace : Trace
-        The conversation.
+    trace : Trace, str, Path, frame or messages
+        The conversation, or what holds it.
     counter : str, Model or callable
         What the figures will be made with: the name of a counter or model, or a function from text to tokens.
 
@@ -66,6 +67,7 @@ def redact(trace: Trace, counter: str | Model | Count) -> Trace:
     >>> shown.counts("gpt-4o") == trace.counts("gpt-4o")
     array([ True])
     """
+    trace = trace_of(trace)
     count = count_of(counter)
     counted = count.counter if isinstance(count, CalibratedCounter) else count
     if isinstance(counted, EstimateCounter):

@@ -144,9 +144,9 @@ def _is_source(value: Any) -> bool:
 
 def _is_conversation(value: Any) -> bool:
     """Tell a conversation in a list of several from a message in one."""
-    return isinstance(value, Trace | str | PathLike | list | tuple) or (
-        isinstance(value, Mapping) and "messages" in value
-    )
+    if isinstance(value, Trace | str | PathLike | list | tuple) or hasattr(value, "columns"):
+        return True
+    return isinstance(value, Mapping) and "messages" in value
 
 
 def _source(value: Any) -> Any:

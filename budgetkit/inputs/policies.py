@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from budgetkit.budget.quoting import brief
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import NAMED, known_name, policy_of
 
@@ -30,6 +31,10 @@ def policies_of(
         return {name: policy_of(policy) for name, policy in policies.items()}
     if isinstance(policies, Policy | str):
         entries = [policies]
+    elif not isinstance(policies, Iterable):
+        raise TypeError(
+            f"policies {brief(policies)}; known are policies and their names; give one, or a list of them"
+        )
     else:
         entries = list(policies)
     return {name_of(policy): policy_of(policy) for policy in entries}

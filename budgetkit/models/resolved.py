@@ -8,6 +8,7 @@ name chooses. What asks for one of them again by the name alone may find another
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Final, Literal
@@ -178,7 +179,29 @@ def model_name(model: str | Model | ResolvedModel) -> str:
     """
     if isinstance(model, str):
         return model
+    if not isinstance(model, Model | ResolvedModel):
+        raise TypeError(
+            f"a model {brief(model)}; known are its name and a Model; give one of these, such as 'gpt-4o'"
+        )
     return model.name
+
+
+def models_of(
+    models: str | Model | ResolvedModel | Iterable[str | Model | ResolvedModel],
+) -> list[str | Model | ResolvedModel]:
+    """Return one model or several as a list; that there is none is refused.
+
+    Examples
+    --------
+    >>> models_of("gpt-4o"), models_of(["gpt-4o", "gpt-5"])
+    (['gpt-4o'], ['gpt-4o', 'gpt-5'])
+    """
+    if isinstance(models, str | Model | ResolvedModel):
+        return [models]
+    several = list(models) if isinstance(models, Iterable) else []
+    if not several:
+        raise TypeError(f"models {brief(models)}; known are names and Models; give at least one")
+    return several
 
 
 def facts_of(name: str | Model | ResolvedModel) -> Model:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.models import Model, model
-from budgetkit.models.resolved import resolve
+from budgetkit.models.resolved import ResolvedModel, resolve
 
-Window = int | Model | str
+Window = int | Model | ResolvedModel | str
 #: A number written as a text, such as "8k": somebody means tokens, and no model is called so.
 _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*[kKmM]?\s*")
 
@@ -31,6 +31,8 @@ def window_of(window: Window) -> dict[str, Any]:
     if isinstance(window, str) and not _NUMBER.fullmatch(window):
         resolve(window, must_know=True)
         window = model(window)  # warns of one that has ended
+    if isinstance(window, ResolvedModel):
+        window = window.facts
     if isinstance(window, Model):
         return {"window": window.window, "kind": window.kind, "max_output": window.max_output}
     return {"window": check_tokens("window", window)}

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
 from budgetkit.requests.reading.forms import BYTES
 from budgetkit.requests.reading.pairing import Pairing
@@ -28,6 +30,8 @@ _FIELDS = (
     "usage",
 )
 _ROOM = 100
+#: Where messages are meant, no file is opened.
+_ADVICE = "put one message into a list, or open a file or a table by load_trace"
 
 
 def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[Message, ...]:
@@ -35,8 +39,9 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
 
     Parameters
     ----------
-    values : iterable
-        Dictionaries in any known form, :class:`budgetkit.trace.Message`, or objects of an SDK or of LangChain.
+    values : iterable or Trace
+        Dictionaries in any known form, :class:`budgetkit.trace.Message`, or objects of an SDK or of LangChain; or a
+        conversation that was loaded, whose messages they are.
     pairing : Pairing, optional
         The calls that were read before these, where messages come one after the other; then a result whose call is not
         known stays a result.
@@ -58,9 +63,30 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
     >>> messages_of([{"type": "human", "content": "Hello world"}])
     (Message(raw={'role': 'user', 'content': 'Hello world', 'native': {'type': 'human', 'content': 'Hello world'}}),)
     """
+    loaded = messages_in(values)
+    if loaded is not None:
+        return loaded
+    if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
+        raise TypeError(f"messages are {brief(values)}; known is a list of them; {_ADVICE}")
+    if hasattr(values, "columns"):
+        raise TypeError(f"messages are a table; known is a list of them; {_ADVICE}")
     raw = [plain(value) for value in values]
     conversations = converted({"messages": raw}, pairing=pairing)
     return tuple(map(Message, conversations[0]["messages"] if conversations else raw))
+
+
+def messages_in(value: Any) -> tuple[Message, ...] | None:
+    """Return the messages of a conversation that was loaded; None of anything else.
+
+    Examples
+    --------
+    >>> messages_in([{"role": "user", "content": "Hello world"}]) is None
+    True
+    """
+    messages = getattr(value, "messages", None)
+    if isinstance(messages, tuple) and all(isinstance(message, Message) for message in messages):
+        return messages
+    return None
 
 
 def plain(value: Any, room: int = _ROOM) -> Any:
@@ -87,6 +113,9 @@ def plain(value: Any, room: int = _ROOM) -> Any:
 
 def _written(value: Any) -> Any:
     """Ask an object what it holds; fields without a value are left out."""
+    if isinstance(value, PathLike) or hasattr(value, "columns"):
+        problem = f"a value of type {type(value).__name__}, which is no message"
+        raise TypeError(f"{problem}; known are dictionaries and objects; {_ADVICE}")
     for name in _WRITERS:
         if callable(write := getattr(value, name, None)) and not isinstance(value, type):
             fields = write()

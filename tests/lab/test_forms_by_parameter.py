@@ -22,7 +22,8 @@ import pytest
 import budgetkit as bk
 from budgetkit.extras.shell.gate import check
 from budgetkit.models.resolved import resolve
-from budgetkit.requests import framing_for
+from budgetkit.requests import framing_for, read_tools
+from budgetkit.requests.billing.images import image_price
 
 ROOT = Path(__file__).parents[2]
 SPOKEN: list[dict[str, Any]] = [
@@ -89,7 +90,38 @@ TAKES_BUDGET: dict[str, Callable[..., Any]] = {
         "mixed-language", budget, "oldest first", [500], counter="chars/4", **more
     )["share"].tolist(),
     "gate": lambda budget, **more: check(budget, prompts={"system": "Be brief."}, **more).failures,
+    "sensitivity": lambda budget, **more: repr(
+        bk.deciding.sensitivity(
+            bk.load_traces("made-up-chats")[:4],
+            budget,
+            {"output": [200, 300]},
+            counter="chars/4",
+            **more,
+        )
+    ),
 }
+#: Explorers take a budget in any form, too; a preset's window they do not ask for, but show that of the model.
+SHOWS_BUDGET: dict[str, Callable[..., Any]] = {
+    "BudgetExplorer": lambda budget, **more: bk.BudgetExplorer(budget, TRACE, **more).budget,
+    "ConversationExplorer": lambda budget, **more: (
+        bk.ConversationExplorer(TRACE, budget, **more).budget
+    ),
+    "AccuracyExplorer": lambda budget, **more: (
+        bk.AccuracyExplorer("chars/4", [TEXT], budget=budget, window=WINDOW).budget
+    ),
+    "DesignCard": lambda budget, **more: bk.DesignCard(budget, **more).budget,
+    "App": lambda budget, **more: bk.App(budget=budget, **more).card.budget,
+}
+
+
+@pytest.mark.parametrize("form", [form for form in BUDGET_FORMS if form != "Budget"])
+@pytest.mark.parametrize("function", SHOWS_BUDGET)
+def test_an_explorer_shows_a_budget_in_any_form(function: str, form: str, tmp_path: Path) -> None:
+    """One of conversations lost the window of a budget that was saved; one of counters knew presets by name alone."""
+    call = SHOWS_BUDGET[function]
+    plain, _ = BUDGET_FORMS["Budget"](tmp_path)
+    budget, more = BUDGET_FORMS[form](tmp_path)
+    assert repr(call(budget, **more)) == repr(call(plain))
 
 
 @pytest.mark.parametrize("form", [form for form in BUDGET_FORMS if form != "Budget"])
@@ -139,6 +171,7 @@ def test_a_name_is_a_preset_whatever_lies_on_the_disk(
     assert budget_of("./chat", None, None) == bk.Budget(77)
 
 
+CHATS = bk.load_traces("made-up-chats")[:4]
 POLICY_FORMS: dict[str, Any] = {"name": "last turns", "name with a hyphen": "last-turns"}
 
 TAKES_POLICY: dict[str, Callable[..., Any]] = {
@@ -159,6 +192,17 @@ TAKES_POLICY: dict[str, Callable[..., Any]] = {
             risk=None,
             counter="chars/4",
         ).policy
+    ),
+    "compare_models": lambda policy: repr(
+        bk.deciding.compare_models(CHATS, "gpt-4o", "working_memory", policy)
+    ),
+    "sensitivity": lambda policy: repr(
+        bk.deciding.sensitivity(
+            CHATS, working_memory(), {"output": [200, 300]}, policy=policy, counter="chars/4"
+        )
+    ),
+    "ConversationExplorer": lambda policy: (
+        bk.ConversationExplorer(TRACE, working_memory(), policies=[policy]).replay.policy
     ),
     "gate": lambda policy: (
         check(working_memory(), traces=bk.load_traces("mixed-language"), policy=policy).cut
@@ -206,6 +250,12 @@ TAKES_COUNTER: dict[str, Callable[..., Any]] = {
     "gate": lambda counter: (
         check(working_memory(), prompts={"system": TEXT}, counter=counter).sections
     ),
+    "calibrate": lambda counter: bk.calibrate(counter, [TEXT], [20]).slope,
+    "compare": lambda counter: bk.accuracy.compare(counter, [TEXT])["estimate"].tolist(),
+    "answer_lengths": lambda counter: bk.deciding.answer_lengths(CHATS, counter),
+    "answer_reserve": lambda counter: bk.deciding.answer_reserve(CHATS, counter),
+    "candidates": lambda counter: bk.deciding.candidates(working_memory(), CHATS, counter),
+    "Session": lambda counter: bk.Session("made-up-session", counter).totals(),
 }
 
 
@@ -255,7 +305,42 @@ TAKES_TRACE: dict[str, Callable[..., Any]] = {
         "limit"
     ].tolist(),
     "BudgetExplorer": lambda trace: bk.BudgetExplorer("chat", trace, window=WINDOW).plan.used,
+    "solve": lambda trace: bk.solve(trace, working_memory(), "window").value,
+    "redact": lambda trace: bk.redact(trace, "chars/4").messages,
+    "compare_models": lambda trace: repr(
+        bk.deciding.compare_models(trace, "gpt-4o", "working_memory")
+    ),
+    "answer_lengths": lambda trace: bk.deciding.answer_lengths(trace, "chars/4"),
+    "answer_reserve": lambda trace: bk.deciding.answer_reserve(trace, "chars/4"),
+    "candidates": lambda trace: bk.deciding.candidates(working_memory(), trace, "chars/4"),
 }
+#: Functions that run in an application take a conversation that was loaded, and its messages.
+TAKES_MESSAGES: dict[str, Callable[..., Any]] = {
+    "trim": lambda messages: [
+        [message["role"], message["content"]] for message in bk.trim(messages, 30)
+    ],
+    "Conversation.add": lambda messages: talked_of(messages),
+    "build": lambda messages: bk.build(working_memory(), history=messages, current="q").plan.used,
+    "memory_tokens": lambda messages: bk.memory_tokens("gpt-4o", messages).messages_tokens,
+}
+
+
+def talked_of(messages: Any) -> int:
+    talk = bk.Conversation(working_memory())
+    talk.add(messages)
+    return talk.request().tokens
+
+
+@pytest.mark.parametrize("function", TAKES_MESSAGES)
+def test_messages_are_a_list_or_a_conversation_that_was_loaded(
+    function: str, tmp_path: Path
+) -> None:
+    """A path was read as a message of Gemini's, since it has parts too, and a table as the names of its columns."""
+    call = TAKES_MESSAGES[function]
+    assert call(TRACE) == call(SPOKEN) == call([bk.Message(message) for message in SPOKEN])
+    for wrong in (saved_at(tmp_path / "talk.jsonl", "{}"), pd.DataFrame(SPOKEN)):
+        with pytest.raises((TypeError, ValueError), match="known are"):
+            call(wrong)
 
 
 @pytest.mark.parametrize("form", TRACE_FORMS)
@@ -332,13 +417,26 @@ TAKES_TEXTS: dict[str, Callable[..., Any]] = {
         bk.AccuracyExplorer("chars/4", texts).errors["estimate"].tolist()
     ),
     "ways": lambda texts: bk.accuracy.ways(texts, "chars/4")["tokens"].tolist(),
+    "kinds_of": lambda texts: bk.accuracy.kinds_of(texts),
 }
+
+
+def test_one_text_is_not_counted_letter_by_letter() -> None:
+    """`many` of a string gave a count for each letter, and of a table one for the name of its column."""
+    counters = ("chars/4", "o200k_base", "claude-sonnet-4-5", lambda text: len(text))
+    for way in counters:
+        counter = bk.counter(way)
+        for wrong in ("Hello", Path("texts"), pd.DataFrame({"text": ["Hello"]})):
+            with pytest.raises(TypeError, match="many counts several texts; give a list of them"):
+                counter.many(wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("form", [*TEXT_FORMS, "folder as a string"])
 @pytest.mark.parametrize("function", TAKES_TEXTS)
 def test_texts_in_any_form_are_those_texts(function: str, form: str, tmp_path: Path) -> None:
     """In 0.2.0 `compare`, `claims` and the explorer answered a list of texts with a raw AttributeError."""
+    if (function, form) == ("kinds_of", "folder as a string"):
+        pytest.skip("where one text is meant, a string is that text")
     forms, call = text_forms(tmp_path), TAKES_TEXTS[function]
     assert call(forms[form]) == call(forms["list"])
 
@@ -377,6 +475,10 @@ PICTURE: list[dict[str, Any]] = [
 #: What a model's prices are taken by.
 TAKES_MODEL: dict[str, Callable[..., Any]] = {
     "prices": lambda model: bk.cost.prices(model),
+    "explorer's prices": lambda model: bk.ConversationExplorer(
+        TRACE, working_memory(), prices=model
+    ).replay.cost.tolist(),
+    "session's prices": lambda model: bk.Session("made-up-session", prices=model).totals(),
     "replay's prices": lambda model: bk.replay(
         SPOKEN, working_memory(), "oldest first", prices=model
     ).cost.tolist(),
@@ -414,6 +516,11 @@ ANSWERS_FOR_MODEL: dict[str, Callable[[Any], Any]] = {
     "provider_counter": lambda model: bk.provider_counter("openai", model).model,
     "counter": lambda model: bk.counter(model)(TEXT),
     "calibrate": lambda model: bk.calibrate(bk.counter("gpt-4o"), [TEXT], [12], model),
+    "image_price": lambda model: image_price(model, 640, 480),
+    "preset": lambda model: bk.presets.chat(model),
+    "solve_models": lambda model: repr(
+        bk.deciding.solve_models([TRACE], [model], "working_memory", "window")
+    ),
     "framing_for": lambda model: framing_for(model),
     "BudgetExplorer": lambda model: bk.BudgetExplorer("chat", model=model).budget,
     "ConversationExplorer": lambda model: (
@@ -611,3 +718,31 @@ def test_pages_notebooks_and_code_use_the_new_names() -> None:
             assert not [*old_names(path.read_text(encoding="utf-8"))], path
     for path in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb"), ROOT / "README.md"]:
         assert not re.search(r"(?<![\w.\"-])count=(?!=)", path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize("wrong", [None, 7, b"gpt-4o", {"x": 1}], ids=repr)
+@pytest.mark.parametrize("function", ["prices", "thinking", "provider_counter", "image_price"])
+def test_what_is_no_model_is_refused_in_a_sentence(function: str, wrong: Any) -> None:
+    calls = TAKES_MODEL | ANSWERS_FOR_MODEL
+    with pytest.raises(TypeError, match="known are its name and a Model; give one of these"):
+        calls[function](wrong)
+
+
+class OfAnSDK:
+    """Stands for a tool, or the answer of a server, as the SDK of MCP has them."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        assert options == {"by_alias": True, "exclude_none": True}
+        return self.fields
+
+
+def test_tools_as_the_sdk_of_mcp_has_them() -> None:
+    """What `list_tools` returns is passed on as it is: the answer, its list, or one tool of it."""
+    tool = {"name": "ping", "inputSchema": {"type": "object"}}
+    plain = read_tools([tool]).functions
+    answer = OfAnSDK(tools=[OfAnSDK(**tool)])
+    for form in (answer, [OfAnSDK(**tool)], OfAnSDK(**tool)):
+        assert read_tools(form).functions == plain

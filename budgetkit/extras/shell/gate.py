@@ -269,7 +269,8 @@ def check(
     else:
         resolved = resolve(model, window, must_know=True)
     budget = budget_of(budget, resolved, window)
-    counter = counter or resolved or DEFAULT_COUNTER
+    if counter is None:
+        counter = resolved or DEFAULT_COUNTER
     framing = framing_of(counter if resolved is None else resolved)
     # A conversation goes by the model that it names itself.
     own_framing = None if resolved is None else framing

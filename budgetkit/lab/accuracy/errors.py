@@ -5,20 +5,22 @@ error = estimate / exact - 1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.quoting import quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Count, Counter, counter
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 from budgetkit.lab.accuracy.progress import progress_bar
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 
-Given = Counter | Count | str
+Given = Counter | Count | Model | ResolvedModel | str
 Floats = npt.NDArray[np.float64]
 _REPEATS = 1_000
 _NORMAL = 1.96  # of the normal distribution, 95 % lie within
@@ -26,8 +28,12 @@ _NORMAL = 1.96  # of the normal distribution, 95 % lie within
 
 def listed(counters: Given | Sequence[Given]) -> list[Given]:
     """Return one counter or several as a list."""
-    if isinstance(counters, str) or callable(counters):
+    if isinstance(counters, str | Model | ResolvedModel) or callable(counters):
         return [counters]
+    if not isinstance(counters, Iterable):
+        raise TypeError(
+            f"counters {brief(counters)}; known are names, models and functions; give one, or a list of them"
+        )
     return list(counters)
 
 

@@ -17,6 +17,7 @@ from typing import Final
 
 import pandas as pd
 
+from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 from budgetkit.lab.accuracy.paragraphs import CODE, by_kind
 
 CLASS = "class"
@@ -202,13 +203,14 @@ def meaning(label: str) -> str:
     return _MEANING.get(first, first)
 
 
-def kinds_of(texts: Iterable[str]) -> tuple[str, ...]:
+def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
     r"""Tell which kinds texts are of, by reading the beginning of some.
 
     Parameters
     ----------
-    texts : iterable of str
-        The texts at hand: the messages of a conversation, say.
+    texts : str, Path, Corpus, DataFrame or iterable
+        The texts at hand: the messages of a conversation, say; in any form that :func:`budgetkit.corpora.corpus_of`
+        takes, but that a string is one text.
 
     Returns
     -------
@@ -223,7 +225,7 @@ def kinds_of(texts: Iterable[str]) -> tuple[str, ...]:
     >>> kinds_of(["for i in range(3):\n    print(i)"])
     ('code',)
     """
-    several = [texts] if isinstance(texts, str) else list(texts)
+    several = [texts] if isinstance(texts, str) else [*corpus_of(texts).texts]
     step = max(1, len(several) // _TEXTS)
     sizes = Counter[str]()
     parts: dict[str, list[str]] = {}

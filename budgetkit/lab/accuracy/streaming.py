@@ -178,7 +178,7 @@ def _said(path: str, start: int) -> Iterator[None]:
 
 
 def _exact(name: str | ExactCounter) -> ExactCounter:
-    exact_counter = counter(name) if isinstance(name, str) else name
+    exact_counter = counter(name)
     if isinstance(exact_counter, ExactCounter):
         return exact_counter
     raise ValueError(

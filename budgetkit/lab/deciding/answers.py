@@ -15,8 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetkit.budget import Budget, Reserve
+from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import OUTPUT
+from budgetkit.counters import count_of
+from budgetkit.inputs import traces_of
+from budgetkit.inputs.budgets import AnyCounter
+from budgetkit.inputs.conversations import AnyTrace
 from budgetkit.lab.replay.evidence import evidence
 from budgetkit.message import Message
 from budgetkit.promise import is_controlled, lacking, needed
@@ -77,16 +82,17 @@ class AnswerReserve(_OfTheNext):
         return f"the longest answer seen has {self.longest:,} tokens; no promise: {reason}"
 
 
+@renamed(count="counter")
 def answer_reserve(
-    traces: Sequence[Trace], count: Callable[[str], int], risk: float = 0.05, kind: Kind = "all"
+    traces: AnyTrace, counter: AnyCounter, risk: float = 0.05, kind: Kind = "all"
 ) -> AnswerReserve:
     """Find the smallest reserve that holds all but a share of the answers of the next conversation.
 
     Parameters
     ----------
-    traces : sequence of Trace
-        The conversations.
-    count : callable
+    traces : sequence of Trace, str or Path
+        The conversations, or what holds them.
+    counter : str, Model or callable
         From text to tokens.
     risk : float, default 0.05
         Share of the answers that may be longer.
@@ -110,7 +116,7 @@ def answer_reserve(
     >>> reserve.tokens, reserve.sentence
     (78, 'at most 5 % of the next answers are longer than 78 tokens')
     """
-    lengths = _present(traces, count, kind)
+    lengths = _present(traces, counter, kind)
     size, longest = _least_that_holds(lengths, risk)
     longer = float((np.concatenate(lengths) > size).mean())
     return AnswerReserve(
@@ -118,8 +124,9 @@ def answer_reserve(
     )
 
 
+@renamed(count="counter")
 def answer_lengths(
-    traces: Sequence[Trace], count: Callable[[str], int], share: float = 0.95, seed: int = 0
+    traces: AnyTrace, counter: AnyCounter, share: float = 0.95, seed: int = 0
 ) -> tuple[int, int | None, int | None]:
     """Return the length that a share of the recorded answers keeps to, and its interval.
 
@@ -128,9 +135,9 @@ def answer_lengths(
 
     Parameters
     ----------
-    traces : sequence of Trace
-        The conversations.
-    count : callable
+    traces : sequence of Trace, str or Path
+        The conversations, or what holds them.
+    counter : str, Model or callable
         From text to tokens.
     share : float, default 0.95
         Share of the answers that are to have room.
@@ -155,7 +162,7 @@ def answer_lengths(
     >>> answer_lengths(bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
     (77, 76, 79)
     """
-    lengths = _present(traces, count, "all")
+    lengths = _present(traces, counter, "all")
     quantile = int(np.quantile(np.concatenate(lengths), share, method="higher"))
     if not 0 < share < 1 or len(lengths) < needed(1 - share):
         return quantile, None, None
@@ -242,13 +249,13 @@ class TurnFloor(_OfTheNext):
         )
 
 
-def turn_floor(traces: Sequence[Trace], risk: float = 0.05) -> TurnFloor:
+def turn_floor(traces: AnyTrace, risk: float = 0.05) -> TurnFloor:
     """Find how many of the last turns a history is to keep, by how far back messages are referred to.
 
     Parameters
     ----------
-    traces : sequence of Trace
-        The conversations. What refers to what is found by :func:`budgetkit.lab.replay.evidence`.
+    traces : sequence of Trace, str or Path
+        The conversations, or what holds them. What refers to what is found by :func:`budgetkit.lab.replay.evidence`.
     risk : float, default 0.05
         Share of what is referred to that may lie farther back.
 
@@ -269,6 +276,7 @@ def turn_floor(traces: Sequence[Trace], risk: float = 0.05) -> TurnFloor:
     >>> turn_floor(bk.load_traces("made-up-chats"), risk=0.2).sentence
     'at most 20 % of what the next conversation refers to lies more than 5 turns back'
     """
+    traces = traces_of(traces)
     back = [distances for distances in map(_turns_back, traces) if len(distances)]
     if not back:
         rule = "a floor in turns is read off what later messages refer to"
@@ -317,12 +325,13 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
     return next(iter([*named, *reserves]), None)
 
 
-def _present(traces: Sequence[Trace], count: Callable[[str], int], kind: Kind) -> list[Ints]:
+def _present(traces: AnyTrace, counter: AnyCounter, kind: Kind) -> list[Ints]:
     if kind not in ("all", "call", "text"):
         raise ValueError(
             f"answers of kind {brief(kind)}; known are 'all', 'call' and 'text'; give one of these"
         )
-    lengths = recorded_lengths(traces, count, kind)
+    traces = traces_of(traces)
+    lengths = recorded_lengths(traces, count_of(counter), kind)
     if not lengths:
         raise ValueError(
             f"{len(traces)} conversations without an answer; a reserve is read off answers; give some"

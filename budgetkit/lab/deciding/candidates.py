@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from math import prod
 from random import Random
 from typing import Any
 
-from budgetkit.budget import Budget
+from budgetkit.budget.old_names import renamed
+from budgetkit.counters import count_of
+from budgetkit.inputs import budget_of, traces_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter
+from budgetkit.inputs.conversations import AnyTrace
 from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths, reserve_of_answers
 from budgetkit.plan.limits import with_undeclared
-from budgetkit.trace import Trace
 
 NO_CAP = "no cap"
 Values = dict[str, dict[str, Any]]
 
 
+@renamed(count="counter")
 def candidates(
-    budget: Budget,
-    traces: Sequence[Trace],
-    count: Callable[[str], int],
+    budget: AnyBudget,
+    traces: AnyTrace,
+    counter: AnyCounter,
     risk: float = 0.05,
     locked: Collection[str] = (),
 ) -> Values:
@@ -32,11 +36,11 @@ def candidates(
 
     Parameters
     ----------
-    budget : Budget
-        The present setting.
-    traces : sequence of Trace
-        The conversations.
-    count : callable
+    budget : Budget, str, Path or Mapping
+        The present setting, or what holds it.
+    traces : sequence of Trace, str or Path
+        The conversations, or what holds them.
+    counter : str, Model or callable
         From text to tokens.
     risk : float, default 0.05
         Share of the answers that may be longer than their reserve.
@@ -56,7 +60,9 @@ def candidates(
     >>> {line: [*sizes] for line, sizes in values.items() if line in ("output", "history")}
     {'output': ['78', '139', '200'], 'history': ['no cap', '300', '200', '100']}
     """
-    budget = with_undeclared(budget, {})
+    budget = with_undeclared(budget_of(budget), {})
+    traces = traces_of(traces)
+    count = count_of(counter)
     values: Values = {}
 
     # The answer: what answers need, the present reserve, and half-way.

@@ -10,33 +10,35 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.counters import basis_of, counter
+from budgetkit.inputs import policy_of, preset_of, traces_of
 from budgetkit.inputs.budgets import AnyModel
+from budgetkit.inputs.conversations import AnyTrace
 from budgetkit.lab.replay import Replay, replay
 from budgetkit.lab.replay.cost import Prices, prices
 from budgetkit.models import Model
-from budgetkit.models.resolved import facts_of
+from budgetkit.models.resolved import facts_of, models_of
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.trace import Trace
 
 
 def compare_models(
-    traces: Sequence[Trace],
-    models: Iterable[AnyModel],
-    preset: Callable[[Model], Budget],
-    policy: Policy | None = None,
+    traces: AnyTrace,
+    models: AnyModel | Iterable[AnyModel],
+    preset: str | Callable[[Model], Budget],
+    policy: Policy | str | None = None,
     price: Callable[[str], Prices] = prices,
 ) -> pd.DataFrame:
     """Put models side by side on the same conversations.
 
     Parameters
     ----------
-    traces : sequence of Trace
-        The conversations.
-    models : iterable of str or Model
-        By name.
-    preset : callable
-        From a model to its budget.
-    policy : Policy, optional
+    traces : sequence of Trace, str or Path
+        The conversations, or what holds them.
+    models : str or Model, or an iterable of these
+        One model or several.
+    preset : callable or str
+        From a model to its budget; or the name of a preset.
+    policy : Policy or str, optional
         What leaves a history that has grown too large; the oldest messages first when left out.
     price : callable, optional
         From a model's name to its prices.
@@ -59,7 +61,12 @@ def compare_models(
     >>> table[["model", "window", "fits"]].values.tolist()
     [['gpt-4o', 128000, 1.0], ['gpt-4', 8192, 1.0]]
     """
-    rows = [_row(traces, facts_of(model), preset, policy, price) for model in models]
+    conversations = traces_of(traces)
+    make = preset_of(preset)
+    pruning = OldestFirst() if policy is None else policy_of(policy)
+    rows = [
+        _row(conversations, facts_of(model), make, pruning, price) for model in models_of(models)
+    ]
     table = pd.DataFrame(rows)
     if not len(table):
         return table
@@ -73,17 +80,14 @@ def _row(
     traces: Sequence[Trace],
     of: Model,
     preset: Callable[[Model], Budget],
-    policy: Policy | None,
+    policy: Policy,
     price: Callable[[str], Prices],
 ) -> dict[str, object]:
     count = counter(of)
     budget = preset(of)
     paid = price(of.name)
     sizes = [int(trace.counts(count).sum()) for trace in traces]
-    outcomes = [
-        replay(trace, budget, policy or OldestFirst(), counter=count, prices=paid)
-        for trace in traces
-    ]
+    outcomes = [replay(trace, budget, policy, counter=count, prices=paid) for trace in traces]
     losses = [_first_losses(outcome) for outcome in outcomes]
     turns = [min(lost.values()) for lost in losses if lost]
     sections = Counter(section for lost in losses for section in lost)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
+from budgetkit.inputs import budget_of, policy_of, traces_of
+from budgetkit.inputs.budgets import AnyBudget, AnyModel
+from budgetkit.inputs.conversations import AnyTrace
 from budgetkit.lab.deciding.tuning import (
     Objective,
     Progress,
@@ -21,17 +23,18 @@ from budgetkit.lab.deciding.tuning import (
 )
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.pruning.policies import OldestFirst, Policy
-from budgetkit.trace import Trace
 
 
 def sensitivity(
-    traces: Sequence[Trace],
-    budget: Budget,
+    traces: AnyTrace,
+    budget: AnyBudget,
     vary: Mapping[str, Iterable[Any]],
     objective: str | Objective = "cut",
     hold_out: float = 0.5,
     *,
-    policy: Policy | None = None,
+    policy: Policy | str | None = None,
+    model: AnyModel | None = None,
+    window: int | None = None,
     prices: Prices | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -44,7 +47,7 @@ def sensitivity(
 
     Parameters
     ----------
-    traces, budget, vary, objective, hold_out, policy, prices, seed, progress, **options
+    traces, budget, vary, objective, hold_out, policy, model, window, prices, seed, progress, **options
         As :func:`tune` takes them, with one objective.
 
     Returns
@@ -70,11 +73,14 @@ def sensitivity(
     {'output': 0.32, 'episodes': 0.0}
     """
     name, measure = named_objective(objective)
+    budget = budget_of(budget, model, window)
+    options = options if model is None else {"model": model, **options}
+    traces = traces_of(traces)
     values = values_of(budget, vary)
     moves = [(line, value) for line, by_name in values.items() for value in by_name]
     settings: list[dict[str, Any]] = [{}, *({line: value} for line, value in moves)]
     chosen_on, _ = split(len(traces), hold_out, seed)
-    present = policy or OldestFirst()
+    present = OldestFirst() if policy is None else policy_of(policy)
     work = partial(
         measured, budget, settings, {name: measure}, present, values, {"prices": prices, **options}
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +25,7 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import basis_of
 from budgetkit.counters import counter as counter_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, Setup, preset_of, setup_of
-from budgetkit.inputs.conversations import AnyTrace, traces_of
+from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
 from budgetkit.lab.deciding.conditions import (
     Condition,
     Planned,
@@ -36,7 +37,7 @@ from budgetkit.models.resolved import resolve
 from budgetkit.plan.why import nearest, settled_window
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
-Demands = Mapping[str, int] | pd.DataFrame | Trace | Iterable[pd.DataFrame | Trace]
+Demands = Mapping[str, int] | pd.DataFrame | Trace | str | PathLike[str] | Iterable[Any]
 Find = Literal["smallest", "largest"]
 Method = Literal["bisection", "scan"]
 _GRID = 1_025  # sizes that a scan tries
@@ -117,8 +118,9 @@ def solve(
 
     Parameters
     ----------
-    demands : mapping of str to int, DataFrame, Trace, or several of these
-        What each section asks for, in tokens: one demand, the turns of a conversation, or several conversations.
+    demands : mapping of str to int, DataFrame, Trace, messages, str, Path, or several of these
+        What each section asks for, in tokens: one demand, the turns of a conversation, or several conversations; a
+        conversation also as its messages, its file or the name of a shipped one.
     budget : Budget, str, Path or callable
         The budget to change, or a preset or its name.
     line : str
@@ -297,6 +299,7 @@ def solve_models(
 
 def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
     """Put demands into one frame; of several conversations the first level of the index is their number."""
+    demands = _opened(demands)
     if isinstance(demands, pd.DataFrame):
         return demands
     if isinstance(demands, Trace):
@@ -305,17 +308,41 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
     if isinstance(demands, Mapping):
         return pd.DataFrame([dict(demands)])
     several: Any = demands
-    if isinstance(several, str) or not isinstance(several, Iterable):
-        forms = (
-            "a mapping from section to tokens, a DataFrame of turns, a Trace, and a list of these"
-        )
-        raise TypeError(f"demands of {brief(demands)}; known are {forms}; give one of them")
+    if not isinstance(several, Iterable):
+        forms = "a mapping from section to tokens, a DataFrame of turns, a conversation, and a list of these"
+        raise TypeError(f"demands of {brief(demands)}; known are {forms}; give one of these")
     frames = [_frame(demand, setup) for demand in several]
+    if not frames:
+        raise ValueError(
+            "no demands; what is solved for is read off what sections ask for; give at least one"
+        )
     return (
         pd.concat(frames, keys=range(len(frames)), names=["conversation"])
         .fillna(0)
         .astype(np.int64)
     )
+
+
+def _opened(demands: Any) -> Any:
+    """Return the conversations of a file or of a shipped name, and those that are passed as messages; others as are."""
+    if isinstance(demands, str | PathLike):
+        traces = traces_of(demands)
+        return traces[0] if len(traces) == 1 else traces
+    if isinstance(demands, pd.DataFrame):
+        is_conversation = "role" in demands.columns
+    elif isinstance(demands, Mapping):
+        is_conversation = isinstance(demands.get("messages"), list | tuple)
+    else:
+        is_conversation = bool(demands) and isinstance(demands, list | tuple)
+        is_conversation = is_conversation and all(map(_is_spoken, demands))
+    return trace_of(demands) if is_conversation else demands
+
+
+def _is_spoken(value: Any) -> bool:
+    """Say whether a value is a message: it says who speaks, or of which type it is."""
+    if isinstance(value, Mapping):
+        return "role" in value or isinstance(value.get("type"), str)
+    return hasattr(value, "role") or hasattr(value, "content")
 
 
 def _range(

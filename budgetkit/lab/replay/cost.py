@@ -20,7 +20,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.files import extra
 from budgetkit.models import Model
 from budgetkit.models.names import host_of, spellings
-from budgetkit.models.resolved import ResolvedModel
+from budgetkit.models.resolved import ResolvedModel, model_name
 from budgetkit.plan.items import Floats, Ints
 
 MILLION = 1_000_000
@@ -202,7 +202,7 @@ def prices(
         raise TypeError(
             f"no price {brief(strange[0])}; there are {', '.join(PRICED)}; use one of them"
         )
-    name = model if isinstance(model, str) else model.name
+    name = model_name(model)
     found = _listed(name, on, provider, hour)
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()

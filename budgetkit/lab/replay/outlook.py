@@ -26,7 +26,7 @@ from budgetkit.lab.replay.forecast import (
 )
 from budgetkit.message import Message
 from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel, resolve
+from budgetkit.models.resolved import models_of, resolve
 from budgetkit.plan.allocating import allocate_columns
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.plan.limits import with_undeclared
@@ -123,7 +123,7 @@ def outlook(
     """
     trace = trace_of(trace)
     make = preset_of(preset)
-    several = [models] if isinstance(models, str | Model | ResolvedModel) else models
+    several = models_of(models)
 
     frames = []
     for name in several:

@@ -20,11 +20,12 @@ import pandas as pd
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, many
 from budgetkit.counters import counter as counter_named
+from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices, prices_of
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, misses
 from budgetkit.lab.sessions.foretelling import events, foretold
 from budgetkit.plan.items import Floats, Ints
-from budgetkit.trace import Trace, readings, usage_frame
+from budgetkit.trace import readings, usage_frame
 
 Count = Callable[[str], int]
 # beyond these a scale is no scale
@@ -43,8 +44,8 @@ class Session:
 
     Parameters
     ----------
-    trace : Trace
-        A conversation with usage, as sessions of coding agents hold it.
+    trace : Trace, str or Path
+        A conversation with usage, or what holds one, as sessions of coding agents hold it.
     counter : callable or str, optional
         How texts are counted, or the name of a counter; characters divided by 4 when left out, which the session's own
         growth then scales.
@@ -65,12 +66,13 @@ class Session:
     True
     """
 
-    trace: Trace
+    trace: AnyTrace
     counter: Count | str | None = None
     prices: Prices | str | None = None
     usage: pd.DataFrame = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "trace", trace_of(self.trace))
         usage = usage_frame(self.trace)
         if usage.empty:
             raise ValueError(

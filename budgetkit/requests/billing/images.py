@@ -20,7 +20,8 @@ from struct import unpack
 from typing import Final
 
 from budgetkit.message import Image, Message
-from budgetkit.models.resolved import images_rule
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel, images_rule, model_name
 from budgetkit.requests.billing.charges import Charge
 
 
@@ -131,13 +132,15 @@ _RULES: Final[Mapping[str, Callable[..., int]]] = {
 }
 
 
-def image_price(model: str, width: int, height: int, detail: str = "auto") -> int:
+def image_price(
+    model: str | Model | ResolvedModel, width: int, height: int, detail: str = "auto"
+) -> int:
     """Price an image, in tokens; an unknown model prices it like gpt-4o.
 
     >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
     [425, 14167, 488, 361, 517]
     """
-    rule, numbers = images_rule(model)
+    rule, numbers = images_rule(model_name(model))
     return _RULES[rule](width, height, detail, *numbers)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from budgetkit.budget.old_names import renamed
+from budgetkit.budget.quoting import brief
 from budgetkit.message import RESULT_ROLES, Image, Message, ToolCall
 from budgetkit.requests.billing.charges import Charge, Count, sizes
 from budgetkit.requests.billing.declarations import ToolConstants, declaration_charge, json_charge
@@ -339,6 +340,10 @@ class Framing:
 
 
 def _read(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
+    if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+        raise TypeError(
+            f"messages are {brief(messages)}; known is a list of them; put one message into a list"
+        )
     return tuple(
         message if isinstance(message, Message) else Message(message) for message in messages
     )

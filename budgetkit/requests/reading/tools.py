@@ -121,6 +121,7 @@ to tools/list; write them so
 def _opened(value: Any) -> Any:
     """Return what stands inside the envelopes around a list of tools."""
     for _ in range(_DEEPEST_ENVELOPE):
+        value = _dumped(value)
         if not isinstance(value, Mapping) or "name" in value:
             break
         inside = next((field for field in _ENVELOPES if field in value), None)
@@ -132,6 +133,14 @@ def _opened(value: Any) -> Any:
             break
         value = value[inside]
     return value
+
+
+def _dumped(value: Any) -> Any:
+    """Return a tool, or a server's answer, of an SDK as its fields; anything else as it is."""
+    dump = getattr(value, "model_dump", None)
+    if not callable(dump) or isinstance(value, type):
+        return value
+    return dump(by_alias=True, exclude_none=True)
 
 
 def _without_nulls(entry: Schema) -> Schema:
@@ -156,10 +165,11 @@ def _entries(value: Any) -> Sequence[Schema]:
         return (value,)
     if not isinstance(value, list | tuple):
         raise ValueError(f"tools of type {type(value).__name__}; {_WANTED}; write them so")
-    for tool in value:
+    tools = [_dumped(tool) for tool in value]
+    for tool in tools:
         if not isinstance(tool, Mapping):
             raise ValueError(f"a tool {brief(tool)}; {_WANTED}; write it so")
-    return value
+    return tools
 
 
 def _flat(entry: Schema) -> Iterator[Schema]:

@@ -11,7 +11,8 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
-from budgetkit.inputs.budgets import AnyModel
+from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
+from budgetkit.inputs.configuration import Configuration
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import charts
@@ -67,8 +68,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         for. When left out, what most texts are of; () for all kinds, of which the one that asks for most decides.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
-    budget : str or Budget, default "chat"
-        A preset's name, or a budget, whose window feels the error.
+    budget : str, Budget, Path or Mapping, default "chat"
+        A preset or its name, a budget, or what holds one, whose window feels the error.
     model : str or Model, default "gpt-4o"
         The model.
     window : int, optional, default 8,192
@@ -102,16 +103,21 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         exact: str | Count | None = None,
         kind: Sequence[str] | None = None,
         risk: float = 0.05,
-        budget: str | Budget = "chat",
+        budget: AnyBudget = "chat",
         model: AnyModel = "gpt-4o",
         window: int | None = 8_192,
     ) -> None:
         view = AccuracyView()
+        budget = read_budget(budget)
+        if isinstance(budget, Configuration):
+            model = budget.model or model
         plain = BudgetSettings(model=listed_name(model), window=window)
-        if isinstance(budget, Budget):
-            budget_settings = taken(plain, budget)
-        else:
+        if isinstance(budget, str):
             budget_settings = replace(plain, preset=budget)
+        elif callable(budget):
+            budget_settings = taken(plain, budget_of(budget, model, window))
+        else:
+            budget_settings = taken(plain, budget_of(budget, model))
         library = Library(view.report)
         by_name = isinstance(corpus, str | Path)
         if by_name:

@@ -11,9 +11,9 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
-from budgetkit.inputs.budgets import AnyBudget
+from budgetkit.inputs.budgets import AnyBudget, read_budget
 from budgetkit.inputs.conversations import DEFAULT_MODEL
-from budgetkit.inputs.policies import policies_of, policy_of
+from budgetkit.inputs.policies import AnyPolicies, name_of, policy_of
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS
@@ -36,10 +36,12 @@ from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.shelves import title_of
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.lab.replay import Replay
-from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.replay.requests import By
 from budgetkit.message import Message
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel
 from budgetkit.pruning.policies import Policy
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
@@ -97,8 +99,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         One request a turn, or one for each answer of the model; the latter for a conversation that calls tools.
     cache : str or PromptCache, optional
         The prompt cache, by a name in :data:`budgetkit.lab.replay.prompt_cache.CACHES`, or your own.
-    prices : Prices, optional
-        What tokens cost; looked up for the model when left out.
+    prices : Prices, str or Model, optional
+        What tokens cost, or the model whose prices hold; looked up for the model when left out.
 
     Raises
     ------
@@ -122,17 +124,18 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         self,
         trace: str | Path | Trace | Sequence[Any] = "coding-agent",
         budget: AnyBudget = "working_memory",
-        policies: Sequence[str] | Mapping[str, Policy | str] | None = None,
+        policies: AnyPolicies | None = None,
         *,
         model: str | None = None,
         window: int | None = None,
         counter: str | Count | None = None,
         by: By | None = None,
         cache: str | PromptCache | None = None,
-        prices: Prices | None = None,
+        prices: Prices | str | Model | ResolvedModel | None = None,
     ) -> None:
         view = ConversationView()
         library = Library(view.report)
+        budget = read_budget(budget)
         base = begun(library, trace, budget, model, counter, window)
         chosen_window = None
         if (
@@ -144,16 +147,21 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             chosen_window = telling_window(base, library)
             base = replace(base, window=chosen_window)
         if isinstance(policies, str | Policy):
-            policies = policies_of(policies)
-        chosen = AT_FIRST if policies is None else tuple(policies)
+            policies = [policies]
+        own_policies: dict[str, Policy] = {}
+        if isinstance(policies, Mapping):
+            chosen = tuple(policies)
+            own_policies = {name: policy_of(policy) for name, policy in policies.items()}
+        elif policies is not None:
+            several = list(policies)
+            chosen = tuple(map(name_of, several))
+            own_policies = {name_of(each): each for each in several if isinstance(each, Policy)}
+        else:
+            chosen = AT_FIRST
         if not chosen:
             raise ValueError(
                 "no policy was given; a conversation is replayed under at least one; name one or more"
             )
-        if isinstance(policies, Mapping):
-            own_policies = {name: policy_of(policy) for name, policy in policies.items()}
-        else:
-            own_policies = {}
         settings = ConversationSettings(
             budget_settings=base,
             chosen_window=chosen_window,
@@ -163,7 +171,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             by=by,
             rules=cache,
             own_cache=cache if isinstance(cache, PromptCache) else None,
-            given_prices=prices,
+            given_prices=prices_of(prices),
         )
         super().__init__(settings, library, view, ConversationControls(self._do, library, settings))
 
