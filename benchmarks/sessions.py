@@ -1,9 +1,9 @@
-"""Recorded sessions: ``python -m benchmarks.sessions FOLDER [CONVERSATION]`` writes sessions.md.
+"""Recorded sessions: ``python -m benchmarks.sessions FOLDER`` writes sessions.md.
 
 FOLDER holds sessions of coding agents, packed by xz or not. For each: what is read of it, how well the reads of its
-cache are foretold, and which causes its misses have. Where FOLDER has a MANIFEST.csv (columns file, requests, fresh,
-cache_read, cache_write), what is read is held against it. CONVERSATION is one with tool results: what masking them
-saves, by what reading from the cache costs.
+cache are foretold, which causes its misses have, how near a replay of it comes to its bill, and what masking tool
+results saves, by what reading from the cache costs. Where FOLDER has a MANIFEST.csv (columns file, requests, fresh,
+cache_read, cache_write), what is read is held against it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ import pandas as pd
 import budgetkit as bk
 from budgetkit.lab.sessions import causes as cause_rules
 from budgetkit.lab.sessions import foretelling
+from budgetkit.lab.sessions.comparing import RECORDED
 from budgetkit.lab.sessions.foretelling import LEAST_MISS, expected
 from budgetkit.lab.sessions.turning import by_price_of_reading
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
 _ENDINGS: Final = (".jsonl", ".json", ".jsonl.xz", ".json.xz")
+_BOUNDS: Final = (0.01, 0.02, 0.05)  # of the bill, for the error of a replay
 _HELD: Final = {
     "requests": "requests",
     "fresh": "fresh",
@@ -293,7 +295,57 @@ def validation(sessions: list[tuple[str, bk.Session]]) -> list[str]:
     return lines
 
 
-def page(folder: Path, conversation: Path | None) -> str:
+def bills(sessions: list[tuple[str, bk.Session]]) -> list[str]:
+    """Say how near a replay of each session as it was held comes to what was billed."""
+    errors = []
+    for name, session in sessions:
+        table = bk.compare(session, [])
+        recorded = table.loc[table["system"] == RECORDED, "least"].item()
+        if recorded > 0:
+            errors.append((abs(table.attrs["replayed"] / recorded - 1), name))
+    sizes = np.array([error for error, _ in errors])
+    within = ", ".join(f"{np.mean(sizes <= bound):.0%} within {bound:.0%}" for bound in _BOUNDS)
+    lines = ["## How near a replay of a session as it was held comes to its bill", ""]
+    lines += [
+        f"Of {len(errors):,} sessions with a price {within}; the median error is {np.median(sizes):.1%}."
+    ]
+    worst, name = max(errors)
+    lines[-1] += (
+        f" The largest is {worst:.0%} ({program_of(name)}): where a prompt shrinks although nothing was"
+    )
+    lines[-1] += " compacted, what is missing is taken from the newest messages."
+    return lines
+
+
+def masking(sessions: list[tuple[str, bk.Session]]) -> list[str]:
+    """Say what masking tool results saves over all sessions together, by the price of a cached token."""
+    rule = bk.policies.ClearResults(keep_uses=10)
+    tables = []
+    for _, session in sessions:
+        sent = int(bk.compare(session, [])["sent"].max())
+        prices = by_price_of_reading(session, {"masking": rule})
+        paid = prices["relative"] * sent
+        tables.append(prices.assign(paid=paid, whole=paid / (1 + prices["change"])))
+    rows = pd.concat(tables)
+    alone = rows.loc[rows["read"] == 1, "change"]
+    sums = rows.groupby("read", sort=False)[["paid", "whole"]].sum()
+    change = sums["paid"] / sums["whole"] - 1
+    lines = ["## What masking old tool results saves, by the price of a cached token", ""]
+    lines += [
+        f"All but the newest ten results become placeholders, at every request; {len(sessions):,} sessions as one bill,"
+        " without their own compactions. Published without a cache: −52 % (arXiv 2508.21433); the sessions lie between"
+        f" {alone.min():.0%} and {alone.max():.0%}."
+    ]
+    lines += ["", "| a read costs, of the input price | change | |", "|--:|--:|---|"]
+    is_loss = False
+    for read, share in change.items():
+        turn = "here it turns" if share > 0 and not is_loss else ""
+        is_loss = share > 0
+        lines.append(f"| {read:g} | {share:+.1%} | {turn} |")
+    return lines
+
+
+def page(folder: Path) -> str:
     """Write the page."""
     sessions = list(loaded(folder))
     sums = table(sessions)
@@ -353,26 +405,12 @@ def page(folder: Path, conversation: Path | None) -> str:
         " Claude Code's and pi's misses no more stop where an earlier prompt ended than by chance (below).",
     ]
     lines += [*validation(sessions), ""]
-    if conversation is not None:
-        rule = bk.policies.ClearResults(keep_uses=10)
-        trace = bk.load_trace(conversation)
-        prices = by_price_of_reading(bk.Session(trace), {"masking": rule}, counter="o200k_base")
-        lines += ["## What masking old tool results saves, by the price of a cached token", ""]
-        lines += [
-            "All but the newest ten results become placeholders, at every request; published without a cache: "
-        ]
-        lines[-1] += "−52 % (arXiv 2508.21433)."
-        lines += ["", "| a read costs, of the input price | change | |", "|--:|--:|---|"]
-        for cell in prices.to_dict("records"):
-            turn = "here it turns" if cell["turns"] else ""
-            lines.append(f"| {cell['read']:g} | {cell['change']:+.1%} | {turn} |")
-        lines.append("")
+    lines += [*bills(sessions), "", *masking(sessions), ""]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("conversation", type=Path, nargs="?")
     given = parser.parse_args()
-    RESULTS.write_text(page(given.folder, given.conversation).rstrip() + "\n", encoding="utf-8")
+    RESULTS.write_text(page(given.folder).rstrip() + "\n", encoding="utf-8")

@@ -384,6 +384,18 @@ def test_a_summarys_call_that_itself_exceeds_the_window_is_counted(made_up: bk.S
     )
 
 
+def test_a_compaction_in_a_loop_is_counted_and_said(made_up: bk.Session) -> None:
+    """What stays, the summary and the newest messages, is above the mark again: each request compacts anew."""
+    rule = bk.policies.Compact(
+        (bk.policies.Trigger("tokens", 80_000),), keep_tail=5_000, size=4_000
+    )
+    table = bk.compare(made_up, {"mine": rule})
+    assert number_of(table, "mine", "loops") > 10
+    assert any(words.startswith("mine compacts again at the very next") for words in notices(table))
+    early = bk.compare(made_up, ["claude-code"])
+    assert number_of(early, "claude-code", "loops") == 0
+
+
 def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(
     made_up: bk.Session,
 ) -> None:
