@@ -28,14 +28,13 @@ from budgetkit.counters.basis import (
     spread_of,
 )
 from budgetkit.counters.calibrated import CalibratedCounter, fitted, published
-from budgetkit.counters.characters import CharacterCounter, Unit
+from budgetkit.counters.characters import RULES, CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.foreign import ForeignCounter
 from budgetkit.counters.given import FunctionCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.counters.reconstructed import ReconstructedCounter
-from budgetkit.counters.rules import RULES
 from budgetkit.counters.vocabularies import (
     VocabularyCounter,
     basis_for,

@@ -18,11 +18,20 @@ from budgetkit.budget.quoting import brief
 from budgetkit.counters.basis import Basis
 from budgetkit.counters.protocol import check_text, check_texts
 
-__all__ = ["CharacterCounter", "Rounding", "Unit"]
+__all__ = ["RULES", "CharacterCounter", "Rounding", "Unit"]
 
 Unit = Literal["codepoint", "utf16", "byte", "word"]
 Rounding = Literal["floor", "ceil", "nearest"]
 
+#: The counter by ratio that each system's rule is. They differ in what they divide, in how they round, and in whether
+#: an empty text counts. What a system adds for a message is its framing.
+RULES: Final = {
+    "octopus": "utf16/4",  # document 000: text.Length / 4 in C#, at least 1
+    "langchain": "chars/4 (ceil, minimum 0)",  # langchain-core 1.8.2, count_tokens_approximately
+    "praisonai": "chars/4 (minimum 0)",  # PraisonAI, int(len(text) * 0.25); read 2026-11-21
+    "ibex": "bytes/4 (ceil, minimum 0)",  # memory engine's estimate; its runes are (2 n + 6) // 7
+    "ibex-runes": "chars/3.5 (ceil, minimum 0)",
+}
 
 _SIZES: Final[dict[Unit, Callable[[str], int]]] = {
     "codepoint": len,

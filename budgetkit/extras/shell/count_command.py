@@ -10,7 +10,7 @@ import click
 
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
-from budgetkit.extras.shell.texts import PIPE, text_of
+from budgetkit.extras.shell.text_files import PIPE, text_of
 
 if TYPE_CHECKING:
     from budgetkit.requests import RequestCount

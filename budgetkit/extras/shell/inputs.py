@@ -14,7 +14,7 @@ from warnings import catch_warnings, warn
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.extras.shell.texts import PIPE, text_of
+from budgetkit.extras.shell.text_files import PIPE, text_of
 from budgetkit.inputs.budgets import AnyBudget, budget_in, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.configuration import Configuration

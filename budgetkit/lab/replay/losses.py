@@ -15,8 +15,8 @@ from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.inputs.policies import AnyPolicies, policies_of
 from budgetkit.lab.replay.evidence import evidence
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.replaying import replay
-from budgetkit.lab.replay.results import Replay
 from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
 

@@ -42,10 +42,10 @@ from budgetkit.inputs.budgets import (
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
 from budgetkit.lab.replay.requests import By, answers, new_blocks, pauses, requests_of
-from budgetkit.lab.replay.results import Replay
 from budgetkit.lab.replay.returning import Returned, returned, shared_at_most
 from budgetkit.lab.replay.returning import sizes as sizes_of
 from budgetkit.message import RESULT_ROLES, Message

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget.quoting import quoted
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.requests import new_blocks, pauses
-from budgetkit.lab.replay.results import Replay
 from budgetkit.plan.items import Ints
 from budgetkit.pruning.history import NEVER
 from budgetkit.trace.sections import past_section

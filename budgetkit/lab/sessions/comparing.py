@@ -24,9 +24,9 @@ from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.cost import prices as look_up
 from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.lab.replay.replaying import replay
-from budgetkit.lab.replay.results import Replay
 from budgetkit.lab.sessions.causes import COMPACTION
 from budgetkit.lab.sessions.later_use import used_later
 from budgetkit.lab.sessions.measuring import MeasuredFraming, measure, summaries_of

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import PromptCache
-from budgetkit.lab.replay.results import Replay
 from budgetkit.lab.sessions.comparing import (
     AS_IT_WAS,
     UNLIMITED,
