@@ -44,6 +44,15 @@ def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(
     assert said.endswith("not a forecast: the agent would have acted otherwise.")
 
 
+def test_a_replay_of_a_session_says_what_was_recorded_beside_it(
+    explorer: ConversationExplorer,
+) -> None:
+    """It said "201 dropped" beside "oldest first never cuts", and no word of what was billed."""
+    told = explorer.view.state["status"]["more"]
+    assert "The session's own compactions took out 201 messages, whatever the policy." in told
+    assert any(words.endswith("the record says 139 requests for $6.24.") for words in told)
+
+
 def test_a_message_is_followed_through_all_systems(explorer: ConversationExplorer) -> None:
     (offered,) = parts(opened(explorer, "systems"), "systems", "choice")
     first = offered["options"][1]

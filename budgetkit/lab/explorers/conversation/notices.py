@@ -16,6 +16,7 @@ from budgetkit.lab.explorers.budget.notices import (
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.truth import advice
+from budgetkit.lab.figures.question import dollars
 
 Data = dict[str, Any]
 
@@ -28,7 +29,14 @@ def status(results: ConversationResults) -> Data:
     model = results.budget_results.model
     over = [*beyond_window(budget, model), *_floors(results), *_too_large(results)]
     beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
-    more = [*over, *beside, *_money(results), *_pauses(results), *results.notes]
+    more = [
+        *over,
+        *beside,
+        *_recorded(results),
+        *_money(results),
+        *_pauses(results),
+        *results.notes,
+    ]
     if over:
         level = "over"
     elif results.shown.first_loss is None:
@@ -54,6 +62,26 @@ def _lost(results: ConversationResults) -> str:
     else:
         lost = "other sections are cut short"
     return f"From {results.named(results.shown.first_loss)} on something is missing {under}: {lost} by the end."
+
+
+def _recorded(results: ConversationResults) -> list[str]:
+    """Say of a recorded session what its own compactions took out, and what was billed, beside what is replayed."""
+    session = results.run.session
+    if session is None:
+        return []
+    gone = results.trace.gone
+    left = int((gone < len(gone)).sum())
+    sentences = []
+    if left:
+        sentences.append(
+            f"The session's own compactions took out {many(left, 'message')}, whatever the policy."
+        )
+    totals = session.totals()
+    billed = many(totals["requests"], "request")
+    if totals["cost"] == totals["cost"]:
+        billed = f"{billed} for {dollars(totals['cost'])}"
+    sentences.append(f"What is shown is a replay, sized by a counter; the record says {billed}.")
+    return sentences
 
 
 def _floors(results: ConversationResults) -> list[str]:
