@@ -2,8 +2,9 @@
 
     context(t) = start + pace x sum of t turn sizes
     sizes      drawn anew, path by path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
-    pace       lognormal around 1; variance of its logarithm: the smaller of 0.36 + 1.2 / turns seen and
-               8 x (squared coefficient of variation of the turns seen) / turns seen
+    pace       lognormal around 1; variance of its logarithm: 8 v, or where that is more the smaller of 25 v and 0.112;
+               never more than 0.36 + 1.2 / turns seen
+    v          (squared coefficient of variation of the turns seen) / turns seen
 
 Turns are drawn one by one, so that trends and lulls are lost: the pace stands for them, one for each path. Of few turns
 it is as wide as conversations in general differ; of many it is as narrow as the turns are alike, so that a thousand
@@ -11,10 +12,12 @@ equal turns foretell the next. The variation of few turns is drawn toward 0.6, a
 
 The numbers 0.36 and 1.2 were learned on 2026-11-22 from 152 conversations of 6 turns and more, of eight public sources
 (chats, retrieval, agents), 8 and 0.6 on 2026-11-23 from the same: the middle 90 % of paths then held 94 to 100 in 100
-of seven of these sources, a third, ten or thirty turns seen. The eighth is one session of a coding agent, whose turns
-come in bursts; no band that tells anything holds such a one, and :func:`notice` says so. Of 41 recorded sessions of
-four such agents the turns of three agents vary by 150 to 220 % of their mean in the middle (2026-11-23): bands held in
-63 % at a factor of 9, and beside others in 42 % at 24. Few turns of one do not show it, so the others of its kind tell.
+of seven of these sources, a third or ten turns seen. Turns that are alike drift all the same: with 25 and 0.112 the
+band holds 13 of the 14 long ones, thirty turns seen, at a factor of 1.5; without them 12 at 1.3. The eighth is one
+session of a coding agent, whose turns come in bursts; no band that tells anything holds such a one, and :func:`notice`
+says so. Of 41 recorded sessions of four such agents the turns of three agents vary by 150 to 220 % of their mean in the
+middle (2026-11-23): bands held in 63 % at a factor of 9, and beside others in 42 % at 24. Few turns of one do not show
+it, so the others of its kind tell.
 
 Where five or more other conversations of the same kind are known, :func:`pace_beside` says around which pace it lies,
 and how closely: a few turns say less about what comes than how such conversations went on. From nine of them on that
@@ -41,6 +44,8 @@ _PACE = 0.36
 _FEW = 1.2
 # of the turns seen: see above
 _OWN = 8.0
+_DRIFT = 25.0
+_MOST_DRIFT = 0.112
 _PRIOR_TURNS = 2
 _PRIOR = 0.6
 _UNLIKE = 3.0  # standard deviations between the mean turn seen and those of others
@@ -130,7 +135,7 @@ def own_pace(sizes: Sequence[int] | Ints) -> Pace:
     Examples
     --------
     >>> [round(own_pace([100] * turns)[1], 2) for turns in (1, 10, 1_000)]
-    [1.25, 0.3, 0.0]
+    [1.25, 0.33, 0.01]
     """
     seen = max(1, len(sizes))
     general = _PACE + _FEW / seen
@@ -139,7 +144,9 @@ def own_pace(sizes: Sequence[int] | Ints) -> Pace:
         return Pace(1.0, float(np.sqrt(general)))
     squares = float(((np.asarray(sizes, dtype=np.float64) / mean - 1) ** 2).sum())
     variation = (squares + _PRIOR_TURNS * _PRIOR) / (seen - 1 + _PRIOR_TURNS)
-    return Pace(1.0, float(np.sqrt(min(general, _OWN * variation / seen))))
+    of_a_turn = variation / seen
+    drift = min(_MOST_DRIFT, _DRIFT * of_a_turn)
+    return Pace(1.0, float(np.sqrt(min(general, max(_OWN * of_a_turn, drift)))))
 
 
 def notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] = ()) -> str:
