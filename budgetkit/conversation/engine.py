@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from zlib import crc32
 
 from budgetkit.budget import Budget
@@ -387,6 +387,10 @@ class Engine:
         return in_order
 
 
+#: Forms whose providers want a user's message first.
+USER_FIRST: Final = ("anthropic", "converse", "gemini")
+
+
 def sending_notices(
     messages: Sequence[Message], as_written: Written, rules: ThinkingRules | None
 ) -> tuple[str, ...]:
@@ -402,6 +406,12 @@ def sending_notices(
         notices.append(
             "a tool's result shows a picture, which OpenAI's chat format takes from users only; send it in a user's "
             'message, or in another form, such as form="responses"'
+        )
+    begins_with = as_written.messages[0].get("role") if as_written.messages else "user"
+    if as_written.form in USER_FIRST and begins_with != "user":
+        notices.append(
+            f"the request begins with a message of {begins_with}'s, which the providers of its form may refuse; "
+            'start_on="user" leaves it out'
         )
     return tuple(notices)
 

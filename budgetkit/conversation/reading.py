@@ -18,6 +18,8 @@ from budgetkit.requests.reading.pairing import Pairing
 from budgetkit.trace.objects import messages_in, messages_of, plain
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
+#: Fields that are texts in most messages; where they are, there is nothing to look at.
+_TEXTS = {"role", "content", "name", "tool_call_id"}
 #: Fields of which a message, or the answer that holds one, has at least one.
 _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
@@ -59,36 +61,45 @@ def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]
 
 
 def whole(value: Any) -> Any:
-    r"""Return a value with lone halves of characters replaced as they are counted, itself where there is none.
+    r"""Return a value as JSON and UTF-8 hold it, itself where it is so: what is sent is what is saved and loaded.
 
-    No request is sent with one: it has no bytes in UTF-8.
+    Lone halves of characters, which have no bytes in UTF-8, are replaced as they are counted; a tuple becomes a list,
+    and a key that is a number a text.
 
     >>> whole({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
     True
+    >>> whole({"sizes": (1, 2), 3: None})
+    {'sizes': [1, 2], '3': None}
     """
     if isinstance(value, str):
         return value if value.isascii() else replace_surrogates(value)
     if isinstance(value, Mapping):
-        pairs = [(name, field, whole(name), whole(field)) for name, field in value.items()]
+        pairs = [(name, field, _whole_key(name), whole(field)) for name, field in value.items()]
         if all(name is new_name and field is new for name, field, new_name, new in pairs):
             return value
         return {new_name: new for _, _, new_name, new in pairs}
     if isinstance(value, list | tuple):
         members = [whole(member) for member in value]
-        if all(member is new for member, new in zip(value, members, strict=True)):
-            return value
-        return members
+        is_whole = all(member is new for member, new in zip(value, members, strict=True))
+        return value if is_whole and isinstance(value, list) else members
     return value
+
+
+def _whole_key(name: Any) -> Any:
+    if name is None or isinstance(name, bool | int | float):
+        return json.dumps(name)
+    return whole(name) if isinstance(name, str) else name
 
 
 def check_sendable(messages: Iterable[Message]) -> None:
     """Refuse messages that a later request, or a saved conversation, would fail on: what JSON cannot hold, NaN too."""
     for message in messages:
-        if all(type(field) is str for field in message.raw.values()):
+        raw = message.raw
+        if raw.keys() <= _TEXTS and all(type(field) is str for field in raw.values()):
             continue
         try:
             _ = message.contexts, message.tool_calls, message.images
-            json.dumps(message.raw, allow_nan=False)
+            json.dumps(raw, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(
                 f"a message of {brief(message.role)} cannot be kept: {one_line(str(error))}; a message is texts, "

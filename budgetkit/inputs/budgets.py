@@ -303,21 +303,22 @@ def _data_in(text: str, what: str) -> Any:
 
 def _text_at(path: Path) -> str:
     path = path.expanduser()
-    if path.exists() and not path.is_file():  # a folder; or a pipe, which nobody may ever write to
-        raise ValueError(
-            f"{one_line(str(path))} was to hold a budget; it is no file; give the path of one"
-        )
+    purpose = f"{one_line(str(path))} was to hold a budget"
     try:
-        return path.read_text(encoding="utf-8")
+        # a folder; or a pipe, which nobody may ever write to
+        if "\0" in str(path) or (path.exists() and not path.is_file()):
+            raise ValueError(f"{purpose}; it is no file; give the path of one")
+        raw = path.read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{one_line(str(path))} was to hold a budget; there is no such file; correct the path, or name a preset: "
-            f"{quoted(PRESETS)}"
+            f"{purpose}; there is no such file; correct the path, or name a preset: {quoted(PRESETS)}"
         ) from None
     except OSError as error:
         raise OSError(
-            f"{one_line(str(path))} was to hold a budget; it cannot be read ({error.strerror}); give a file that can"
+            f"{purpose}; it cannot be read ({error.strerror}); give a file that can"
         ) from None
+    try:
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
         raise ValueError(

@@ -226,6 +226,7 @@ def test_a_child_counts_asks_and_saves_whatever_other_threads_held_at_the_fork()
             "contexts": [{"text": "\ud800"}],
         },
         {"role": "user", "content": "x", "extra": 10**400},
+        {"role": "user", "content": "x", "extra": (1, {2: None, None: (3,)})},
     ],
 )
 def test_what_is_taken_works_in_all_that_comes_after(message: dict[str, Any]) -> None:
@@ -247,6 +248,7 @@ def test_what_is_taken_works_in_all_that_comes_after(message: dict[str, Any]) ->
         bk.Message({"role": "user", "content": "x", "extra": {1, 2}}),
         {"role": "user", "content": "x", "extra": object()},
         {"role": "user", "content": "x", "contexts": 5},
+        {"role": "user", "content": "x", "contexts": "a text"},
     ],
 )
 def test_what_would_fail_later_is_refused_at_once_and_nothing_changes(message: Any) -> None:
@@ -344,3 +346,13 @@ def test_a_picture_in_a_tools_result_is_said_where_the_form_takes_none(
         },
     )
     assert any("shows a picture" in warning for warning in talk.request().warnings) == is_said
+
+
+@pytest.mark.parametrize(("start_on", "is_said"), [("any", True), ("user", False)])
+def test_a_request_that_begins_with_the_assistants_message_is_said_where_it_may_be_refused(
+    start_on: Any, is_said: bool
+) -> None:
+    talk = bk.Conversation("chat", model="claude-sonnet-4-5", form="anthropic", start_on=start_on)
+    talk.add({"role": "assistant", "content": "Hello."}, {"role": "user", "content": "Hello."})
+    warnings = talk.request().warnings
+    assert any("begins with a message of assistant's" in warning for warning in warnings) == is_said

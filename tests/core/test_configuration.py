@@ -266,3 +266,11 @@ def test_compare_puts_the_policy_of_a_configuration_beside_the_others(
     assert {"SlidingWindow(3)", "oldest first"} <= names
     assert run(["compare", "support-chat", "-b", str(file), "-p", "octopus", "--json"]) == 0
     assert [row["policy"] for row in json.loads(capsys.readouterr().out)] == ["octopus"]
+
+
+@pytest.mark.parametrize("name", ["a\0.yaml", "folder", "a" * 5_000])
+def test_what_can_be_no_file_is_a_sentence(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises((ValueError, OSError), match="was to hold a budget; it") as error:
+        budget_of(tmp_path / name)
+    assert "Errno" not in str(error.value)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import presets
+from budgetkit.extras.shell.program import COMMANDS, run
 from budgetkit.models import models
+from budgetkit.state import to_yaml
 
 CHECKOUT = Path(__file__).parents[2]
 DIFFERENCES = CHECKOUT / "docs" / "differences.md"
@@ -172,3 +176,39 @@ def test_a_page_that_needs_an_extra_says_how_to_install_it(page: str, extra: str
     """In 0.2.0 these three named none."""
     text = (CHECKOUT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
     assert f'pip install "budgetkit[{extra}]"' in text.split("```")[0], "before its first code"
+
+
+PAGES_FOR_USERS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs" / "how-to").glob("*.md"))]
+TEXTS = [page.read_text(encoding="utf-8") for page in PAGES_FOR_USERS]
+LINES = re.findall(r"^budgetkit (.*?)(?:  +#.*)?$", "\n".join(TEXTS), re.MULTILINE)
+OFFLINE = [line for line in LINES if "--ask" not in line]
+CHAT = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "Here."}]}\n'
+
+
+@pytest.mark.parametrize("line", OFFLINE)
+def test_a_line_for_the_shell_runs_on_files_of_the_names_it_has(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page's own configuration closed the gate of its own line, for the smallest conversations."""
+    monkeypatch.chdir(tmp_path)
+    own_preset = (CHECKOUT / "docs" / "how-to" / "own-preset.md").read_text(encoding="utf-8")
+    (configuration,) = re.findall(r"^```yaml\n(.*?)^```", own_preset, re.DOTALL | re.MULTILINE)
+    Path("context.yaml").write_text(configuration, encoding="utf-8")
+    Path("my-budget.yaml").write_text(to_yaml(bk.presets.chat(8_192)), encoding="utf-8")
+    for name in ("chat.jsonl", "chats.jsonl"):
+        Path(name).write_text(CHAT, encoding="utf-8")
+    assert run(shlex.split(line)) == 0
+
+
+def test_a_command_or_an_extra_that_a_page_names_is_there() -> None:
+    commands = re.findall(r"`budgetkit (\w+)", "\n".join(TEXTS))
+    assert len(commands) >= 3
+    assert {*commands} - {*COMMANDS} == set()
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {
+        extra
+        for names in re.findall(r"(?:budgetkit|-e \"\.)\[([\w,-]+)\]", "\n".join(TEXTS))
+        for extra in names.split(",")
+    }
+    assert len(extras) > 3
+    assert extras - {*project["optional-dependencies"]} == set()

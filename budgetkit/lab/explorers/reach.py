@@ -60,6 +60,8 @@ class Reach:
             raise PermissionError(
                 f"{asked}; here no file is opened by its path; send it with the button"
             )
+        if "\0" in path:
+            raise PermissionError(f"{asked}; no file has such a name; name one that is there")
         root = self.root.resolve()
         folder = root if root.is_dir() else root.parent
         place = (folder / Path(path.strip())).resolve()
