@@ -55,6 +55,7 @@ from budgetkit.pruning.dropping import StartOn, usual_start
 from budgetkit.pruning.policies import (
     BringBack,
     CapResults,
+    Compact,
     DropToolResults,
     OldestFirst,
     Policy,
@@ -486,14 +487,14 @@ class Conversation:
             if self._inbox:
                 self._engine.tally.take(self._inbox)
                 self._inbox = []
-            if any(isinstance(stage, Summarise) for stage in self._stages):
+            if any(isinstance(stage, Summarise | Compact) for stage in self._stages):
                 self._before = self._saved()
         return self._engine.next()
 
     def _writer(self, summarise: Write | None) -> Write:
         if summarise is not None:
             return summarise
-        if any(isinstance(stage, Summarise) and stage.text is None for stage in self._stages):
+        if any(map(_needs_writer, self._stages)):
             raise ValueError(
                 f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
                 "a conversation sends them; pass summarise=, a function from messages to a text"
@@ -509,6 +510,13 @@ class Conversation:
         raise TypeError(
             f"a summary of type {type(text).__name__}; request() takes texts; await arequest(), or return a text"
         )
+
+
+def _needs_writer(stage: Policy) -> bool:
+    """Say whether a stage of a policy replaces messages by a summary that it does not write itself."""
+    if isinstance(stage, Summarise):
+        return stage.text is None
+    return isinstance(stage, Compact)
 
 
 def _answered(asks: Asks, write: Callable[[list[Message]], str]) -> Request:
