@@ -176,6 +176,8 @@ def test_a_path_opens_what_lies_in_the_folder_and_nothing_outside(folder: Path) 
             reach.file(path)
     with pytest.raises(PermissionError, match="only"):
         Reach(folder / "mine.jsonl").file("link.jsonl")
+    with pytest.raises(PermissionError, match="no file has such a name"):
+        reach.file("mine.jsonl\0")
 
 
 def test_the_tabs_of_a_served_app_open_no_other_file(folder: Path) -> None:
