@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 
 import budgetkit as bk
-from budgetkit.extras.shell.inputs import budget_of
+from budgetkit.extras.shell.inputs import settings_at
 from budgetkit.requests.reading.formats import formats, label
 from budgetkit.trace import Trace, list_traces, messages_of, usage_frame
 
@@ -1231,4 +1231,4 @@ def test_a_pipe_with_a_name_is_refused_as_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="that is no file"):
         bk.load_traces(pipe)
     with pytest.raises(ValueError, match="that is no file"):
-        budget_of(str(pipe), None, None)
+        settings_at(str(pipe))

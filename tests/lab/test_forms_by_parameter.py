@@ -165,10 +165,10 @@ def test_a_name_is_a_preset_whatever_lies_on_the_disk(
     monkeypatch.chdir(tmp_path)
     saved_at(tmp_path / "chat", bk.state.to_yaml(bk.Budget(77)))
     assert bk.build("chat", window=WINDOW, user="q").plan.budget == bk.presets.chat(WINDOW)
-    from budgetkit.extras.shell.inputs import budget_of
+    from budgetkit.extras.shell.inputs import budget_of, settings_at
 
-    assert budget_of("chat", WINDOW, None) == bk.presets.chat(WINDOW)
-    assert budget_of("./chat", None, None) == bk.Budget(77)
+    assert budget_of(settings_at("chat"), WINDOW, None) == bk.presets.chat(WINDOW)
+    assert budget_of(settings_at("./chat"), None, None) == bk.Budget(77)
 
 
 CHATS = bk.load_traces("made-up-chats")[:4]
