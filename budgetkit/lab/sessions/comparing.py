@@ -30,11 +30,11 @@ from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.sessions.causes import COMPACTION
 from budgetkit.lab.sessions.later_use import used_later
 from budgetkit.lab.sessions.measuring import MeasuredFraming, measure, summaries_of
-from budgetkit.lab.sessions.session import Session
+from budgetkit.lab.sessions.session import NOT_LOGGED, Session
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.models import model
 from budgetkit.models.products import catalogue_of
-from budgetkit.plan.items import Ints
+from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Compact, OldestFirst, Policy, System, Trigger
 from budgetkit.pruning.policies.systems import policy_of
@@ -117,9 +117,10 @@ def compare(
         cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
         those that left, used again by what came later), first (the first request at which the rule acted), overflows
         (requests that exceed the window), loops (compactions at two requests in a row), call_overflows (calls that
-        write a summary and exceed the window themselves) and assumed (what is ours). Of a recorded session `attrs`
-        holds replayed, what the session as it was held comes to in the same replay (in US dollars, beside the bill),
-        and own_trigger, where Claude Code compacted it (in tokens).
+        write a summary and exceed the window themselves), summary_cost (what these calls cost at most, in US dollars,
+        within the cost) and assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as
+        it was held comes to in the same replay (in US dollars, beside the bill), own_trigger, where Claude Code
+        compacted it (in tokens), and unlogged_summaries, how many of its compactions have no call in the log.
 
     Examples
     --------
@@ -168,12 +169,18 @@ def comparison(
     outcomes |= {name: _outcome(name, policy, setup) for name, policy in policies.items()}
     rows = [_row(outcome, setup, pairs) for outcome in outcomes.values()]
     replayed_cost = float("nan")
+    unlogged_summaries = 0
     if isinstance(source, Session):
         rows.append(_recorded(source))
+        unlogged_summaries = int((source.compactions()["call"] == NOT_LOGGED).sum())
         if setup.record is not None:
             replayed_cost = cost_of(setup, as_held(setup))
     table = pd.DataFrame(rows)
-    table.attrs |= {"replayed": replayed_cost, "own_trigger": trigger}
+    table.attrs |= {
+        "replayed": replayed_cost,
+        "own_trigger": trigger,
+        "unlogged_summaries": unlogged_summaries,
+    }
     if table["least"].notna().any():
         by = ["least", "relative"]
     else:
@@ -523,14 +530,28 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
 
 def cost_of(setup: ReplaySetup, outcome: Replay) -> float:
     """Return what a rule costs, in US dollars, each request at its own model's prices; NaN where one is unknown."""
+    beside = 0.0 if setup.record is None else setup.record.beside
+    return beside + sum(float(part.cost[rows].sum()) for part, rows in _by_prices(setup, outcome))
+
+
+def summary_cost_of(setup: ReplaySetup, outcome: Replay) -> float:
+    """Return what the calls that write a rule's summaries cost, in US dollars; NaN where a price is unknown."""
+    parts = _by_prices(setup, outcome)
+    return sum(float(part.summary_cost[rows].sum()) for part, rows in parts)
+
+
+def _by_prices(setup: ReplaySetup, outcome: Replay) -> list[tuple[Replay, Flags]]:
+    """Return the replay at each of the record's prices, and the requests that have them."""
     record = setup.record
     if record is None:
-        return float(np.sum(outcome.cost))
-    total = record.beside
-    for prices in dict.fromkeys(record.prices):
-        rows = np.array([of_request is prices for of_request in record.prices])
-        total += float(replace(outcome, prices=prices).cost[rows].sum())
-    return total
+        return [(outcome, np.ones(len(outcome.over), dtype=np.bool_))]
+    return [
+        (
+            replace(outcome, prices=prices),
+            np.array([of_request is prices for of_request in record.prices]),
+        )
+        for prices in dict.fromkeys(record.prices)
+    ]
 
 
 def as_held(setup: ReplaySetup) -> Replay:
@@ -615,6 +636,7 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[
         "overflows": int(np.count_nonzero(most.over)),
         "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
         "call_overflows": int(np.count_nonzero(most.summary_prompts > setup.budget.window)),
+        "summary_cost": summary_cost_of(setup, most),
         "assumed": "; ".join(policy.assumed) if isinstance(policy, System) else "",
     }
 
@@ -655,5 +677,6 @@ def _recorded(session: Session) -> dict[str, Any]:
         "overflows": 0,
         "loops": 0,
         "call_overflows": 0,
+        "summary_cost": float("nan"),
         "assumed": "",
     }

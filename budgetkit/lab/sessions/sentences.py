@@ -164,7 +164,7 @@ def replay_check(table: pd.DataFrame, recorded: float) -> list[str]:
     Returns
     -------
     list of str
-        None to two sentences.
+        None to three sentences.
     """
     sentences = []
     replayed = table.attrs.get("replayed", float("nan"))
@@ -174,6 +174,17 @@ def replay_check(table: pd.DataFrame, recorded: float) -> list[str]:
         sentences.append(
             "How near is such a replay to a bill? The session as it was held comes to "
             f"${replayed:,.2f} in it, where ${recorded:,.2f} was billed: {words}."
+        )
+    unlogged = table.attrs.get("unlogged_summaries", 0)
+    summaries = table.loc[table["summary_cost"] > 0, "summary_cost"]
+    if recorded > 0 and unlogged and len(summaries):
+        if unlogged == 1:
+            lacking = "the call that wrote its summary"
+        else:
+            lacking = f"the calls that wrote {unlogged:,} summaries"
+        sentences.append(
+            f"The log does not hold {lacking}, so ${recorded:,.2f} lacks what that cost; the rules that write "
+            f"summaries pay for theirs ({_range(summaries.min(), summaries.max())})."
         )
     trigger = table.attrs.get("own_trigger")
     if trigger is not None and "claude-code" in set(table["system"]):

@@ -35,6 +35,8 @@ _KINDS_OF_TOKENS = ("fresh", "read", "written", "answered")
 #: Rows of what filled a prompt that nobody counted: they follow from the provider's numbers.
 UNLOGGED_ROW: Final = "not in the log: instructions, tools"
 DIFFERENCE: Final = "what the count missed"
+#: How :meth:`Session.compactions` names a call for a summary that nobody recorded.
+NOT_LOGGED: Final = "not in the log"
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
 
@@ -278,7 +280,7 @@ class Session:
             }
             row |= {
                 "summary": round(int(sizes[at]) * self.counted[1]),
-                "call": "not in the log",
+                "call": NOT_LOGGED,
                 "call_tokens": 0,
             }
             row |= {"next_paid": 0, "next_cost": float("nan"), "miss_cost": 0.0}
