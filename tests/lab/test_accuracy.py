@@ -103,6 +103,17 @@ def test_too_few_documents_are_said_to_be_too_few() -> None:
     )
 
 
+def test_many_texts_of_few_sources_carry_no_promise_about_the_next_source() -> None:
+    """Forty texts of each of eight sources passed for 320, and nothing was said."""
+    errors = errors_of([100, 110] * 160, [100] * 320)
+    by_eight = errors.assign(source=[str(row % 8) for row in range(320)])
+    by_twenty = errors.assign(source=[str(row % 20) for row in range(320)])
+    lacks = "a promise of 5 % needs 19 sources; there are 8"
+    assert accuracy.buffer_for(by_eight, 4_096, risk=0.05).warning == lacks
+    assert accuracy.buffer_for(by_twenty, 4_096, risk=0.05).warning == ""
+    assert "needs 99 sources" in accuracy.buffer_for(by_twenty, 4_096, risk=0.01).warning
+
+
 @pytest.mark.parametrize("risk", [0, 1, -0.5])
 def test_a_risk_is_a_chance(risk: float) -> None:
     with pytest.raises(ValueError, match="a risk is a chance between 0 and 1; give 0.05"):

@@ -477,7 +477,8 @@ def test_the_reference_is_the_best_count_known_for_the_model_as_in_the_card(mode
     card = bk.DesignCard("chat", model=model)
     assert explorer.config["exact"] == card.counters.best.name
     assert any(
-        f"Held against the best count known for {model}" in text and "itself an estimate" in text
+        f"Held against the best count known for {bk.model(model).name}" in text
+        and "itself an estimate" in text
         for text in explorer.view.state["status"]["more"]
     )
     assert explorer.view.reader["blocks"], (

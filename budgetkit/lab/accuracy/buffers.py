@@ -236,9 +236,11 @@ def read_off(
             warning=f"{few}; held back is the most that was seen" if few else "",
         )
     if not kinds or window_mix is not None:
-        return replace(
-            buffer, warning="; ".join(filter(None, (buffer.warning, buffer.lacks(kinds))))
-        )
+        few_sources = ""
+        if window_mix is None and "source" in errors:
+            few_sources = lacking(errors["source"].nunique(), risk, "sources")
+        reasons = (buffer.warning, few_sources, buffer.lacks(kinds))
+        return replace(buffer, warning="; ".join(filter(None, reasons)))
     if lacking_kinds(errors, kinds):
         reason = buffer.lacks(kinds)
     else:

@@ -13,7 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, read_budget
 from budgetkit.inputs.conversations import DEFAULT_MODEL
-from budgetkit.inputs.policies import AnyPolicies, name_of, policy_of
+from budgetkit.inputs.policies import AnyPolicies, name_of, policies_of, policy_of
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS
@@ -154,8 +154,11 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             own_policies = {name: policy_of(policy) for name, policy in policies.items()}
         elif policies is not None:
             several = list(policies)
-            chosen = tuple(map(name_of, several))
-            own_policies = {name_of(each): each for each in several if isinstance(each, Policy)}
+            # A name that nothing knows is refused here as everywhere else.
+            by_name = policies_of(several)
+            chosen = tuple(by_name)
+            names = {name_of(entry) for entry in several if isinstance(entry, str)}
+            own_policies = {name: by_name[name] for name in chosen if name not in names}
         else:
             chosen = AT_FIRST
         if not chosen:
