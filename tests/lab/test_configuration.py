@@ -76,8 +76,14 @@ def test_a_file_without_a_model_is_opened_as_its_preset_is(
     [
         ({"context_budget": {}, "agent": {"context_budget": {}}}, "has 'agent'"),
         ({"budget": "chat", "agent": {"name": "x"}}, "has 'agent'"),
-        ({"budget": "chat", "policy": {"class": "Policy"}}, "policy of a configuration has the class"),
-        ({"budget": "chat", "policy": {"class": "System"}}, "policy of a configuration has the class"),
+        (
+            {"budget": "chat", "policy": {"class": "Policy"}},
+            "policy of a configuration has the class",
+        ),
+        (
+            {"budget": "chat", "policy": {"class": "System"}},
+            "policy of a configuration has the class",
+        ),
     ],
 )
 def test_a_configuration_that_says_two_things_or_nothing_is_refused(
