@@ -558,6 +558,18 @@ def test_policies_are_ranked_by_what_they_cost() -> None:
     assert table["cost"].is_monotonic_increasing
 
 
+def test_replays_in_a_list_are_called_by_their_policies_and_what_is_none_is_refused() -> None:
+    """A list was a raw AttributeError, and no replay at all a KeyError."""
+    replay = replayed(chat(20, 600), window(4_000), policies.SlidingWindow(5))
+    for forms in ([replay], replay):
+        assert bk.rank_policies(forms)["policy"].tolist() == ["SlidingWindow(5)"]
+    for strange in ({"mine": 3}, ["oldest first"], 5):
+        with pytest.raises(TypeError, match="is no replay; give what bk.replay returns"):
+            bk.rank_policies(strange)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no replay was given"):
+        bk.rank_policies({})
+
+
 # Held against the slow, obvious twin.
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -319,19 +319,26 @@ class Replay:
         return block(title, shown[:3], [("tokens", "all requests", ""), *rows], cost)
 
 
-def rank_policies(replays: Mapping[str, Replay]) -> pd.DataFrame:
+def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> pd.DataFrame:
     """Put several policies side by side, the cheapest first.
 
     Parameters
     ----------
-    replays : mapping of str to Replay
-        By the name they are to have.
+    replays : mapping of str to Replay, Replay, or several
+        By the name they are to have; without names each is called as its policy is written.
 
     Returns
     -------
     DataFrame
         Column policy, and those of :meth:`Replay.totals`; sorted by cost where all are known, else by relative
         cost.
+
+    Raises
+    ------
+    TypeError
+        If these are no replays.
+    ValueError
+        If there is none.
 
     Examples
     --------
@@ -343,7 +350,21 @@ def rank_policies(replays: Mapping[str, Replay]) -> pd.DataFrame:
     >>> bk.rank_policies(replays)["policy"].tolist()
     ['low mark', 'oldest']
     """
-    table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in replays.items()])
+    if isinstance(replays, Mapping):
+        named = list(replays.items())
+    else:
+        entries: Iterable[Any] = replays if isinstance(replays, Iterable) else [replays]
+        named = [(repr(getattr(entry, "policy", None)), entry) for entry in entries]
+    strange = [entry for _, entry in named if not isinstance(entry, Replay)]
+    if strange:
+        raise TypeError(
+            f"{brief(strange[0])} is no replay; give what bk.replay returns, by name or in a list"
+        )
+    if not named:
+        raise ValueError(
+            "no replay was given; policies are ranked by their replays; give one or more"
+        )
+    table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in named])
     if len(table) and table["cost"].notna().all():
         by = "cost"
     else:
