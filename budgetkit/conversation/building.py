@@ -169,10 +169,10 @@ def build(
     for keyword, value in sections.items():
         section, is_question = _section_of(keyword, budget, roles, question_section)
         if is_question:
-            speaks = "user"
+            default_role = "user"
         else:
-            speaks = _speaker(section, roles, question_section)
-        section_items = _items(section, _listed(value), speaks, count, framing)
+            default_role = _speaker(section, roles, question_section)
+        section_items = _items(section, _listed(value), default_role, count, framing)
         if is_question and question:
             raise ValueError(
                 f"the question was given twice, once as {brief(keyword)}; give it once"
@@ -232,9 +232,9 @@ def build(
 
     items = [item for section in order for item in parts[section]] + question
     plan = planned(items)
-    unsaid: list[Item] = []
+    not_sent: list[Item] = []
     while start_on == "user" and (early := _before_user(plan)):
-        unsaid += [
+        not_sent += [
             items[place] for place in sorted(early) if plan.decisions[place].outcome != "dropped"
         ]
         items = [item for place, item in enumerate(items) if place not in early]
@@ -247,7 +247,7 @@ def build(
         plan=plan,
         system=system_text(raws[: request.head], request.form),
         warnings=(
-            *_left_out(unsaid),
+            *_left_out(not_sent),
             *sending_notices([*map(Message, raws)], request, framing.rules),
         ),
     )
@@ -384,11 +384,11 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _items(
-    section: str, values: list[Any], speaks: str, count: Count, framing: Framing
+    section: str, values: list[Any], default_role: str, count: Count, framing: Framing
 ) -> list[Item]:
     """Return the items of one section, each counted."""
     where = f"section {brief(section)}"
-    pieces = list(_pieces(values, speaks, where))
+    pieces = list(_pieces(values, default_role, where))
     sizes = framing.messages([piece.message for piece in pieces], count)
     groups = _groups([piece.message for piece in pieces], section)
     return [
@@ -397,13 +397,15 @@ def _items(
     ]
 
 
-def _pieces(values: list[Any], speaks: str, where: str) -> Iterator[Piece]:
+def _pieces(values: list[Any], default_role: str, where: str) -> Iterator[Piece]:
     """Read what a section was given; neighbours in a provider's form together, since one may be a part of another."""
     for is_foreign, group in groupby(values, key=lambda value: provider_form(value) is not None):
         if is_foreign:
             yield from map(Piece, read(group))
         else:
-            yield from (piece_of(value, speaks, where) for value in group if value is not None)
+            yield from (
+                piece_of(value, default_role, where) for value in group if value is not None
+            )
 
 
 def _groups(members: list[Message], section: str) -> list[Any]:
@@ -445,13 +447,13 @@ def _pruned(
     window = max(0, room) + framing.primed(has_system) + framing.message(turn, count)
     roles = dict.fromkeys((*DEFAULT_ROLES, "current", "step"), section)
     alone = Budget(window, (), [Allocation(section)], deficit="signed")
-    talk = Conversation(
+    scratch = Conversation(
         alone, policy, count, roles=roles, framing=framing, section=section, overrun="tell"
     )
-    talk.add([*(item.payload for item in items), turn])
+    scratch.add([*(item.payload for item in items), turn])
     return _items(
         section,
-        list(map(Message, talk._request_in_chat().messages[:-1])),
+        list(map(Message, scratch._request_in_chat().messages[:-1])),
         "context",
         count,
         framing,

@@ -34,7 +34,7 @@ from typing import Any, get_args
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, one_line
-from budgetkit.conversation.engine import Asks, Engine, Overrun
+from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
 from budgetkit.conversation.reading import check_sendable, read, whole
 from budgetkit.conversation.request import Request
 from budgetkit.conversation.running_tally import RunningTally, TallyRules
@@ -482,7 +482,7 @@ class Conversation:
             return self.policy.policy.stages
         return self.policy.stages
 
-    def _next(self) -> Asks:
+    def _next(self) -> RequestSteps:
         with self._lock:
             if self._inbox:
                 self._engine.tally.take(self._inbox)
@@ -519,7 +519,7 @@ def _needs_writer(stage: Policy) -> bool:
     return isinstance(stage, Compact)
 
 
-def _answered(asks: Asks, write: Callable[[list[Message]], str]) -> Request:
+def _answered(asks: RequestSteps, write: Callable[[list[Message]], str]) -> Request:
     try:
         replaced = next(asks)
         while True:

@@ -50,9 +50,9 @@ from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import Written, as_it_came, system_text, written
 
 Overrun = Literal["warn", "raise", "tell"]
-Asks = Generator[list[Message], str, Request]
-_ROOM = 256  # slots that what has left may take up
-_RETURNING = 1 << 40  # beyond the stamps of messages that never left
+RequestSteps = Generator[list[Message], str, Request]
+_MOST_DEAD_SLOTS = 256  # slots that what has left may take up
+_STAMP_OF_RETURNING = 1 << 40  # beyond the stamps of messages that never left
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Engine:
             replace(self.budget, deficit="signed"), [self.tally.rules.section]
         )
 
-    def next(self) -> Asks:
+    def next(self) -> RequestSteps:
         """Give the next request; asks for the texts of summaries on the way."""
         tally = self.tally
         history = self.tally.history
@@ -139,9 +139,9 @@ class Engine:
 
         # 4. to 6. What new messages lose on their way in, what comes back for this question, and the plan.
         tally.enter(entering, arrived)
-        left = [*self._settled(), *self._capped(entering)]
+        left = [*self._apply_departures(), *self._cut_large_results(entering)]
         self.returning = self._brought_back(room.limit)
-        return self._fitted(plan, demand, pinned, left, texts)
+        return self._fit_to_window(plan, demand, pinned, left, texts)
 
     def in_form(self, request: Request) -> Request:
         """Write a request's messages in the form in which they go out."""
@@ -192,8 +192,8 @@ class Engine:
             placed = [(place, tokens) for place, tokens, _ in stop.value.written]
             return [text for place, tokens, text in texts if (place, tokens) in placed]
 
-    def _settled(self) -> Generator[Left, None, None]:
-        """Take messages that left out of the ledger, and write placeholders; gives each of them with the reason."""
+    def _apply_departures(self) -> Generator[Left, None, None]:
+        """Take messages that have left off the tally, and write placeholders; give each of them with the reason."""
         tally = self.tally
         history = self.tally.history
         self.summaries = {
@@ -210,7 +210,7 @@ class Engine:
                 tally.restamp(slot, message, history.size[slot])
                 yield Left(before, "shrunk")
 
-    def _capped(self, entering: list[int]) -> Generator[Left, None, None]:
+    def _cut_large_results(self, entering: list[int]) -> Generator[Left, None, None]:
         """Cut tool results inside that arrived larger than the policy lets them be."""
         tally = self.tally
         tokens = self.tally.history.slots.tokens
@@ -224,7 +224,7 @@ class Engine:
                 tally.archive.messages[slot] = message
             yield Left(entry.message.raw, "shortened")
 
-    def _fitted(
+    def _fit_to_window(
         self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]
     ) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""
@@ -282,7 +282,7 @@ class Engine:
                 tokens=tokens[slot],
                 past="",
                 present="",
-                stamp=_RETURNING + slot,
+                stamp=_STAMP_OF_RETURNING + slot,
             )
             for slot in slots
         ]
@@ -327,7 +327,9 @@ class Engine:
             Left(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
         ]
         tools = [dict(schema) for schema in tally.tools]
-        if tally.archive is None and len(tally.history.slots) > _ROOM + 2 * len(tally.entries):
+        if tally.archive is None and len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(
+            tally.entries
+        ):
             self.summaries = unpack(tally, packed(tally, self.summaries))
         return Request(
             messages=messages,

@@ -130,7 +130,7 @@ class RunningTally:
                 self.turn or has_question or message.role in SYSTEM_ROLES
             ):
                 self._next_turn()
-            self._place(message, tokens)
+            self._add_message(message, tokens)
         self.history.grow()
 
         # Passages last until the user speaks again.
@@ -205,11 +205,11 @@ class RunningTally:
         self.stamps += 1
         self.entries[slot] = replace(entry, message=message, tokens=tokens, stamp=self.stamps)
 
-    def _place(self, message: Message, tokens: int) -> None:
+    def _add_message(self, message: Message, tokens: int) -> None:
         rules = self.rules
         slots = self.history.slots
         slot = len(slots)
-        caller = self._pair(slot, message)
+        caller = self._match_call(slot, message)
         unit = self.start if rules.by_turn and self.turn else slot
         if caller is not None:
             unit = slots.unit[caller]
@@ -255,9 +255,9 @@ class RunningTally:
                 complete = self.early_results.pop(caller)
                 if caller in self.unsent:
                     complete.insert(0, caller)
-                self._reveal(complete)
+                self._enter_shown(complete)
         elif not self.open_calls.get(slot):
-            self._reveal([slot])
+            self._enter_shown([slot])
 
     def note_form(self, message: Message) -> None:
         """Remember in which provider's form a message came, also after it has left."""
@@ -270,7 +270,7 @@ class RunningTally:
         """The form in which messages go out unless another is asked for: that in which they came, if it is one."""
         return form_of_all(self.forms)
 
-    def _pair(self, slot: int, message: Message) -> int | None:
+    def _match_call(self, slot: int, message: Message) -> int | None:
         """Note the calls of a message, and return the slot of the call that it answers."""
         answered = answered_call(message)
         if message.tool_calls:
@@ -285,7 +285,7 @@ class RunningTally:
             self.open_calls.get(caller, set()).discard(answered)
         return caller
 
-    def _reveal(self, slots: Sequence[int]) -> None:
+    def _enter_shown(self, slots: Sequence[int]) -> None:
         """Send messages from now on; a call and results that came apart are counted together."""
         if min(slots, default=0) < self.counted_from:
             together = [self.entries[slot].message for slot in slots]

@@ -230,7 +230,7 @@ def _counted_again(
 
     A framing may bill calls and results together, so that they cost more side by side; then there is less for all.
     """
-    less = budget
+    smaller_budget = budget
     for _ in range(_TRIES):
         more: dict[str, Any] = {
             "tools": tools,
@@ -238,12 +238,12 @@ def _counted_again(
             "overrun": "tell",
             "start_on": start_on,
         }
-        talk = Conversation(less, policy, count, **more)
+        talk = Conversation(smaller_budget, policy, count, **more)
         talk.add(messages)
         request = talk._request_in_chat()
-        again = framing.request(request.messages, count, tools)
-        excess = max(request.over, again - max(0, budget.usable))
+        recount = framing.request(request.messages, count, tools)
+        excess = max(request.over, recount - max(0, budget.usable))
         if excess <= 0 or request.over:
             break
-        less = replace(less, window=max(0, less.window - excess))
+        smaller_budget = replace(smaller_budget, window=max(0, smaller_budget.window - excess))
     return request.messages, max(0, excess)

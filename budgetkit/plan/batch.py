@@ -127,11 +127,11 @@ class RequestBatch:
 
         # Some requests are planned by themselves, and their numbers written into the columns. Sections that nobody
         # declared are asked in the order in which a request's items name them.
-        unnamed = [a for a in whole.allocations if a.section not in budget.sections]
-        special = [a for a in whole.allocations if self._is_special(a)]
-        if len(unnamed) > 1:
-            special += unnamed
-        for row in np.flatnonzero(self._to_plan_alone(whole, columns, special)).tolist():
+        undeclared = [a for a in whole.allocations if a.section not in budget.sections]
+        planned_by_fit = [a for a in whole.allocations if self._is_special(a)]
+        if len(undeclared) > 1:
+            planned_by_fit += undeclared
+        for row in np.flatnonzero(self._to_plan_alone(whole, columns, planned_by_fit)).tolist():
             for grant in fit(budget, stacks.items[row], self.cut).grants:
                 column = columns[grant.section]
                 column["limit"][row] = grant.limit
@@ -139,7 +139,9 @@ class RequestBatch:
                 column["cut"][row] = grant.cut
         return {section: columns[section] for section in whole.sections}
 
-    def _to_plan_alone(self, budget: Budget, columns: Columns, special: list[Allocation]) -> Flags:
+    def _to_plan_alone(
+        self, budget: Budget, columns: Columns, planned_by_fit: list[Allocation]
+    ) -> Flags:
         """Say of each request whether it must be planned by itself, since columns cannot tell what `fit` does."""
         # Sections that compete for the pool choose from one row of units.
         pooled = [a for a in budget.allocations if a.cap is None and not a.required]
@@ -152,12 +154,12 @@ class RequestBatch:
         is_split = self._stacks.has_split_groups
         has_best_few = any(a.limit_items is not None for a in budget.allocations)
         loses_something = np.any([np.full_like(is_split, has_best_few), *is_lost.values()], axis=0)
-        alone: Flags = is_split & loses_something
+        planned_singly: Flags = is_split & loses_something
 
         # Some sections choose unit by unit, or cut inside.
-        for allocation in special:
-            alone |= is_lost[allocation.section]
-        return alone
+        for allocation in planned_by_fit:
+            planned_singly |= is_lost[allocation.section]
+        return planned_singly
 
     def _is_special(self, allocation: Allocation) -> bool:
         return allocation.fill != "prefix" or (

@@ -213,7 +213,7 @@ def _fixed(case: _Case) -> int:
     )
 
 
-def _thrash(case: _Case) -> Iterator[tuple[str, str]]:
+def _cuts_every_request(case: _Case) -> Iterator[tuple[str, str]]:
     run = longest = 0
     for lost in case.lost:
         run += 1
@@ -227,7 +227,7 @@ def _thrash(case: _Case) -> Iterator[tuple[str, str]]:
         yield notice, "prune to a lower mark at once, as TriggerTarget or Step do"
 
 
-def _order(case: _Case) -> Iterator[tuple[str, str]]:
+def _cache_breaking_order(case: _Case) -> Iterator[tuple[str, str]]:
     sections = list(case.budget.sections)
     remainder = case.budget.remainder
     if remainder is None or len(case.demand) < 3:
@@ -384,8 +384,8 @@ _CHECKS: Final[Mapping[str, Callable[[_Case], Iterator[tuple[str, str]]]]] = {
     "nothing-usable": _nothing_usable,
     "trigger-never-reached": _unreachable,
     "target-below-fixed": _low_target,
-    "cut-at-every-request": _thrash,
-    "order-breaks-cache": _order,
+    "cut-at-every-request": _cuts_every_request,
+    "order-breaks-cache": _cache_breaking_order,
     "cap-never-filled": _wide_caps,
     "caps-overcommitted": _overcommitted,
     "floor-above-usable": _high_floors,

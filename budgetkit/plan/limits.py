@@ -1,4 +1,4 @@
-"""What each section may take: they are asked once, in order, and here every cap is applied.
+"""What each section may take: they are asked once, in order, and here the caps of sections are applied.
 
     limit   = min(cap, room less the floors of the sections that are asked later, the pool)
     granted = what the section takes of its limit; the next section may use the rest
@@ -144,6 +144,7 @@ class _Left:
         return limit
 
     def _by_weight(self, allocation: Allocation, room: Any) -> Any:
+        """Return a weighted section's part of the room; from now on it is no longer one of the others."""
         self.weighted.remove(allocation)
         others = [
             (a, self.wanted(a.section) - self.promised.get(a.section, 0)) for a in self.weighted

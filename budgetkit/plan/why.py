@@ -212,7 +212,7 @@ class _Lost:
         self.keeps = keeps
         self._replan = replan
         needs = {grant.section: grant.demand for grant in plan.grants}
-        self._settled = max(settled_window(plan.budget, needs), plan.budget.window)
+        self._is_settled = max(settled_window(plan.budget, needs), plan.budget.window)
 
     def mends(self, row: int | None = None) -> tuple[Mend, ...]:
         """Return the changes that keep it: of one line or of the item, else of a cap and the window together."""
@@ -225,12 +225,12 @@ class _Lost:
 
     def unmended(self, row: int | None = None) -> str:
         """Say what becomes of it in a window so large that no larger one changes anything."""
-        budget = self._changed({"window": self._settled})
+        budget = self._changed({"window": self._is_settled})
         if budget is None:
-            return f"Nothing keeps it: in a window of {self._settled:,} tokens the lines still claim too much."
+            return f"Nothing keeps it: in a window of {self._is_settled:,} tokens the lines still claim too much."
         other = self._replan(budget, self.contents)
         grant = other[self.section]
-        place = f"Nothing that was tried keeps it: in a window of {self._settled:,} tokens {one_line(self.section)}"
+        place = f"Nothing that was tried keeps it: in a window of {self._is_settled:,} tokens {one_line(self.section)}"
         got = f"{place} gets {grant.granted:,} of {grant.demand:,} tokens"
         if row is None:
             return f"{got}."
@@ -265,7 +265,7 @@ class _Lost:
             lambda n: {self.section: needed, "window": n},
         )
 
-    def _by_many(self) -> Iterator[Mend]:
+    def _item_limit_mend(self) -> Iterator[Mend]:
         """Let the section keep more items, where it keeps so many at most."""
         now = _allocation(self.plan.budget, self.section).limit_items
         if now is None or not len(self.plan.decisions):
@@ -297,7 +297,7 @@ class _Lost:
                 yield from self._line(
                     grant.section, other, 1, f"Lower the cap of {one_line(grant.section)}"
                 )
-        yield from self._by_many()
+        yield from self._item_limit_mend()
         allocation = _allocation(budget, self.section)
         if not allocation.required:
             yield from self._mend(
@@ -306,9 +306,9 @@ class _Lost:
                 max(allocation.importance + 1, _MOST_IMPORTANT),
                 f"Raise the importance of {name}",
                 " from {} to {}.",
-                self._weighing,
+                self._importance_change,
             )
-        yield from self._line("window", budget.window, self._settled, "Take a larger window:")
+        yield from self._line("window", budget.window, self._is_settled, "Take a larger window:")
 
     def by_item(self, row: int) -> Iterator[Mend]:
         """Change the item itself: how much it matters, and how long it is."""
@@ -317,12 +317,12 @@ class _Lost:
         if importance is None:
             importance = _allocation(self.plan.budget, item.section).importance
         most = max(importance + 1, _MOST_IMPORTANT)
-        higher = nearest(lambda n: self._with(row, importance=n), importance, most)
+        higher = nearest(lambda n: self._is_kept_if(row, importance=n), importance, most)
         if higher is not None:
             sentence = f"Give the item importance {higher} instead of {importance}."
             yield Mend(line="importance", before=importance, after=higher, sentence=sentence)
 
-        tokens = nearest(lambda n: self._with(row, tokens=n), item.tokens, 1)
+        tokens = nearest(lambda n: self._is_kept_if(row, tokens=n), item.tokens, 1)
         if tokens is not None:
             sentence = f"Make the item {item.tokens - tokens:,} tokens shorter, {tokens:,} in all."
             yield Mend(line="tokens", before=item.tokens, after=tokens, sentence=sentence)
@@ -332,7 +332,7 @@ class _Lost:
             line, now, far, beginning, " from {:,} to {:,} tokens.", lambda n: {line: n}
         )
 
-    def _weighing(self, importance: int) -> dict[str, Any]:
+    def _importance_change(self, importance: int) -> dict[str, Any]:
         return {self.section: {"importance": importance}}
 
     def _mend(
@@ -386,7 +386,7 @@ class _Lost:
         other = self._replan(budget, self.contents)
         return self.keeps(other) and bool(other.free >= min(self.plan.free, 0))
 
-    def _with(self, row: int, **changes: int) -> bool:
+    def _is_kept_if(self, row: int, **changes: int) -> bool:
         items = list(self.contents.items)
         items[row] = replace(items[row], **changes)
         other = self._replan(replace(self.plan.budget, deficit="signed"), items)

@@ -1,13 +1,13 @@
 """What a request costs beyond its text: this is counted here, message by message.
 
 `reading/` reads a request of any shape into messages and tools, and writes messages in a provider's form. `billing/`
-counts what was read, and is never imported by it:
+counts what was read, and is never imported by it. There:
 
 - Tool schemas: OpenAI's in `openai_tools.py`; those of Claude, Gemini and chat templates in `frames.py`, in
   `_claude_tools` and its like; all others in `estimates.py`.
 - `messages.py` counts messages and their names, `images.py` images.
 - `request_count.py` adds all of it up, as the provider bills it.
-- `registry.py` and `providers.py` say which rules a model goes by.
+- `registry.py` says which framing a model has, `providers.py` (`rules_for`) which rules its bill goes by.
 """
 
 from budgetkit.requests.billing.charges import Charge

@@ -262,7 +262,7 @@ def setup_of(
     ----------
     source : Trace or Session
         A conversation.
-    window, given, cache, count
+    window, price, cache, count
         The window, prices, cache and counter of :func:`compare`; those of the session when None.
 
     Returns

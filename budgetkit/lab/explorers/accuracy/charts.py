@@ -23,7 +23,7 @@ from budgetkit.state import to_json
 
 Data = dict[str, Any]
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
-RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)
+CHART_RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)
 LANGUAGES = 36  # bars that can still be told apart
 POINTS = ("strip", "lengths", "agreement")
 
@@ -87,7 +87,7 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
     """Return the buffer of several risks, the accepted one among them, read off the same windows."""
     window = results.buffer.window
     rows = []
-    for risk in sorted({*RISKS, results.settings.risk}, reverse=True):
+    for risk in sorted({*CHART_RISKS, results.settings.risk}, reverse=True):
         buffer = read_off(
             results.filled,
             results.learned,

@@ -28,7 +28,7 @@ PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 WHOLE = 0
 ALL_KINDS = "all of the classes chosen"
 ONE_KIND = ""
-WINDOW_MIXES = (
+MIX_OPTIONS = (
     ("texts of one kind", ONE_KIND),
     ("texts of all kinds", MIXED),
     ("one class", "class"),
@@ -70,7 +70,7 @@ class AccuracyControls(ModelControls):
         self.risk = labelled(widgets.SelectionSlider, "Risk, %", options=[("5 %", 0.05)])
         tip = "Windows of 100 that may overflow"
         self.risk_box = NumberBox(do, min=0.01, max=99, is_whole=False, tooltip=tip, **AUTO)
-        self.window_mix = labelled(widgets.Dropdown, "A window has", options=WINDOW_MIXES)
+        self.window_mix = labelled(widgets.Dropdown, "A window has", options=MIX_OPTIONS)
         self.document = labelled(widgets.Dropdown, "Document")
         self._build()
         self._listen()

@@ -9,6 +9,7 @@ from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import WORST
 from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.explorers.accuracy.door import MOST_NAMED
 from budgetkit.lab.explorers.accuracy.kinds import kind_name, kinds_in
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window
@@ -17,7 +18,6 @@ from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.truth import advice, basis, short_name
 
 Data = dict[str, Any]
-_NAMED = 3  # files that are named among those left out
 
 
 def called(count: Counter) -> str:
@@ -199,10 +199,10 @@ def _left_out(problems: tuple[Any, ...]) -> str:
     if not problems:
         return ""
     named = ", ".join(
-        f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:_NAMED]
+        f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:MOST_NAMED]
     )
-    if len(problems) > _NAMED:
-        more = f" and {len(problems) - _NAMED:,} more"
+    if len(problems) > MOST_NAMED:
+        more = f" and {len(problems) - MOST_NAMED:,} more"
     else:
         more = ""
     return f"; left out: {named}{more}"
