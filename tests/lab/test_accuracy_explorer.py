@@ -800,7 +800,7 @@ def test_whatever_is_done_state_widgets_and_figures_agree(
         == set(config["classes"])
         == set(explorer.controls.classes.value)
     )
-    assert explorer.buffer.documents == len(explorer._results.learned)
+    assert explorer.buffer.documents == len(explorer._results.buffer_errors)
     assert f"{explorer.buffer.share * 100:.1f} %" == kpi(explorer, "buffer")
     assert explorer.controls.counter.value == config["counter"] == "chars/4"
 

@@ -44,7 +44,7 @@ def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
     now = results.settings
     document = results.document
     if name in ("rooms", "buffers"):
-        budgets = to_json(results.budget), to_json(results.safe)
+        budgets = to_json(results.budget), to_json(results.buffered_budget)
         return (*budgets, tuple(results.demand.items()), now.risk, now.window_mix)
     return {"speeds": (), "tax": (results.budget.window,)}.get(name, (document,))
 
@@ -59,7 +59,9 @@ def _drawn(name: str, results: AccuracyResults, library: Library, opened: bool) 
 
 def _table(name: str, results: AccuracyResults, library: Library) -> pd.DataFrame:
     if name == "rooms":
-        return figures.rooms.table(results.budget, results.safe, results.demand, ratios(results))
+        return figures.rooms.table(
+            results.budget, results.buffered_budget, results.demand, ratios(results)
+        )
     if name == "buffers":
         return risks(results)
     if name == "speeds":
@@ -75,7 +77,7 @@ def _table(name: str, results: AccuracyResults, library: Library) -> pd.DataFram
 
 def ratios(results: AccuracyResults) -> dict[str, float]:
     """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
-    ratio = results.filled.at(results.settings.risk)
+    ratio = results.filled_windows.at(results.settings.risk)
     worst = float(np.quantile(ratio, 1 - results.settings.risk, method="higher"))
     return {
         "really, typical": float(np.median(ratio)),
@@ -89,12 +91,12 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
     rows = []
     for risk in sorted({*CHART_RISKS, results.settings.risk}, reverse=True):
         buffer = read_off(
-            results.filled,
-            results.learned,
+            results.filled_windows,
+            results.buffer_errors,
             window,
             risk,
             results.settings.window_mix,
-            results.kinds,
+            results.buffer_kinds,
         )
         row = {
             "counter": buffer.counter,
@@ -122,7 +124,7 @@ def core(results: AccuracyResults) -> list[str]:
 
 def speeds(results: AccuracyResults, library: Library) -> pd.DataFrame:
     """Return error and speed of every counter of the core, and of the chosen and the exact one."""
-    chosen_rows = selected(results.every, results.settings, results.kind)
+    chosen_rows = selected(results.all_errors, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)
     error = dict[str, float]()
     speed = dict[str, float]()
@@ -152,7 +154,7 @@ def _counters(results: AccuracyResults, library: Library) -> dict[str, Counter]:
 
 def tax(results: AccuracyResults) -> pd.DataFrame:
     """Return how much text of each language fills the window: of prose, where there is any."""
-    errors = results.learned
+    errors = results.buffer_errors
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
     if prose["language"].nunique() > 1:
         languages = prose
@@ -205,7 +207,7 @@ def _agreement_note(table: pd.DataFrame, results: AccuracyResults) -> str:
 
 def _buffers_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     buffer = results.buffer
-    tokens = f"{results.safe.sizes['safety']:,}"
+    tokens = f"{results.buffered_budget.sizes['safety']:,}"
     back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
     sentence = f"At a risk of {100 * buffer.risk:g} % hold {back}"
     if not buffer.warning:

@@ -47,7 +47,7 @@ def choose_classes(
     settings: AccuracySettings, results: AccuracyResults, library: Library, names: Sequence[str]
 ) -> AccuracySettings:
     """Look at documents of these classes alone; all of them, or none, are every document."""
-    class_names = list(dict.fromkeys(results.every["class"]))
+    class_names = list(dict.fromkeys(results.all_errors["class"]))
     if strange := [name for name in names if name not in class_names]:
         raise LookupError(
             f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
@@ -64,7 +64,7 @@ def choose_kind(
     settings: AccuracySettings, results: AccuracyResults, library: Library, labels: Sequence[str]
 ) -> AccuracySettings:
     """Look at documents of one class in one language alone; of no labels, at every kind."""
-    return replace(settings, kind=named_kind(labels, results.every), classes=None)
+    return replace(settings, kind=named_kind(labels, results.all_errors), classes=None)
 
 
 def choose_lengths(
@@ -75,7 +75,7 @@ def choose_lengths(
     longest: int | None,
 ) -> AccuracySettings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
-    lengths = results.every["characters"]
+    lengths = results.all_errors["characters"]
     if shortest is None or shortest <= lengths.min():
         low = None
     else:
@@ -109,8 +109,8 @@ def read_document(
     settings: AccuracySettings, results: AccuracyResults, library: Library, document: int | None
 ) -> AccuracySettings:
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
-    if document is not None and not 0 <= int(document) < len(results.every):
-        last = len(results.every) - 1
+    if document is not None and not 0 <= int(document) < len(results.all_errors):
+        last = len(results.all_errors) - 1
         raise LookupError(
             f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them"
         )

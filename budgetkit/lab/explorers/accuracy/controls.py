@@ -136,16 +136,16 @@ class AccuracyControls(ModelControls):
         self._project_documents(results)
 
     def _project_kinds(self, results: AccuracyResults) -> None:
-        many = results.every.groupby(["class", "language"], sort=False).size()
+        many = results.all_errors.groupby(["class", "language"], sort=False).size()
         choices: list[tuple[str, tuple[str, ...]]] = [(ALL_KINDS, ())]
         choices += [
             (f"{kind_name(kind)} ({n:,})", kind)
-            for kind, n in zip(kinds_in(results.every), many, strict=True)
+            for kind, n in zip(kinds_in(results.all_errors), many, strict=True)
         ]
         options(self.kind, tuple(choices), results.kind)
 
     def _project_classes(self, settings: AccuracySettings, results: AccuracyResults) -> None:
-        many = results.every["class"].value_counts(sort=False)
+        many = results.all_errors["class"].value_counts(sort=False)
         choices = tuple(
             (f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items()
         )
@@ -161,7 +161,7 @@ class AccuracyControls(ModelControls):
         self.classes.value = chosen
 
     def _project_lengths(self, settings: AccuracySettings, results: AccuracyResults) -> None:
-        lengths = results.every["characters"]
+        lengths = results.all_errors["characters"]
         low = int(lengths.min())
         high = int(lengths.max())
         ends = {settings.shortest or low, settings.longest or high}

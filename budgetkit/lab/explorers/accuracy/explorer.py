@@ -147,7 +147,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     @property
     def budget(self) -> Budget:
         """The budget with the buffer as its safety reserve, to take away."""
-        return self._results.result
+        return self._results.exported_budget
 
     @property
     def config(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             return [self._results.kind[0]]
         if self._history.now.classes is not None:
             return [*self._history.now.classes]
-        return [*dict.fromkeys(self._results.every["class"])]
+        return [*dict.fromkeys(self._results.all_errors["class"])]
 
     def _follow(self, settings: AccuracySettings) -> AccuracyResults:
         return results(settings, self._library)

@@ -100,9 +100,10 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
     else:
         keeps = "nothing held back"
     if overflow > results.settings.risk:
+        safety = results.buffered_budget.sizes["safety"]
         return (
             f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
-            f"{results.safe.sizes['safety']:,} tokens, and it does in at most {_often(results.settings.risk)}."
+            f"{safety:,} tokens, and it does in at most {_often(results.settings.risk)}."
             f"{_worst(results)}"
         )
     risk = f"{100 * results.settings.risk:g} %"
@@ -114,7 +115,7 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
 def _worst(results: AccuracyResults) -> str:
     """Say that the kind which asks for most decides, where nobody says of which kind the texts are."""
     if (
-        results.kinds
+        results.buffer_kinds
         or results.settings.window_mix is not None
         or len(kinds_in(results.errors)) < 2
     ):
@@ -135,7 +136,7 @@ def _often(chance: float) -> str:
 
 
 def _pool(results: AccuracyResults) -> str:
-    pool = results.safe.shared_pool
+    pool = results.buffered_budget.shared_pool
     if pool >= 0 or results.budget.shared_pool < 0:
         return ""
     return (
@@ -174,7 +175,7 @@ def truth(results: AccuracyResults) -> str:
 def source(results: AccuracyResults, library: Library) -> str:
     """Return what was counted, with what, and what was left out."""
     corpus = results.texts.corpus
-    every = results.every
+    every = results.all_errors
     errors = results.errors
     if results.settings.pieces is None:
         cut = ""

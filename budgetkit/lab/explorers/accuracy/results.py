@@ -40,22 +40,22 @@ class AccuracyResults:
     counter: Counter
     exact: Counter
     texts: CountedTexts
-    every: pd.DataFrame
+    all_errors: pd.DataFrame
     errors: pd.DataFrame
     #: What the buffer is learned from: all kinds, of which the one at hand is told apart.
-    learned: pd.DataFrame
+    buffer_errors: pd.DataFrame
     #: Class and language of the texts at hand; () where these are all of the classes chosen.
     kind: tuple[str, ...]
     #: Classes and languages that the buffer is for; () where nobody says.
-    kinds: tuple[str, ...]
-    filled: FilledWindows
+    buffer_kinds: tuple[str, ...]
+    filled_windows: FilledWindows
     buffer: Buffer
     budget: Budget
-    safe: Budget
-    result: Budget
+    buffered_budget: Budget
+    exported_budget: Budget
     demand: dict[str, int]
     costs: dict[str, Any]
-    safe_costs: dict[str, Any]
+    buffered_costs: dict[str, Any]
     document: int
     key: Hashable
     note: str = ""
@@ -67,16 +67,16 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     model = budget_results.model
     budget = budget_results.plan.budget
     count = library.counter(settings.counter)
-    exact = reference(settings, model, library)
+    exact = reference_counter(settings, model, library)
     texts = CountedTexts(library, CorpusSelection(settings.corpus, settings.pieces))
-    every = texts.errors(count, exact)
+    all_errors = texts.errors(count, exact)
     if settings.kind is None:
-        kind = kind_at_hand(every)
+        kind = kind_at_hand(all_errors)
     else:
-        kind = named_kind(settings.kind, every)
-    errors = every[selected(every, settings, kind)]
+        kind = named_kind(settings.kind, all_errors)
+    errors = all_errors[selected(all_errors, settings, kind)]
     if errors.empty:
-        raise ValueError(_none_left(settings, kind, every))
+        raise ValueError(_none_left(settings, kind, all_errors))
     key = (
         texts.selection,
         count.name,
@@ -88,24 +88,24 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     )
 
     # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
-    kinds = kind or settings.classes or ()
+    buffer_kinds = kind or settings.classes or ()
     mix = settings.window_mix
-    if kinds and mix is None:
-        learned = every[_of_length(every, settings)]
+    if buffer_kinds and mix is None:
+        buffer_errors = all_errors[_of_length(all_errors, settings)]
     else:
-        learned = errors
-    filled = library.once_large(
+        buffer_errors = errors
+    windows = library.once_large(
         (key, budget.window, mix, "filled"),
-        lambda: filled_windows(learned, budget.window, mix, kinds=kinds),
+        lambda: filled_windows(buffer_errors, budget.window, mix, kinds=buffer_kinds),
     )
-    buffer = read_off(filled, learned, budget.window, settings.risk, mix, kinds)
-    safe = with_buffer(settings.budget_settings, buffer).budget(model)
+    buffer = read_off(windows, buffer_errors, budget.window, settings.risk, mix, buffer_kinds)
+    buffered_budget = with_buffer(settings.budget_settings, buffer).budget(model)
 
     def costs_of(budget: Budget) -> dict[str, Any]:
         """Return what counting so does to a budget, looked up where it was worked out before."""
         memo_key = (key, budget.usable, budget.sizes.get("safety", 0), mix, "costs")
         return library.once_large(
-            memo_key, lambda: _first(consequences(budget, learned, mix, kinds=kinds))
+            memo_key, lambda: _first(consequences(budget, buffer_errors, mix, kinds=buffer_kinds))
         )
 
     return AccuracyResults(
@@ -115,20 +115,20 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         counter=count,
         exact=exact,
         texts=texts,
-        every=every,
+        all_errors=all_errors,
         errors=errors,
-        learned=learned,
+        buffer_errors=buffer_errors,
         kind=kind,
-        kinds=kinds,
-        filled=filled,
+        buffer_kinds=buffer_kinds,
+        filled_windows=windows,
         buffer=buffer,
         budget=budget,
-        safe=safe,
-        result=kept_deficit(safe, settings.budget_settings.base(model).deficit),
-        demand=typical(settings.budget_settings, budget),
+        buffered_budget=buffered_budget,
+        exported_budget=kept_deficit(buffered_budget, settings.budget_settings.base(model).deficit),
+        demand=typical_demand(settings.budget_settings, budget),
         costs=costs_of(budget),
-        safe_costs=costs_of(safe),
-        document=read(settings, errors),
+        buffered_costs=costs_of(buffered_budget),
+        document=document_to_read(settings, errors),
         key=key,
         note=budget_results.note,
     )
@@ -138,7 +138,7 @@ def _first(rows: pd.DataFrame) -> dict[str, Any]:
     return {str(name): value for name, value in rows.iloc[0].items()}
 
 
-def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
+def typical_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
     """Return what each section asks for: the preset's typical sizes; of a budget of the user's own, its caps."""
     typed = typed_demand(settings, budget)
     if any(typed.values()):
@@ -146,7 +146,7 @@ def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
     return {section: cap or 0 for section, cap in budget.caps.items()}
 
 
-def reference(settings: AccuracySettings, model: Model, library: Library) -> Counter:
+def reference_counter(settings: AccuracySettings, model: Model, library: Library) -> Counter:
     """Return the counter that is right: the one that is named, or the best that is known for the model."""
     if settings.exact is not None:
         return library.counter(settings.exact)
@@ -187,7 +187,7 @@ def _none_left(settings: AccuracySettings, kind: tuple[str, ...], every: pd.Data
     )
 
 
-def read(settings: AccuracySettings, errors: pd.DataFrame) -> int:
+def document_to_read(settings: AccuracySettings, errors: pd.DataFrame) -> int:
     """Return which document is read: the one that was chosen while it is looked at, else the one counted worst."""
     if settings.document is not None and settings.document in errors.index:
         return settings.document

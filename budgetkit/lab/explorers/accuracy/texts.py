@@ -15,8 +15,8 @@ def texts(results: AccuracyResults) -> dict[str, str]:
     heading = f"# {provenance(results)}\n"
     return {
         "python": heading + program(results),
-        "yaml": heading + to_yaml(results.result),
-        "json": to_json(results.result),
+        "yaml": heading + to_yaml(results.exported_budget),
+        "json": to_json(results.exported_budget),
     }
 
 
@@ -26,13 +26,13 @@ def program(results: AccuracyResults) -> str:
     size = results.buffer.reserve.size
     base = settings.base(results.model)
     if settings.own is not None or not isinstance(size, Share):
-        return python(with_buffer(settings, results.buffer), results.model, results.result)
+        return python(with_buffer(settings, results.buffer), results.model, results.exported_budget)
     budget_lines = python(settings, results.model, base)
     share = f'bk.Share("{size.ratio}")'
-    if results.result.deficit == base.deficit:
+    if results.exported_budget.deficit == base.deficit:
         deficit = ""
     else:
-        deficit = f", deficit={results.result.deficit!r}"
+        deficit = f", deficit={results.exported_budget.deficit!r}"
     if "safety" in base.sizes:
         budget_lines += f".assign(safety={share})"
         if not deficit:

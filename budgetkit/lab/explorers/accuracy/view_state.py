@@ -93,14 +93,14 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     now = results.settings
     buffer = results.buffer
     costs = results.costs
-    safe = results.safe_costs
+    safe = results.buffered_costs
     name = shortened(results.budget.name or "the budget", 20)
     overflow = float(costs["overflow"])
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
     risk = f"{100 * now.risk:g}"
     tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
     waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
-    tokens = f"{results.safe.sizes['safety']:,} tokens at {risk} % risk"
+    tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
     needs = f"held back {as_percent(buffer.share)}, needed {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
