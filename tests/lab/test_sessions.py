@@ -27,7 +27,14 @@ from budgetkit.lab.sessions.comparing import (
     comparison,
     setup_of,
 )
-from budgetkit.lab.sessions.sentences import in_short, notices, replay_check, sentence
+from budgetkit.lab.sessions.sentences import (
+    finding,
+    in_short,
+    notices,
+    replay_check,
+    sentence,
+    with_held,
+)
 from budgetkit.message import Message
 from budgetkit.pruning.policies.policy import Prefix
 from budgetkit.trace import Trace, usage_frame
@@ -289,6 +296,33 @@ def test_a_replay_of_the_session_as_it_was_held_comes_to_the_bill(made_up: bk.Se
     missed = made_up.misses()
     (compacted,) = missed.loc[missed["cause"] == causes.COMPACTION, "request"]
     assert abs(number_of(table, "claude-code", "first") - compacted) <= 1
+
+
+def test_a_rule_is_set_beside_the_same_replay_where_that_is_not_the_bill(
+    made_up: bk.Session,
+) -> None:
+    """A rule that never acts stood $1.25 below the bill: the replay was that far off, and the table said nothing."""
+    table = bk.compare(made_up, ["claude-code", "pi"])
+    billed = made_up.totals()["cost"]
+    assert with_held(table) is table and "in the same replay" not in finding(table, billed)
+
+    table.attrs["replayed"] = billed - 1
+    rows = with_held(table).set_index("label")["least"]
+    assert rows["as recorded, in this replay"] == billed - 1
+    assert rows["as recorded, as billed"] == billed and rows.is_monotonic_increasing
+    words = f"${billed - 1:,.2f} as it was held, in the same replay (${billed:,.2f} was billed)"
+    assert finding(table, billed).startswith("None of these rules would have been cheaper.")
+    assert words in finding(table, billed)
+
+
+def test_what_a_miss_paid_for_is_no_more_than_its_prompt(made_up: bk.Session) -> None:
+    """The table said 156,762 tokens of a compaction whose next prompt had 53,236."""
+    missed = made_up.misses()
+    usage = made_up.usage.iloc[missed["request"] - 1]
+    rest = usage["context_tokens"].to_numpy() - usage["cache_read_tokens"].to_numpy()
+    assert (missed["paid"].to_numpy() == np.minimum(missed["missed"], rest)).all()
+    of_compactions = missed[missed["cause"] == causes.COMPACTION]
+    assert of_compactions["paid"].sum() == made_up.compactions()["next_paid"].sum()
 
 
 @settings(max_examples=15, deadline=None)

@@ -9,13 +9,14 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+import pandas as pd
 
 from budgetkit.budget.quoting import many
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding
-from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check
+from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check, with_held
 from budgetkit.models.products import catalogue_of, product_window
 from budgetkit.trace import load_trace
 
@@ -206,7 +207,7 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     requests = many(totals["requests"], "request")
     show_lines([f"{title}{requests} to {named}{billed}", *in_short(session, table)])
 
-    largest = filled.iloc[:-1][:KINDS].values.tolist() + [filled.iloc[-1].tolist()]
+    largest = largest_of(filled).values.tolist()
     prompt = int(filled["tokens"].sum())
     question = (
         f"What filled the largest prompt? {prompt:,} tokens by the provider's count, which is exact"
@@ -216,7 +217,7 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
         show_lines([session.gap_sentence])
 
     by_cause = missed.groupby("cause").agg(
-        misses=("missed", "size"), tokens=("missed", "sum"), cost=("cost", "sum")
+        misses=("missed", "size"), tokens=("paid", "sum"), cost=("cost", "sum")
     )
     causes = [
         [cause, *row] for cause, row in zip(by_cause.index, by_cause.values.tolist(), strict=True)
@@ -226,7 +227,9 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
             [cause, int(number), int(tokens), dollars(cost)]
             for cause, number, tokens, cost in causes
         ]
-        show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], cells)
+        show_table(
+            "Why did the cache miss?", ["cause", "misses", "tokens paid anew", "cost"], cells
+        )
     if totals["steps"]:
         number = many(totals["steps"], "request")
         more = f"which cost ${totals['steps_cost']:,.2f} more"
@@ -256,7 +259,7 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     show_table(
         "Which rule would have been cheaper?",
         _RULES,
-        [_rule(row) for row in table.to_dict("records")],
+        [_rule(row) for row in with_held(table).to_dict("records")],
     )
     recorded = float(totals["cost"])
     told = [finding(table, recorded), *replay_check(table, recorded), *notices(table)]
@@ -314,6 +317,21 @@ def _held(path: str, session: Session, with_text: bool) -> None:
 
 
 _RULES = ["rule", "dollars", "compactions", "left or cut", "gone, used later"]
+
+
+def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest rows of what filled a prompt, one row of all others, and the difference: the whole prompt."""
+    difference = filled.iloc[-1:]
+    rows = filled.iloc[:-1]
+    rest = rows.iloc[KINDS:]
+    if rest.empty:
+        return filled
+    other = rest.iloc[:1].assign(
+        what=f"{many(len(rest), 'other kind')}",
+        tokens=rest["tokens"].sum(),
+        share=rest["share"].sum(),
+    )
+    return pd.concat([rows.iloc[:KINDS], other, difference])
 
 
 def _filled(row: list[Any]) -> list[Any]:

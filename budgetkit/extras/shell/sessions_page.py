@@ -17,7 +17,7 @@ from budgetkit.budget.quoting import many, one_line
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.printed import show_lines
-from budgetkit.extras.shell.sessions_command import KINDS, dollars
+from budgetkit.extras.shell.sessions_command import dollars, largest_of
 from budgetkit.files import write_whole
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.film import film
@@ -26,7 +26,14 @@ from budgetkit.lab.explorers.report import Lead, page
 from budgetkit.lab.explorers.view import sendable
 from budgetkit.lab.sessions import Session
 from budgetkit.lab.sessions.comparing import RECORDED, USUAL, Comparison, as_held, comparison
-from budgetkit.lab.sessions.sentences import MARKS, finding, in_short, notices, replay_check
+from budgetkit.lab.sessions.sentences import (
+    MARKS,
+    finding,
+    in_short,
+    notices,
+    replay_check,
+    with_held,
+)
 
 Data = dict[str, Any]
 
@@ -34,9 +41,7 @@ Data = dict[str, Any]
 def _lead(session: Session, compared: Comparison, title: str) -> Lead:
     """Return the three answers and their figures, in numbers only."""
     filled = session.filled_by()
-    largest = [
-        f"{row['what']} {row['share']:.0%}" for row in filled.iloc[:KINDS].to_dict("records")
-    ]
+    largest = [f"{row['what']} {row['share']:.0%}" for row in largest_of(filled).to_dict("records")]
     prompt = int(filled["tokens"].sum())
     recorded = float(session.totals()["cost"])
     sentences = [
@@ -52,7 +57,7 @@ def _lead(session: Session, compared: Comparison, title: str) -> Lead:
             [what_if, finding(compared.table, recorded), *check, *notices(compared.table)]
         ),
         "spec": figures.rules_compared.spec(compared),
-        "table": listed(compared.table.drop(columns=["system", "relative"])),
+        "table": listed(with_held(compared.table).drop(columns=["system", "relative"])),
         "click": None,
     }
     reads = {

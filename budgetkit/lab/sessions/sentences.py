@@ -41,11 +41,60 @@ def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
     cost = _range(row["least"], row["most"])
     number = many(row["compactions"], "compaction")
     gone = many(row["used_later"], "message")
+    as_it_was = f"${recorded:,.2f}"
+    if is_off(table, recorded):
+        replayed = table.attrs["replayed"]
+        as_it_was = (
+            f"${replayed:,.2f} as it was held, in the same replay (${recorded:,.2f} was billed)"
+        )
     return (
         f"The same messages under a rule modelled on {row['label']} ({row['version']}): {cost} instead of "
-        f"${recorded:,.2f}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
+        f"{as_it_was}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
         "otherwise."
     )
+
+
+def is_off(table: pd.DataFrame, recorded: float) -> bool:
+    """Say whether a replay of the session as it was held comes to another sum than the bill, by more than 0.5 %.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+    recorded : float
+        What was billed, in US dollars.
+
+    Returns
+    -------
+    bool
+        Also False where nothing was replayed.
+    """
+    replayed = table.attrs.get("replayed", float("nan"))
+    return bool(recorded > 0 and abs(replayed / recorded - 1) > 0.005)
+
+
+def with_held(table: pd.DataFrame) -> pd.DataFrame:
+    """Put a row of the session as it was held, replayed, among the rules, where that is not what was billed.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+
+    Returns
+    -------
+    DataFrame
+        The same rows, and this one in its place by cost.
+    """
+    billed = table[table["system"] == RECORDED]
+    if billed.empty or not is_off(table, float(billed["least"].iloc[0])):
+        return table
+    replayed = table.attrs["replayed"]
+    held = billed.assign(label="as recorded, in this replay", least=replayed, most=replayed)
+    billed = billed.assign(label="as recorded, as billed")
+    rules = table[table["system"] != RECORDED]
+    rows = pd.concat([rules, held, billed])
+    return rows.sort_values(["least", "relative"], kind="stable", ignore_index=True)
 
 
 def in_short(session: Session, table: pd.DataFrame) -> list[str]:
@@ -148,7 +197,12 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
         else:
             unpriced = "this session's model"
         return f"No price is known for {unpriced}, so nothing is set beside the bill; --price names another model."
-    return sentence(table, str(acting["system"].iloc[0]), recorded)
+    words = sentence(table, str(acting["system"].iloc[0]), recorded)
+    replayed = table.attrs.get("replayed", float("nan"))
+    as_it_was = recorded if np.isnan(replayed) else replayed
+    if acting["least"].iloc[0] >= as_it_was:
+        return f"None of these rules would have been cheaper. {words}"
+    return words
 
 
 def replay_check(table: pd.DataFrame, recorded: float) -> list[str]:

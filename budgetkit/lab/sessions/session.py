@@ -127,6 +127,8 @@ class Session:
             self._miss_cost(request - 1, missed)
             for request, missed in frame[["request", "missed"]].values
         ]
+        rest = (self.usage["context_tokens"] - self.usage["cache_read_tokens"]).to_numpy()
+        frame["paid"] = np.minimum(frame["missed"], rest[frame["request"].to_numpy() - 1])
         return frame
 
     def requests(self) -> pd.DataFrame:
@@ -241,8 +243,9 @@ class Session:
         Returns
         -------
         DataFrame
-            Columns request (from 1), missed (in tokens), cause, detail (a sentence) and cost (what the missed tokens
-            cost beyond reading them, in US dollars).
+            Columns request (from 1), missed (tokens that were in the cache and were not read), cause, detail (a
+            sentence), cost (what they cost beyond reading them, in US dollars) and paid (as many of them as this prompt
+            had to pay for: after a compaction it is shorter).
         """
         return self._misses.copy()
 

@@ -19,7 +19,7 @@ from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
 from budgetkit.lab.sessions.figures import cost_text
-from budgetkit.lab.sessions.sentences import MARKS, finding, notices, replay_check
+from budgetkit.lab.sessions.sentences import MARKS, finding, notices, replay_check, with_held
 
 Data = dict[str, Any]
 _MOST_CHOICES: Final = (
@@ -46,7 +46,7 @@ class SystemsFold:
             self._followed = None
         options = {"": "none"} | {str(place): name for place, name in followable.items()}
         value = "" if self._followed is None else str(self._followed)
-        table = compared.table.drop(columns=["system", "relative"]).head(_MOST_ROWS)
+        table = with_held(compared.table).drop(columns=["system", "relative"]).head(_MOST_ROWS)
         requests = len(compared.outcomes[AS_IT_WAS].most.over)
         is_same = results.run.by == "request" and requests == results.requests
         drawn = {
