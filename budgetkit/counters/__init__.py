@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters.basis import (
     Basis,
     basis_of,
@@ -43,7 +43,7 @@ from budgetkit.counters.vocabularies import (
     from_file,
     vocabulary_of,
 )
-from budgetkit.models import DEFAULT_ENCODING, Model, model
+from budgetkit.models import DEFAULT_ENCODING, Model, model, nearest
 from budgetkit.models.resolved import ResolvedModel, calibration_row, model_name, resolve
 from budgetkit.plugins import load_plugin, plugin_names
 
@@ -171,16 +171,18 @@ def counter(
     try:
         return _of_model(resolve(model(name, unknown="raise")))
     except ValueError as no_model:
-        nearest = best(name)
-        if nearest is not None:
-            return nearest
+        by_family = best(name)
+        if by_family is not None:
+            return by_family
         if calibration_row(name)["pattern"]:
             return published(name)
         if unknown == "raise":
+            near = nearest(name)
+            alike = f", of which {quoted(near)} are nearest" if near else ""
             raise ValueError(
                 f"no counter {brief(name)}; there are ratios ('chars/4', 'bytes/4', 'words/0.75'), encodings "
                 f"({', '.join(encoding_names())}), estimates ('estimate:o200k_base') and "
-                "the models of budgetkit.models.models(); "
+                f"the models of budgetkit.models.models(){alike}; "
                 "use one, or say how to count an unknown model: unknown='cl100k_base' or unknown='chars/4'"
             ) from no_model
     return _stand_in(name, DEFAULT_ENCODING if unknown == "default" else unknown)

@@ -318,3 +318,11 @@ def test_every_counter_keeps_the_protocol() -> None:
     assert all(
         isinstance(counter(name), Counter) for name in ("chars/4", "o200k_base", "claude-opus-5")
     )
+
+
+def test_a_misspelt_model_is_answered_with_the_nearest_names() -> None:
+    """The bill named them, and every function that takes a counter spoke of counters alone."""
+    with pytest.raises(
+        ValueError, match="no counter 'gtp-4o'; .*of which 'gpt-4o', .* are nearest"
+    ):
+        counter("gtp-4o")

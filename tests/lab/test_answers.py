@@ -89,6 +89,8 @@ def test_of_few_conversations_the_longest_answer_is_reserved_and_nothing_promise
     assert reserve.sentence.endswith(
         "no promise: a promise of 5 % needs 19 conversations; there are 8"
     )
+    # Printed it showed risk=0.05 and not that nothing is promised.
+    assert str(reserve) == reserve.sentence
 
 
 def referring(backs: list[int]) -> bk.Trace:

@@ -73,6 +73,10 @@ class AnswerReserve(_OfTheNext):
     longest: int
     cut_short: float
 
+    def __str__(self) -> str:
+        """Return the sentence, so that a number that is printed says whether it is a promise."""
+        return self.sentence
+
     @property
     def sentence(self) -> str:
         """What the reserve promises, or that it promises nothing."""
@@ -236,6 +240,10 @@ class TurnFloor(_OfTheNext):
     risk: float
     conversations: int
     farthest: int
+
+    def __str__(self) -> str:
+        """Return the sentence, so that a number that is printed says whether it is a promise."""
+        return self.sentence
 
     @property
     def sentence(self) -> str:
