@@ -175,12 +175,15 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     assert run(["compare", "coding-agent", "-m", "claude-opus-4-8"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "as it is: 21 that do not act" in shown
-    assert "tokens; --window gives a smaller one" in shown and "cost" in shown
+    assert "tokens; --window gives a smaller one" in shown and "in tokens and dollars" in shown
+    assert "One request a turn is counted; --by request counts one for each answer" in shown
 
 
 def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:
     assert run(["compare", "support-chat", "-p", "octopus"]) == 0
-    assert "No model is named, so there is no cost in dollars" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "No model is named, so there is no cost in dollars" in shown
+    assert "policies, in tokens\n" in shown
     assert run(["compare", "support-chat", "-p", "octopus", "--price", "nobodys-model"]) == 0
     assert "No price is known for nobodys-model" in capsys.readouterr().out
     assert run(["replay", "support-chat"]) == 0

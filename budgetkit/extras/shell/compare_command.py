@@ -78,9 +78,11 @@ def command(
             policy=f"as it is: {len(idle)} that do not act"
         )
         rows = pd.concat([rows, unpruned]).sort_values("relative_cost", kind="stable")
-    show_table(
-        f"{trace.id}: policies, in tokens and dollars", _SHOWN, rows[_SHOWN].itertuples(index=False)
-    )
+    if table["cost"].notna().any():
+        units = "tokens and dollars"
+    else:
+        units = "tokens"
+    show_table(f"{trace.id}: policies, in {units}", _SHOWN, rows[_SHOWN].itertuples(index=False))
     if named is None or table["cost"].notna().all():
         notes = []
     else:
@@ -88,6 +90,10 @@ def command(
     if named is None:
         notes.append(
             "No model is named, so there is no cost in dollars; --price names the model whose prices hold."
+        )
+    if by == "turn" and any(message.tool_calls for message in trace.messages):
+        notes.append(
+            "One request a turn is counted; --by request counts one for each answer, as bk.compare does."
         )
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))
