@@ -25,6 +25,7 @@ from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.amounts import Share, check_tokens
 from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.lab.accuracy.kind_windows import has_sources
 from budgetkit.lab.accuracy.kinds import lacking_kinds, meaning
 from budgetkit.lab.accuracy.simulation import KINDS, MIXED, FilledWindows, filled_windows
 from budgetkit.promise import lacking
@@ -237,7 +238,7 @@ def read_off(
         )
     if not kinds or window_mix is not None:
         few_sources = ""
-        if window_mix is None and "source" in errors:
+        if window_mix is None and has_sources(errors):
             few_sources = lacking(errors["source"].nunique(), risk, "sources")
         reasons = (buffer.warning, few_sources, buffer.lacks(kinds))
         return replace(buffer, warning="; ".join(filter(None, reasons)))

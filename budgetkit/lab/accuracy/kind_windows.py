@@ -37,6 +37,11 @@ _SIZES_BETWEEN_DOUBLES = (
 )
 
 
+def has_sources(errors: pd.DataFrame) -> bool:
+    """Say whether errors tell sources apart; of fewer than six each document is one."""
+    return "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """The sources of each kind: a group is one source of one kind.
@@ -65,8 +70,7 @@ class Sources:
     @classmethod
     def of(cls, errors: pd.DataFrame, columns: Sequence[str]) -> Sources:
         """Group documents by these columns and by source; of fewer than six sources each document is one."""
-        has_sources = "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
-        if has_sources:
+        if has_sources(errors):
             source = pd.factorize(errors["source"])[0]
         else:
             source = np.arange(len(errors))
@@ -84,7 +88,7 @@ class Sources:
             kinds=pairs[0],
             sources=pairs[1],
             labels=list(names),
-            units_are="sources" if has_sources else "documents",
+            units_are="sources" if has_sources(errors) else "documents",
         )
 
     @property
