@@ -174,15 +174,16 @@ class Share:
         return max(self.at_least, tokens if self.at_most is None else min(self.at_most, tokens))
 
     def __repr__(self) -> str:
-        if self.at_most is None:
-            limits = ""
-        else:
-            limits = f", {self.at_most}"
-        if self.at_least or limits:
-            lowest = f", {self.at_least}"
-        else:
-            lowest = ""
-        return f"Share({self.ratio}{lowest}{limits})"
+        return f"Share({self.ratio}{self.written_bounds})"
+
+    @property
+    def written_bounds(self) -> str:
+        """The bounds as they stand behind the ratio in Python; an empty text where there are none."""
+        if self.at_most is not None:
+            return f", {self.at_least}, {self.at_most}"
+        if self.at_least:
+            return f", {self.at_least}"
+        return ""
 
 
 Amount = int | Share

@@ -119,15 +119,7 @@ def _assigned(moved: Mapping[str, Amount | None]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Share):
-        if value.at_most is None:
-            limits = ""
-        else:
-            limits = f", {value.at_most}"
-        if value.at_least or limits:
-            lowest = f", {value.at_least}"
-        else:
-            lowest = ""
-        return f'bk.Share("{value.ratio}"{lowest}{limits})'
+        return f'bk.Share("{value.ratio}"{value.written_bounds})'
     if isinstance(value, Reserve | Allocation):
         return _call(f"bk.{type(value).__name__}", value)
     if isinstance(value, tuple):
