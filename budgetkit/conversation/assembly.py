@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.conversation.listing import AnyListings, check_listings, listings_of, written_as_one
 from budgetkit.conversation.listing import Listing as Listing
@@ -177,7 +176,6 @@ def _written(raw: Mapping[str, Any], context_role: str) -> dict[str, Any]:
     return {"role": context_role, "content": raw.get("content", "")}
 
 
-@renamed(count="counter")
 def describe(
     plan: Plan,
     counter: Callable[[str], int] | str,

@@ -16,7 +16,6 @@ from typing import Any, get_args
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
 from budgetkit.conversation.assembly import messages
@@ -73,7 +72,6 @@ class Built:
     warnings: tuple[str, ...] = ()
 
 
-@renamed(count="counter")
 def build(
     budget: AnyBudget,
     counter: AnyCounter | None = None,
@@ -330,7 +328,6 @@ def _check_question(items: list[Item]) -> None:
         )
 
 
-@renamed(count="counter")
 async def build_async(
     budget: AnyBudget, counter: AnyCounter | None = None, **options: Any
 ) -> Built:

@@ -32,7 +32,6 @@ from threading import get_ident
 from typing import Any, get_args
 
 from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
 from budgetkit.conversation.reading import check_sendable, read, whole
@@ -41,7 +40,7 @@ from budgetkit.conversation.running_tally import RunningTally, TallyRules
 from budgetkit.conversation.saved_settings import (
     SavedSettings,
     code_name,
-    refused,
+    refusing,
     settings_of,
     warn_of_changes,
 )
@@ -140,7 +139,6 @@ class Conversation:
     [('Question 0', 'dropped'), ('Answer 0', 'dropped')]
     """
 
-    @renamed(count="counter")
     def __init__(
         self,
         budget: AnyBudget,
@@ -403,7 +401,6 @@ class Conversation:
             self._before = None
 
     @classmethod
-    @renamed(count="counter")
     def from_json(
         cls,
         text: str,
@@ -419,7 +416,7 @@ class Conversation:
             As :meth:`to_json` made it.
         policy, counter, **more
             As for a new conversation; what is left out is as it was. Only code has to be passed again: a function that
-            counts, ranks or writes summaries. A text of 0.2.0 has no settings: pass those that it had.
+            counts, ranks or writes summaries.
 
         Returns
         -------
@@ -449,19 +446,12 @@ class Conversation:
         file = restored(text)
         overrides = {"policy": policy, "counter": counter, **more}
         overrides = {name: value for name, value in overrides.items() if value is not None}
-        # a text of 0.2.0 has no settings; its requests began with any message
-        settings: dict[str, Any] = (
-            {"start_on": "any"} if file.settings is None else file.settings.keywords(overrides)
-        )
-        keywords = {"budget": file.budget} | settings | overrides
-        try:
+        keywords = {"budget": file.budget} | file.settings.keywords(overrides) | overrides
+        with refusing():
             conversation = cls(**keywords)
-        except LookupError as error:
-            raise refused(error) from error
         if conversation.budget != file.budget:
             warn_of_changes([("budget", brief(file.budget), brief(conversation.budget))])
-        if file.settings is not None:
-            file.settings.compare(conversation._settings, overrides.keys())
+        file.settings.compare(conversation._settings, overrides.keys())
 
         engine = conversation._engine
         restored_state = file.fill(engine.tally)

@@ -11,9 +11,12 @@ whoever loads the conversation passes it again, and the name tells whether it is
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Any, Final
+
+from pydantic import StrictBool
 
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.notices import warn_caller
@@ -52,8 +55,8 @@ class SavedSettings:
     framing: Raw
     roles: Raw | None
     section: str | None
-    shorten: bool
-    tell: bool
+    shorten: StrictBool
+    tell: StrictBool
     overrun: str
     start_on: str
     form: str | None = None
@@ -66,10 +69,8 @@ class SavedSettings:
         names = [name for name in _READERS if name not in _decided(overridden)]
         for name in names:
             _refuse_code(name, getattr(self, name))
-        try:
+        with refusing():
             return {name: _READERS[name](getattr(self, name)) for name in names}
-        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            raise refused(error) from error
 
     def compare(self, now: SavedSettings, overridden: Collection[str]) -> None:
         """Refuse what is given and measures otherwise than before, and warn of all else that is not what it was."""
@@ -103,12 +104,17 @@ def _decided(overridden: Collection[str]) -> Collection[str]:
     return {*overridden, "counter", "framing"}
 
 
-def refused(error: Exception) -> ValueError:
-    """Say why a text is no saved conversation."""
-    reason = one_line(
-        str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
-    )
-    return ValueError(f"no saved conversation: {reason}; give the whole text that to_json made")
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Say of whatever goes wrong inside that the text is no saved conversation, and why."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__} "
+        reason = one_line(f"{kind}{error}")
+        raise ValueError(
+            f"no saved conversation: {reason}; give the whole text that to_json made"
+        ) from error
 
 
 def warn_of_changes(changes: list[tuple[str, str, str]]) -> None:

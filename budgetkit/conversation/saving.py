@@ -9,8 +9,7 @@
                      "present": "current", "stamp": 1, "sent": true}, ...], ...}}
 
 A slot is a message's place in the conversation; a line is a message that is or will be sent. Every field has its name.
-The settings stand in :mod:`budgetkit.conversation.saved_settings`. Version 1, which 0.2.0 wrote, had rows without names
-and no settings; it is read as well.
+The settings stand in :mod:`budgetkit.conversation.saved_settings`.
 """
 
 from __future__ import annotations
@@ -19,95 +18,101 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Annotated, Any, Final
+
+from pydantic import Field, StrictBool, TypeAdapter
 
 from budgetkit import state
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief
 from budgetkit.conversation.running_tally import RunningTally, TallyEntry
-from budgetkit.conversation.saved_settings import SavedSettings, refused
+from budgetkit.conversation.saved_settings import SavedSettings, refusing
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
 from budgetkit.plan.limits import with_undeclared
 from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
 from budgetkit.pruning.search import Archive
+from budgetkit.state import plain_data
 
 VERSION: Final = 2
 #: Of the budget inside, which has a version of its own.
 BUDGET_VERSION: Final = 1
 Raw = dict[str, Any]
 Summaries = dict[int, TallyEntry]  # as they are sent, by the first slot that each stands for
-Row = TypeVar("Row")
+#: A whole number, as JSON writes it; stamps of what comes back lie beyond the greatest number of tokens.
+Whole = Annotated[int, Field(strict=True, ge=-MOST_TOKENS, le=2 * MOST_TOKENS)]
+Text = Annotated[str, Field(strict=True)]
 
 
 @dataclass(frozen=True)
 class SavedSlot:
     """A message's place: what goes with it, what it holds, and what has become of it."""
 
-    unit: int  # the first slot of those that leave together
-    tokens: int  # of the message as it came
-    turn: int
-    is_result: bool
-    importance: int
-    size: int  # what the history holds of it now, in tokens
-    state: int  # see budgetkit.pruning.history
-    role: str = ""
+    unit: Whole  # the first slot of those that leave together
+    tokens: Whole  # of the message as it came
+    turn: Whole
+    is_result: StrictBool
+    importance: Whole
+    size: Whole  # what the history holds of it now, in tokens
+    state: Whole  # see budgetkit.pruning.history
+    role: Text
 
 
 @dataclass(frozen=True)
 class SavedLine:
     """A message that is or will be sent, and the sections that it counts in."""
 
-    slot: int
+    slot: Whole
     message: Raw
-    tokens: int
-    past: str  # its section once its turn has passed
-    present: str  # its section while its turn lasts
-    stamp: int  # a number that changes with its text
-    sent: bool
+    tokens: Whole
+    past: Text  # its section once its turn has passed
+    present: Text  # its section while its turn lasts
+    stamp: Whole  # a number that changes with its text
+    sent: StrictBool
 
 
 @dataclass(frozen=True)
 class SavedSummary:
     """A summary stands in a slot and covers all turns up to one."""
 
-    slot: int
-    last_turn: int
+    slot: Whole
+    last_turn: Whole
 
 
 @dataclass(frozen=True)
 class SavedDemand:
     """What a message of this turn asks of the section that it will count in later."""
 
-    slot: int
-    section: str
-    tokens: int
+    slot: Whole
+    section: Text
+    tokens: Whole
 
 
 @dataclass(frozen=True)
 class SavedCall:
     """A message with calls that have no result yet, by their ids."""
 
-    slot: int
-    calls: list[str]
+    slot: Whole
+    calls: list[Text]
 
 
 @dataclass(frozen=True)
 class SavedAnswers:
     """The results that wait until all calls of a message have theirs."""
 
-    slot: int
-    results: list[int]
+    slot: Whole
+    results: list[Whole]
 
 
 @dataclass(frozen=True)
 class SavedPassage:
     """A passage that was retrieved for this turn."""
 
-    section: str
-    tokens: int
+    section: Text
+    tokens: Whole
     score: float
     passage: Raw
 
@@ -117,41 +122,46 @@ class SavedState:
     """All that a conversation remembers between two requests."""
 
     slots: list[SavedSlot]
-    gone: list[int]
-    closed: list[int]
-    results: list[int]  # the tool results that are still whole
+    gone: list[Whole]
+    closed: list[Whole]
+    results: list[Whole]  # the tool results that are still whole
     summaries: list[SavedSummary]
     lines: list[SavedLine]
     standing: list[SavedLine]  # the summaries, as they are sent
     this_turn: list[SavedDemand]
-    waiting: list[int]
-    callers: dict[str, int]
+    waiting: list[Whole]
+    callers: dict[str, Whole]
     unanswered: list[SavedCall]
     answers: list[SavedAnswers]
     passages: list[SavedPassage]
     system: list[Raw]
-    past: dict[str, int]
-    present: dict[str, int]
-    start: int
-    turn: int
-    entered: int
-    stamps: int
-    carrier: str
+    past: dict[str, Whole]
+    present: dict[str, Whole]
+    start: Whole
+    turn: Whole
+    entered: Whole
+    stamps: Whole
+    carrier: Text
     archive: list[Raw] = field(default_factory=list)
 
 
 _PLAIN: Final = ("turn", "entered", "stamps")
-# Rows of version 1, by part: the names of what stood in them.
-_FIRST_VERSION: Final[Mapping[str, type]] = {
-    "slots": SavedSlot,
-    "summaries": SavedSummary,
-    "lines": SavedLine,
-    "standing": SavedLine,
-    "this_turn": SavedDemand,
-    "unanswered": SavedCall,
-    "answers": SavedAnswers,
-    "passages": SavedPassage,
-}
+
+
+@dataclass(frozen=True)
+class SavedFile:
+    """The whole file, but for its budget, which :mod:`budgetkit.state` reads."""
+
+    settings: SavedSettings
+    section: Text
+    tools: list[Raw]
+    conversation: SavedState
+    inbox: list[Raw]
+    sent: list[Whole]
+    requests: Whole
+
+
+adapter = cache(TypeAdapter)  # what reads and writes a class; made once
 
 
 def saved(
@@ -164,7 +174,7 @@ def saved(
     requests: int,
 ) -> dict[str, Any]:
     """Return a conversation as plain data."""
-    conversation = {name: _written(part) for name, part in vars(packed(tally, summaries)).items()}
+    conversation = adapter(SavedState).dump_python(packed(tally, summaries))
     if tally.archive is None:
         del conversation["archive"]
     return {
@@ -180,13 +190,6 @@ def saved(
     }
 
 
-def _written(part: Any) -> Any:
-    """Write the rows of a part as objects."""
-    if not isinstance(part, list):
-        return part
-    return [vars(row) if type(row) in _ROWS else row for row in part]
-
-
 @dataclass(frozen=True)
 class RestoredState:
     """What a running conversation takes up again, beside the tally that was filled."""
@@ -199,160 +202,43 @@ class RestoredState:
 
 @dataclass(frozen=True)
 class SavedConversation:
-    """What a text holds: budget, settings where it has them, and a function that fills a tally with the messages."""
+    """What a text holds: budget, settings, and a function that fills a tally with the messages."""
 
     budget: Budget
-    settings: SavedSettings | None
+    settings: SavedSettings
     fill: Callable[[RunningTally], RestoredState]
 
 
 def restored(text: str) -> SavedConversation:
     """Read a saved conversation."""
-    try:
+    with refusing():
         data = json.loads(text)
-        version = data["budgetkit"]
-        budget = state.from_dict({"budgetkit": BUDGET_VERSION, "budget": data["budget"]})
-        if (
-            version not in (1, VERSION)
-            or isinstance(version, bool)
-            or not isinstance(budget, Budget)
-        ):
+        version = data.pop("budgetkit")
+        if version != VERSION or isinstance(version, bool):
             raise ValueError(f"version {brief(version)} is not known, {VERSION} is")
-        if "settings" in data:
-            settings = _read(SavedSettings, data["settings"], "its settings")
-        else:
-            settings = None
-        section = _plain(str, "text")(data["section"], "its section")
-    except (ValueError, TypeError, LookupError) as error:
-        raise refused(error) from error
+        budget = state.from_dict({"budgetkit": BUDGET_VERSION, "budget": data.pop("budget")})
+        file = plain_data.read(adapter(SavedFile), data)
 
     def fill(tally: RunningTally) -> RestoredState:
-        if tally.rules.section != section:
+        if tally.rules.section != file.section:
             raise ValueError(
-                f"the saved conversation prunes {brief(section)}, this one {brief(tally.rules.section)}; "
+                f"the saved conversation prunes {brief(file.section)}, this one {brief(tally.rules.section)}; "
                 "give the roles and the section that it had"
             )
-        try:
-            if version == VERSION:
-                written = data["conversation"]
-            else:
-                written = _named(data["conversation"])
-            saved_state = _read(SavedState, written, "its conversation")
-            last_stamps = _whole_numbers(data["sent"], "its stamps")
-            (requests,) = _whole_numbers([data["requests"]], "its number of requests")
-            tally.tools = list(data["tools"])
-            summaries = unpack(tally, saved_state)
-            _refuse_strangers(tally, summaries, saved_state)
+        with refusing():
+            tally.tools = file.tools
+            summaries = unpack(tally, file.conversation)
+            _refuse_strangers(tally, summaries, file.conversation)
             with_undeclared(replace(budget, deficit="signed"), _sections(tally, summaries))
             tally.count_schemas()
-            inbox = [Message(raw) for raw in data["inbox"]]
-        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            raise refused(error) from error
-        return RestoredState(
-            summaries=summaries, inbox=inbox, last_stamps=last_stamps, requests=requests
-        )
+            return RestoredState(
+                summaries=summaries,
+                inbox=[Message(raw) for raw in file.inbox],
+                last_stamps=file.sent,
+                requests=file.requests,
+            )
 
-    return SavedConversation(budget=budget, settings=settings, fill=fill)
-
-
-def _named(conversation: Mapping[str, Any]) -> dict[str, Any]:
-    """Give names to the rows of version 1, which were lists; who speaks in a slot stands in its line alone."""
-    named = dict(conversation)
-    for part, kind in _FIRST_VERSION.items():
-        names = [row_field.name for row_field in fields(kind)]
-        named[part] = [dict(zip(names, row, strict=False)) for row in conversation[part]]
-    for line in (*named["standing"], *named["lines"]):
-        named["slots"][line["slot"]]["role"] = str(line["message"]["role"])
-    return named
-
-
-def _whole_numbers(value: Any, what: str) -> list[int]:
-    """Return a list of whole numbers; what comes back is stamped beyond the greatest number of tokens."""
-    if not isinstance(value, list):
-        raise ValueError(f"{what} are {brief(value)}, which is no list")
-    for number in value:
-        if type(number) is not int or not -MOST_TOKENS <= number <= 2 * MOST_TOKENS:
-            raise ValueError(f"{what} hold {brief(number)}, which is no whole number of that size")
-    return value
-
-
-def _read(kind: type[Row], value: Any, what: str) -> Row:
-    """Read a row whose fields all have the types that its class gives them."""
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is {brief(value)}, which is no object with names")
-    read: dict[str, Any] = {}
-    for row_field in fields(kind):  # type: ignore[arg-type] # a dataclass
-        if row_field.name not in value and row_field.name in _OPTIONAL:
-            continue
-        if row_field.name not in value:
-            raise ValueError(f"{what} has no {row_field.name}")
-        read[row_field.name] = _READERS[str(row_field.type)](
-            value[row_field.name], f"{row_field.name} of {what}"
-        )
-    return kind(**read)
-
-
-def _texts(value: Any, what: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"{what} is {brief(value)}, which is no list of texts")
-    return value
-
-
-def _plain(kind: type | tuple[type, ...], kind_words: str) -> Callable[[Any, str], Any]:
-    """Return a function that reads a value of one type, and refuses others."""
-
-    def read(value: Any, what: str) -> Any:
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(f"{what} is {brief(value)}, which is no {kind_words}")
-        return value
-
-    return read
-
-
-def _row_of(kind: type[Row]) -> Callable[[Any, str], Row]:
-    """Return a function that reads a row of one kind."""
-    return lambda value, what: _read(kind, value, what)
-
-
-def _list_of(read: Callable[[Any, str], Any]) -> Callable[[Any, str], list[Any]]:
-    """Return a function that reads a list of values of one kind."""
-
-    def read_list(value: Any, what: str) -> list[Any]:
-        if not isinstance(value, list):
-            raise ValueError(f"{what} is {brief(value)}, which is no list")
-        return [read(entry, f"an entry of {what}") for entry in value]
-
-    return read_list
-
-
-def _numbers_by_name(value: Any, what: str) -> dict[str, int]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{what} is {brief(value)}, which is no object with names")
-    _whole_numbers([*value.values()], what)
-    return value
-
-
-def _whole(value: Any, what: str) -> int:
-    return _whole_numbers([value], what)[0]
-
-
-_ROWS: Final = {*_FIRST_VERSION.values()}
-_OPTIONAL: Final = ("archive", "role")
-#: What reads a field, by the type that its class gives it.
-_READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
-    "int": _whole,
-    "bool": _plain(bool, "truth value"),
-    "str": _plain(str, "text"),
-    "str | None": _plain((str, type(None)), "text"),
-    "float": _plain((int, float), "number"),
-    "Raw": _plain(dict, "object"),
-    "Raw | None": _plain((dict, type(None)), "object"),
-    "list[int]": _whole_numbers,
-    "list[str]": _texts,
-    "list[Raw]": _list_of(_plain(dict, "object")),
-    "dict[str, int]": _numbers_by_name,
-    **{f"list[{kind.__name__}]": _list_of(_row_of(kind)) for kind in _ROWS},
-}
+    return SavedConversation(budget=budget, settings=file.settings, fill=fill)
 
 
 def _refuse_strangers(tally: RunningTally, summaries: Summaries, state: SavedState) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.old_names import renamed
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.newest import newest
 from budgetkit.conversation.reading import check_sendable, read, whole
@@ -89,7 +88,6 @@ def _is_shortened(sent: Raw, raw: Raw) -> bool:
     return same_fields and len(Message(sent).text) < len(Message(raw).text)
 
 
-@renamed(count="counter")
 def trim(
     messages: Sequence[Any],
     budget: int | AnyBudget,

@@ -14,7 +14,6 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
 from budgetkit.files import read_toml
 from budgetkit.inputs.conversations import AnyTrace, trace_of
@@ -32,7 +31,6 @@ _DETAILS: Final = ("auto", "low", "high", "original")  # any other is somebody's
 _VALUES: Final = ("default", "const", "enum", "example", "examples")
 
 
-@renamed(count="counter")
 def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     """Replace everything that was said by filler of the same size, so that a conversation can be shared.
 

@@ -12,7 +12,6 @@ import pandas as pd
 
 from budgetkit.budget.html import block
 from budgetkit.budget.notices import warn_caller
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
 from budgetkit.counters.memory import Made, Memo
@@ -232,7 +231,6 @@ class Trace:
 
         return self._memo.once("uncounted", kinds)
 
-    @renamed(count="counter")
     def counts(self, counter: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count every message once; asked again, the same counts come from memory.
 
@@ -250,7 +248,6 @@ class Trace:
         """
         return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
-    @renamed(count="counter")
     def answers(self, counter: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count what each answer bills as output, once; asked again, the same counts come from memory.
 
@@ -278,7 +275,6 @@ class Trace:
 
         return self._memo.once(("answers", count, framing), counted)
 
-    @renamed(count="counter")
     def demand(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> pd.DataFrame:
@@ -305,7 +301,6 @@ class Trace:
         frame.attrs["roles"] = None if callable(roles) else dict(roles)
         return frame
 
-    @renamed(count="counter")
     def items(
         self, turn: int, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> list[Item]:
@@ -341,7 +336,6 @@ class Trace:
             if last >= sent
         )
 
-    @renamed(count="counter")
     def tally(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> Tally:

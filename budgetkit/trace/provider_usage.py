@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.message import SYSTEM_ROLES
 from budgetkit.requests import Framing
 from budgetkit.trace.conversation import Trace
@@ -170,7 +169,6 @@ def unpaired(trace: Trace) -> list[int]:
     return sorted((broken - {-1}) | {index for index, caller in results if caller in broken})
 
 
-@renamed(count="counter")
 def readings(
     trace: Trace, counter: Callable[[str], int], framing: Framing | None = None
 ) -> pd.DataFrame:

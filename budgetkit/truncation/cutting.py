@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple, get_args
 
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import count_of
 from budgetkit.counters.given import checked
@@ -37,7 +36,6 @@ _FURTHER = (24, 16, 12, 8, 6, 4, 3, 2)
 _FAR = 8  # tokens; to shorten a text by a character frees one or two
 
 
-@renamed(count="counter")
 def truncate(
     text: str,
     limit: int,

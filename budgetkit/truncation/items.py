@@ -7,7 +7,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.counters import count_of
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
@@ -46,7 +45,6 @@ class Cutting(Protocol):
         ...
 
 
-@renamed(count="counter")
 def cutter(
     counter: Counts,
     framing: Framing | None = None,

@@ -7,7 +7,6 @@ from itertools import accumulate
 from itertools import count as counting
 from typing import Any
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.request import Request
 from budgetkit.conversation.trimming import budget_of, trim
@@ -54,7 +53,6 @@ class Keeper:
     (['user'], 3)
     """
 
-    @renamed(count="counter")
     def __init__(
         self,
         budget: int | AnyBudget,

@@ -8,7 +8,6 @@ from os import PathLike, fspath
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.old_names import renamed
 from budgetkit.extras.shell.gate import Checked, check
 from budgetkit.extras.shell.inputs import budget_of, settings_at, tools_in, tools_of
 from budgetkit.extras.shell.terminal import printable
@@ -20,7 +19,6 @@ from budgetkit.trace.conversation import Trace
 __all__ = ["checked", "printable"]
 
 
-@renamed(count="counter")
 def checked(
     budget: Budget | Configuration | str | PathLike[str],
     *,

@@ -22,7 +22,6 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, many, nearest_name, one_line
 from budgetkit.budget.validation import unknown_section
 from budgetkit.counters import (
@@ -184,7 +183,6 @@ def _share_of(number: int, conversations: int) -> str:
     return f"{number:,} of {many(conversations, 'conversation')}"
 
 
-@renamed(count="counter")
 def check(
     budget: AnyBudget,
     *,

@@ -18,7 +18,6 @@ from typing import BinaryIO, Final
 
 import pandas as pd
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.counters import ExactCounter, counter
 from budgetkit.counters.exact import counted
 from budgetkit.counters.seams import last_seam, next_seam, parts
@@ -48,7 +47,6 @@ class Block:
     stop: int
 
 
-@renamed(exact="counter")
 def count_files(
     paths: Iterable[str | os.PathLike[str]],
     counter: str | ExactCounter = "o200k_base",

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetkit.budget import Budget, Reserve
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.counters import count_of
@@ -86,7 +85,6 @@ class AnswerReserve(_OfTheNext):
         return f"the longest answer seen has {self.longest:,} tokens; no promise: {reason}"
 
 
-@renamed(count="counter")
 def answer_reserve(
     traces: AnyTrace, counter: AnyCounter, risk: float = 0.05, kind: Kind = "all"
 ) -> AnswerReserve:
@@ -128,7 +126,6 @@ def answer_reserve(
     )
 
 
-@renamed(count="counter")
 def answer_lengths(
     traces: AnyTrace, counter: AnyCounter, share: float = 0.95, seed: int = 0
 ) -> tuple[int, int | None, int | None]:

@@ -8,7 +8,6 @@ from math import prod
 from random import Random
 from typing import Any
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.counters import count_of
 from budgetkit.inputs import budget_of, traces_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter
@@ -20,7 +19,6 @@ NO_CAP = "no cap"
 Values = dict[str, dict[str, Any]]
 
 
-@renamed(count="counter")
 def candidates(
     budget: AnyBudget,
     traces: AnyTrace,

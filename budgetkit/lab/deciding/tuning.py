@@ -22,7 +22,6 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import count_of
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
@@ -101,7 +100,6 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 
-@renamed(count="counter")
 def tune(
     traces: AnyTrace,
     budget: AnyBudget,

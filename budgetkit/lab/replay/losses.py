@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import quoted
 from budgetkit.inputs.budgets import AnyBudget, budget_of, read_budget
 from budgetkit.inputs.configuration import filled_in
@@ -21,7 +20,6 @@ from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
 
 
-@renamed(found="pairs")
 def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     """Say for each request how much of the evidence that it needs it still holds.
 
@@ -118,7 +116,6 @@ def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
     return possible
 
 
-@renamed(count="counter", found="pairs")
 def evidence_shares(
     trace: AnyTrace,
     budget: AnyBudget,

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.old_names import renamed
 from budgetkit.counters import counter
 from budgetkit.inputs.budgets import AnyModel, preset_of
 from budgetkit.inputs.conversations import AnyTrace, trace_of
@@ -40,7 +39,6 @@ MOST_OTHERS: Final = 30  # conversations that say how such ones go on; more tell
 _AT_ONCE: Final = 100  # paths whose requests are planned at once, so that memory stays small
 
 
-@renamed(count="counter")
 def turn_sizes(trace: Trace, counter: Callable[[str], int], framing: Framing | None = None) -> Ints:
     """Return how much each turn adds to the conversation.
 
@@ -148,7 +146,6 @@ def outlook(
     return pd.concat(frames, ignore_index=True)
 
 
-@renamed(count="counter")
 def pace_of(
     trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None
 ) -> Pace | None:
@@ -157,7 +154,6 @@ def pace_of(
     return pace_beside(sizes[0], sizes[1:])
 
 
-@renamed(count="counter")
 def contexts(
     trace: Trace,
     counter: Count,
@@ -185,7 +181,6 @@ def followed(known: Ints, drawn: Ints) -> Ints:
     return np.concatenate((np.broadcast_to(known, (len(drawn), len(known))), drawn), axis=1)
 
 
-@renamed(count="counter")
 def first_cut(
     trace: Trace,
     budget: Budget,

@@ -29,7 +29,6 @@ import numpy as np
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.old_names import renamed
 from budgetkit.conversation.engine import with_promise
 from budgetkit.inputs.budgets import (
     DEFAULT_COUNTER,
@@ -76,7 +75,6 @@ Columns = dict[str, dict[str, Ints]]
 Count = Callable[[str], int]
 
 
-@renamed(count="counter")
 def replay(
     trace: AnyTrace,
     budget: AnyBudget,

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.message import RESULT_ROLES, Image, Message, ToolCall
 from budgetkit.requests.billing.charges import Charge, Count, sizes
@@ -129,7 +128,6 @@ class Framing:
             return self.priming
         return self.priming + self.without_system
 
-    @renamed(count="counter")
     def message(self, message: AnyMessage, counter: Count) -> int:
         """Count one message.
 
@@ -147,7 +145,6 @@ class Framing:
         """
         return self.messages([message], counter)[0]
 
-    @renamed(count="counter")
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
         """Count several messages at once, which a counter can do faster than one by one.
 
@@ -175,7 +172,6 @@ class Framing:
             tokens[charge.message or 0] += size
         return tokens
 
-    @renamed(count="counter")
     def answers(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
         """Count what the model's answers bill as output; without a provider's rules, what they count as messages.
 
@@ -201,7 +197,6 @@ class Framing:
         counted = iter(sizes([charge for charges in bills for charge in charges], counter))
         return [sum(next(counted) for _ in charges) for charges in bills]
 
-    @renamed(count="counter")
     def request(self, messages: Sequence[AnyMessage], counter: Count, tools: Any = None) -> int:
         """Count a whole request: its messages, its tool schemas and the priming.
 
@@ -224,7 +219,6 @@ class Framing:
         )
         return sum(sizes(self.charges(request), counter))
 
-    @renamed(count="counter")
     def schemas(
         self, tools: Any, counter: Count, messages: Sequence[AnyMessage] | None = None
     ) -> int:
