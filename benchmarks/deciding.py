@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 import budgetkit as bk
-from budgetkit.lab.deciding.gain import gain_of, percent
-from budgetkit.lab.deciding.tuning import OBJECTIVES
+from budgetkit.lab.deciding.tuning import OBJECTIVES, gain_of, percent
 from budgetkit.trace import Trace
 
 OBJECTIVE_NAMES = ("cut", "evidence", "cost")

@@ -16,7 +16,7 @@ import pandas as pd
 import budgetkit as bk
 from budgetkit import accuracy
 from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths
-from budgetkit.lab.deciding.gain import Floats, gain_of
+from budgetkit.lab.deciding.tuning import Floats, gain_of
 from budgetkit.promise import needed, upper
 
 RISK = 0.05

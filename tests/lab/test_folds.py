@@ -9,7 +9,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import BudgetExplorer, ConversationExplorer
-from budgetkit.lab.deciding.candidates import candidates, tokens_of
+from budgetkit.lab.deciding.tuning import candidates, sizes_of
 from budgetkit.lab.explorers import checked
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.billed import largest
@@ -363,7 +363,7 @@ def test_what_the_preset_refuses_is_not_advised() -> None:
     explorer = BudgetExplorer("chat", "made-up-chats", window=700)
     found = tuned(explorer, "evidence")
     budgets = [
-        found.budget.assign(**tokens_of(found.values, found.setting(row))) for row in allowed(found)
+        found.budget.assign(**sizes_of(found.values, found.setting(row))) for row in allowed(found)
     ]
     assert budgets
     assert all(budget.deficit == "raise" and budget.shared_pool >= 0 for budget in budgets)

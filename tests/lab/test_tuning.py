@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.deciding.gain import Floats, gain_of
-from budgetkit.lab.deciding.tuned import OBJECTIVES, saving
+from budgetkit.lab.deciding.tuning import OBJECTIVES, Floats, gain_of, saving
 from tests.lab.test_deciding import TIGHT, conversations
 
-FEWER = OBJECTIVES["cut"][1]
+FEWER = OBJECTIVES["cut"]
 
 
 def noise(

@@ -7,23 +7,20 @@ from budgetkit.lab.deciding.answers import (
     answer_reserve,
     turn_floor,
 )
-from budgetkit.lab.deciding.candidates import candidates
-from budgetkit.lab.deciding.conditions import (
+from budgetkit.lab.deciding.models import compare_models, token_prices
+from budgetkit.lab.deciding.solving import (
     Condition,
+    Solution,
     at_least,
     bill_at_most,
     cut_at_most,
     holds_turns,
     nothing_cut,
     sent_at_most,
+    solve,
+    solve_models,
 )
-from budgetkit.lab.deciding.gain import Gain
-from budgetkit.lab.deciding.models import compare_models
-from budgetkit.lab.deciding.prices import token_prices
-from budgetkit.lab.deciding.sensitivity import sensitivity
-from budgetkit.lab.deciding.solving import Solution, solve, solve_models
-from budgetkit.lab.deciding.tuned import Tuned
-from budgetkit.lab.deciding.tuning import tune
+from budgetkit.lab.deciding.tuning import Gain, Tuned, candidates, sensitivity, tune
 
 __all__ = [
     "AnswerReserve",

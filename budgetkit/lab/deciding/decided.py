@@ -12,9 +12,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
 from budgetkit.lab.deciding.answers import reserve_of_answers
-from budgetkit.lab.deciding.candidates import Values
-from budgetkit.lab.deciding.gain import percent
-from budgetkit.lab.deciding.tuned import OBJECTIVES, Tuned, saving
+from budgetkit.lab.deciding.tuning import OBJECTIVES, Tuned, Values, percent, saving
 from budgetkit.lab.figures.marks import line, points
 from budgetkit.lab.figures.question import Question, Spec, label, layout, rows
 from budgetkit.state import to_yaml
@@ -62,18 +60,18 @@ class Decided:
 
     def sentence(self, row: int) -> str:
         """Say what a setting gains on conversations that it was not chosen on, and how sure that is."""
-        what, less, _ = OBJECTIVES[self.objectives[0]]
+        aim = OBJECTIVES[self.objectives[0]]
         held_out = self.tuned.parts[1]
         if not self.tuned.scores[held_out, 0, 0].any():
             where = f"on {len(held_out):,} conversations that it was not chosen on"
-            return f"Nothing to gain: the present setting has 0 {what} {where}."
+            return f"Nothing to gain: the present setting has 0 {aim.noun} {where}."
         if row == self.advised and self.tuned.stays:
             if self.objectives[1] == "evidence":
-                but = f" without more {OBJECTIVES['evidence'][0]}"
+                but = f" without more {OBJECTIVES['evidence'].noun}"
             else:
                 but = ""
-            return f"No setting that was tried {less.format('')}{but}: stay."
-        sentence = saving("this budget", less, self.tuned.gain_at(row), f" ({self._lost(row)})")
+            return f"No setting that was tried {aim.than_at_present()}{but}: stay."
+        sentence = saving("this budget", aim, self.tuned.gain_at(row), f" ({self._lost(row)})")
         notices = self.tuned.notices if row == self.advised else ()
         return " ".join([sentence, *notices])
 
@@ -95,7 +93,7 @@ class Decided:
             standing[chosen] = "chosen"
 
         table = pd.DataFrame(
-            np.vstack([means, now]), columns=[OBJECTIVES[name][0] for name in self.objectives]
+            np.vstack([means, now]), columns=[OBJECTIVES[name].noun for name in self.objectives]
         )
         table.insert(0, "setting", [*names, "present"])
         table["standing"] = [*standing, "present"]
@@ -105,7 +103,7 @@ class Decided:
 
     def report(self, row: int, budget: Budget) -> str:
         """Write what was found as Markdown, with the budget."""
-        what, _, form = OBJECTIVES[self.objectives[0]]
+        aim = OBJECTIVES[self.objectives[0]]
         chosen_on, held_out = map(len, self.tuned.parts)
         how = (
             f"{self.tuned.tried:,} settings were tried on {chosen_on:,} conversations of {one_line(self.source)}; the "
@@ -113,11 +111,11 @@ class Decided:
             f"{self._cut_short(budget)}{_PROXY}"
         )
         parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
-        now = f"Each line moved alone; {what} a conversation, {form.format(self._means()[0][0])} at present:"
+        now = f"Each line moved alone; {aim.noun} a conversation, {aim.form.format(self._means()[0][0])} at present:"
         parts += [
             "## What matters",
             now,
-            "\n".join(f"- {_moved(line, self.moves, form)}" for line in self.matter),
+            "\n".join(f"- {_moved(line, self.moves, aim.form)}" for line in self.matter),
         ]
         parts += ["## What no other setting beats", _written(self._unbeaten(row))]
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
@@ -226,7 +224,7 @@ def _draw(table: pd.DataFrame) -> Spec:
 
 
 def _hover(row: Mapping[str, Any], first: str, second: str) -> str:
-    words = {words: form for words, _, form in OBJECTIVES.values()}
+    words = {aim.noun: aim.form for aim in OBJECTIVES.values()}
     sizes = "<br>".join(f"{name}: {words[name].format(row[name])}" for name in (first, second))
     return f"{label(str(row['setting']), 80)}<br>{sizes}"
 

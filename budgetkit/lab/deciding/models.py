@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation
 from budgetkit.counters import basis_of, counter
 from budgetkit.inputs import policy_of, preset_of, traces_of
 from budgetkit.inputs.budgets import AnyModel
@@ -17,6 +19,9 @@ from budgetkit.lab.replay import Replay, replay
 from budgetkit.lab.replay.cost import Prices, prices
 from budgetkit.models import Model
 from budgetkit.models.resolved import facts_of, models_of
+from budgetkit.plan.fitting import fit
+from budgetkit.plan.items import Items
+from budgetkit.plan.plan import Plan
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.trace import Trace
 
@@ -117,3 +122,110 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
     requests = outcome.placed.requests
     first = {section: np.flatnonzero(tokens) for section, tokens in lost.items()}
     return {section: requests[places[0]].number for section, places in first.items() if len(places)}
+
+
+def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
+    """Say for every line what a few tokens more for it would keep.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan of items, or of plain numbers.
+    more : int, default 100
+        How many tokens: a larger window, a smaller reserve, a larger cap.
+
+    Returns
+    -------
+    DataFrame
+        One row a line, the one that keeps most first; for a section without a cap that loses something, what a floor
+        of so many tokens more does. Columns line, change (tokens), tokens (int64, net: kept beyond the present plan
+        in all sections together), gross (int64: in the sections that gain; the others pay the difference), items
+        (int64), score (float64, sum over kept items), gap (float64: score that the best choice for each section of
+        that plan would hold beyond it; 0 for plans of numbers) and gap_now (float64: the same of the present plan).
+
+    Raises
+    ------
+    ValueError
+        If the plan was loaded and cannot be planned again, or `more` is not above 0.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("notes", 300), bk.Allocation("history")])
+    >>> plan = bk.allocate(budget, {"notes": 500, "history": 600})
+    >>> token_prices(plan)[["line", "change", "tokens"]].values.tolist()
+    [['window', 100, 100], ['output', -100, 100], ['notes', 100, 0], ['history', 100, 0]]
+    """
+    if plan.replan is None or more < 1:
+        raise ValueError(
+            f"prices of {more} tokens of a plan; a plan that was loaded cannot be planned again, and tokens are at "
+            "least 1; fit its items again, and ask for 100"
+        )
+    what = (
+        plan.decisions.columns
+        if len(plan.decisions)
+        else {g.section: g.demand for g in plan.grants}
+    )
+    rows = []
+    gap_now = _gap(plan)
+    tokens_now, items_now, score_now = _kept(plan)
+    for line, change, budget in _changes(plan, more):
+        other = plan.replan(budget, what)
+        tokens, items, score = _kept(other)
+        granted = {grant.section: grant.granted for grant in plan.grants}
+        gains = [grant.granted - granted.get(grant.section, 0) for grant in other.grants]
+        rows.append(
+            {
+                "line": line,
+                "change": change,
+                "tokens": tokens - tokens_now,
+                "gross": sum(max(0, gain) for gain in gains),
+                "items": items - items_now,
+                "score": score - score_now,
+                "gap": _gap(other),
+                "gap_now": gap_now,
+            }
+        )
+    table = pd.DataFrame(rows)
+    return table.sort_values(["tokens", "score"], ascending=False, kind="stable", ignore_index=True)
+
+
+def _changes(plan: Plan, more: int) -> list[tuple[str, int, Budget]]:
+    """List for each line its change by so many tokens and the budget with that change."""
+    budget = plan.budget
+    free = replace(budget, deficit="signed")
+    changes = [("window", more, free.assign(window=budget.window + more))]
+    for line in budget:
+        if line.kind == "reserve" and line.tokens:
+            change = -min(more, line.tokens)
+            changes.append((line.name, change, free.assign(**{line.name: line.tokens + change})))
+        elif line.tokens is not None and line.kind == "allocation":
+            changes.append((line.name, more, free.assign(**{line.name: line.tokens + more})))
+        elif line.kind == "allocation" and plan[line.name].cut:
+            # It may take all that is left already; more is what a floor keeps for it before the others take.
+            floor = plan[line.name].granted + min(more, plan[line.name].cut)
+            changes.append((line.name, more, free.assign(**{line.name: {"floor": floor}})))
+    return changes
+
+
+def _kept(plan: Plan) -> tuple[int, int, float]:
+    tokens = plan.decisions.kept
+    scores = np.array([item.score for item in plan.decisions.columns.items], dtype=np.float64)
+    return plan.used, int((tokens > 0).sum()), float(scores[tokens > 0].sum())
+
+
+def _gap(plan: Plan) -> float:
+    """Return the score that a knapsack of each section's own limit would hold beyond what stays."""
+    gap = 0.0
+    for grant in plan.grants:
+        rows = plan.decisions.columns.rows(grant.section)
+        items = [plan.decisions.columns.items[row] for row in rows]
+        if len(items) < 2 or not any(item.score for item in items):
+            continue
+        alone = Allocation(grant.section, keep="best", fill="knapsack")
+        best = fit(Budget(max(grant.limit, 1), (), [alone]), Items(items))
+        now = sum(
+            item.score for item, row in zip(items, rows, strict=True) if plan.decisions.kept[row]
+        )
+        gap += max(0.0, _kept(best)[2] - now)
+    return round(gap, 9)

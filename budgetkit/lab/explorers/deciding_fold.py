@@ -18,11 +18,15 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import quoted
 from budgetkit.counters import Counter
 from budgetkit.lab.deciding.answers import recorded_lengths
-from budgetkit.lab.deciding.candidates import Values, candidates, tokens_of
 from budgetkit.lab.deciding.decided import PRESENT, Decided, front, matter
-from budgetkit.lab.deciding.sensitivity import sensitivity
-from budgetkit.lab.deciding.tuned import OBJECTIVES
-from budgetkit.lab.deciding.tuning import tune
+from budgetkit.lab.deciding.tuning import (
+    OBJECTIVES,
+    Values,
+    candidates,
+    sensitivity,
+    sizes_of,
+    tune,
+)
 from budgetkit.lab.explorers.budget.commands import move_line, set_amount
 from budgetkit.lab.explorers.budget.requests import FileRequests
 from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit
@@ -128,7 +132,7 @@ class DecideFold:
             and not cut_tokens(case, case.budget, self._library)
         ):
             return self._nothing_cut(case, many)
-        shown = {name: less.format("") for name, (_, less, _) in OBJECTIVES.items()}
+        shown = {name: aim.than_at_present() for name, aim in OBJECTIVES.items()}
         parts = [choice("I want", "objective", shown, self._wanted(results))]
         parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
         run = self._run
@@ -172,7 +176,7 @@ class DecideFold:
                 return None  # the present setting
             self._row = row
             return with_setting(
-                settings, results, self._library, tokens_of(decided.values, decided.setting(row))
+                settings, results, self._library, sizes_of(decided.values, decided.setting(row))
             )
         return None
 
@@ -252,7 +256,7 @@ class DecideFold:
         row = decided.advised if self._row is None else self._row
         budget = decided.budget
         if row != PRESENT:
-            lines = _lines(tokens_of(decided.values, decided.setting(row)))
+            lines = _lines(sizes_of(decided.values, decided.setting(row)))
             budget = replace(budget, deficit="signed").assign(**lines)
         budget = kept_deficit(budget, decided.deficit)
         named = ", ".join(f"{line} {value}" for line, value in decided.setting(row).items())
@@ -302,7 +306,7 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     lines = matter(moves)
     if not lines:
         raise ValueError(
-            f"none of {quoted(values)}, each moved alone, changes the {OBJECTIVES[objective][0]} of these "
+            f"none of {quoted(values)}, each moved alone, changes the {OBJECTIVES[objective].noun} of these "
             "conversations; choose another objective, a smaller window, or unlock a line"
         )
     vary = {line: values[line] for line in values if line in lines}
