@@ -217,6 +217,8 @@ def restored(text: str) -> SavedConversation:
         if version != VERSION or isinstance(version, bool):
             raise ValueError(f"version {brief(version)} is not known, {VERSION} is")
         budget = state.from_dict({"budgetkit": BUDGET_VERSION, "budget": data.pop("budget")})
+        if not isinstance(budget, Budget):
+            raise ValueError("its budget is a plan")
         file = plain_data.read(adapter(SavedFile), data)
 
     def fill(tally: RunningTally) -> RestoredState:

@@ -552,15 +552,15 @@ def tune(
 
     # The choice, by the part that is chosen on alone; a setting is left out where it may not be chosen.
     reasons = []
-    for row, short in enumerate(below):
+    for place, short in enumerate(below):
         reason = ""
         if short and space.floor is not None:
             reason = f"reserves less than the {space.floor.tokens:,} tokens that answers need"
-        elif np.isnan(scores[:, 1 + row, 0]).any():
+        elif np.isnan(scores[:, 1 + place, 0]).any():
             reason = CANNOT_BE_PLANNED
         reasons.append(reason)
     means = scores[chosen_on].mean(axis=0)
-    bounded = [place for place, name in enumerate(objectives) if name in no_more]
+    bounded = [column for column, name in enumerate(objectives) if name in no_more]
     brings_more = (means[1:, bounded] > means[0, bounded] + TIE).any(axis=1)
     row = _chosen_row(space, settings, means[:, 0], reasons, brings_more)
 

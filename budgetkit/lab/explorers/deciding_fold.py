@@ -289,9 +289,9 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
     objectives = (objective, _second(case, objective))
     tell("Counting answers", 0.0)
-    values: Values = candidates(case.budget, case.traces, case.count, risk, case.locked)
-    if case.policies:
-        values["policy"] = dict(case.policies)
+    lines = candidates(case.budget, case.traces, case.count, risk, case.locked)
+    policies = {"policy": dict(case.policies)} if case.policies else {}
+    values: Values = {**lines, **policies}
     options = {"policy": case.policy, "prices": case.prices, **case.options}
 
     def progress(sentence: str, low: float, high: float) -> Callable[[int, int], None]:
