@@ -303,13 +303,13 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     # What exceeds the window is left out, unless the present budget does.
     strict = kept_deficit(case.budget, "raise")
     moves = sensitivity(case.traces, strict, values, objective, progress=progress_of, **options)
-    lines = matter(moves)
-    if not lines:
+    moved = matter(moves)
+    if not moved:
         raise ValueError(
             f"none of {quoted(values)}, each moved alone, changes the {OBJECTIVES[objective].noun} of these "
             "conversations; choose another objective, a smaller window, or unlock a line"
         )
-    vary = {line: values[line] for line in values if line in lines}
+    vary = {line: values[line] for line in values if line in moved}
     progress_of = progress("Settings together", 0.4, 1.0)
     no_more = ("evidence",) if objectives[1] == "evidence" else ()
     tuned = tune(
