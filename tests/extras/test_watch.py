@@ -394,7 +394,11 @@ def test_a_key_is_nowhere_in_what_is_kept(address: str, make: Callable[..., Any]
         str(watched.refused),
         *explorer.texts.values(),
     ]
-    kept += [str(explorer.view.reader), str(explorer._film(explorer._results)), str(vars(watched))]
+    kept += [
+        str(explorer.view.reader),
+        str(explorer._requests(explorer._results)),
+        str(vars(watched)),
+    ]
     kept.append(pickle.dumps([trace.messages, trace.fields]).decode("latin-1"))
     for text in kept:
         assert KEY not in text and "another-secret-key" not in text

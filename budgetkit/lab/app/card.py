@@ -171,12 +171,11 @@ class DesignCard(BudgetExplorer):
             now = self._history.now
             results = self._results
             answers = sendable(receipt(now, self._library))
-            film, messages = self._film(results) if texts else ({}, ())
+            requests = self._requests(results) if texts else {}
             budget = results.plan.budget
             title = f"{budget.name or 'A budget of your own'}: a window of {budget.window:,} tokens"
-            page = receipt_page(
-                title, answers, film, messages, self._texts(results).get("yaml", "")
-            )
+            setup = self._texts(results).get("yaml", "")
+            page = receipt_page(title, answers, requests, setup)
             present = "|".join(map(str, answers["now"]))
             return page, picture(answers["points"][present])
 

@@ -96,8 +96,8 @@ class Explorer(Kind[S, F]):
             )
             charts = sendable(drawn)
             texts = self._texts(results)
-            film, messages = self._film(results)
-            html = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
+            requests = self._requests(results)
+            html = page(self._heading(), state, charts, requests, texts.get("yaml", ""))
         write_whole(path, html.encode())
 
     @property

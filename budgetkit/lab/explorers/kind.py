@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from budgetkit.lab.explorers.folds import Fold
-from budgetkit.message import Message
 
 Data = dict[str, Any]
 
@@ -72,9 +71,9 @@ class Kind(ABC, Generic[S, F]):
         """Return a text to read beside the figures, in blocks."""
         return {}
 
-    def _film(self, results: F) -> tuple[Data, Sequence[Message]]:
-        """Return what a report plays turn by turn, and the messages that it shows; nothing by default."""
-        return {}, ()
+    def _requests(self, results: F) -> Data:
+        """Return the requests that a report's slider goes through; nothing by default."""
+        return {}
 
     def _heading(self) -> str:
         """Return what a report is called."""

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, safe, xml_element
 from budgetkit.lab.figures.svg.drawing import svg
+from budgetkit.lab.replay import Replay
 from budgetkit.message import Message
 
 Data = dict[str, Any]
@@ -44,49 +45,43 @@ def page(
     title: str,
     state: Data,
     charts: Mapping[str, Data],
-    film: Data,
-    messages: Sequence[Message],
+    requests: Data,
     text: str,
     lead: Lead | None = None,
 ) -> str:
-    """Return a report: key figures, what is played turn by turn, figures with their tables, and the set-up as text."""
+    """Return a report: key figures, a slider over its requests, figures with their tables, and the set-up."""
     if lead is not None:
         title = lead.title
     before, behind = _around(title, state, charts, text, lead=lead)
     if lead is not None:
         charts = {**lead.charts, **charts}
     for rows, longest in _LEVELS:
-        shown_messages = [_message(message, longest) for message in messages]
-        data = _data(state, charts, rows, film and {**film, "messages": shown_messages})
+        data = _data(state, charts, rows, _shortened(requests, longest))
         if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
             return f"{before}{data}{behind}"
     return f"{before}{_data(state, charts, 0, {})}{behind}"
 
 
-def receipt_page(
-    title: str, receipt: Data, film: Data, messages: Sequence[Message], text: str
-) -> str:
+def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     """Return a receipt: stored answers among which the page chooses; messages stand in it only where they are given."""
     state: Data = {"status": {"text": "", "level": "none"}}
     before, behind = _around(title, state, {}, text, element("section", id="bk-receipt"))
     for _, longest in _LEVELS:
-        said = [_message(message, longest) for message in messages]
-        data = _json(
-            {"film": film and {**film, "messages": said}, "tables": {}, "receipt": receipt}
-        )
+        shown_requests = _shortened(requests, longest)
+        data = _json({"requests": shown_requests, "tables": {}, "receipt": receipt})
         if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
             return f"{before}{data}{behind}"
-    return f"{before}{_json({'film': {}, 'tables': {}, 'receipt': receipt})}{behind}"
+    return f"{before}{_json({'requests': {}, 'tables': {}, 'receipt': receipt})}{behind}"
 
 
-def _data(state: Data, charts: Mapping[str, Data], rows: int, film: Data) -> str:
+def _data(state: Data, charts: Mapping[str, Data], rows: int, requests: Data) -> str:
     """Return what the script of a report reads."""
     tables = {
         name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")
     }
     if strip := state.get("strip"):
         tables["strip"] = strip_table(strip)
-    return _json({"film": film, "tables": tables})
+    return _json({"requests": requests, "tables": tables, "bar": state.get("bar")})
 
 
 def _json(content: Data) -> str:
@@ -131,7 +126,8 @@ def _around(
         _status(status),
         element("noscript", element("p", _WITHOUT, class_="bk-note")),
         receipt,
-        element("div", id="bk-film"),
+        element("div", id="bk-window"),
+        element("div", id="bk-requests"),
         element("div", *cards, class_="bk-figures"),
         element("div", id="bk-messages"),
         _setup(setup),
@@ -186,8 +182,8 @@ def parts() -> tuple[str, str]:
     script, style = (
         "\n".join((_FOLDER / f"{name}.{kind}").read_text("utf-8") for name in names)
         for kind, names in (
-            ("js", ("dom", "lane", "play", "strip", "receipt", "report")),
-            ("css", ("view", "play", "report")),
+            ("js", ("dom", "strip", "receipt", "report")),
+            ("css", ("view", "report")),
         )
     )
     return f"(() => {{\n{script}\n}})();", style
@@ -334,6 +330,29 @@ def _strip_row(row: Data, strip: Data, is_first: bool) -> Markup:
     head = element("th", row["kind"], scope="row", role="rowheader", title=row["means"])
     shown_cells = [element("td", cell, role="cell") for cell in cells]
     return element("tr", head, *shown_cells, role="row", class_=marks, title=row["tip"])
+
+
+def replay_requests(outcome: Replay, request: int) -> Data:
+    """Return the requests of a replay, and when each message enters and leaves them."""
+    placed = outcome.placed
+    return {
+        "by": "turn" if len(placed.requests) == len(outcome.trace.turns) else "request",
+        "turns": [each.number for each in placed.requests],
+        "request": request,
+        "note": "",
+        "messages": outcome.trace.messages,
+        "first": (placed.entry + 1).tolist(),
+        "gone": [at + 1 for at in outcome.kept.gone],  # 0 where it stays
+        "tokens": placed.tokens.tolist(),
+    }
+
+
+def _shortened(requests: Data, longest: int) -> Data:
+    """Return requests with at most so many characters of each message."""
+    if not requests:
+        return {}
+    messages = [_message(message, longest) for message in requests["messages"]]
+    return {**requests, "messages": messages}
 
 
 def _message(message: Message, longest: int) -> list[str]:

@@ -36,8 +36,6 @@ _PARTS = (
     "strip",
     "door",
     "card",
-    "lane",
-    "play",
     "folds",
     "view",
 )
@@ -96,7 +94,7 @@ class View(anywidget.AnyWidget):
     """
 
     _esm = _source()
-    _css = "".join((_FOLDER / f"{name}.css").read_text("utf-8") for name in ("view", "play"))
+    _css = (_FOLDER / "view.css").read_text("utf-8")
     state = t.Dict().tag(sync=True)
     #: How a file is given, and what was read of the one that is shown; apart from the state, since no move changes it.
     door = t.Dict().tag(sync=True)
@@ -104,8 +102,6 @@ class View(anywidget.AnyWidget):
     reader = t.Dict().tag(sync=True)
     #: The tables and folds that are open.
     opened = t.List(t.Unicode()).tag(sync=True)
-    #: What the page plays by itself, sent once it is opened.
-    play = t.Dict().tag(sync=True)
     folds: Any = t.List().tag(sync=True)
     #: What may be drawn, in order.
     figures = t.List(t.Unicode()).tag(sync=True)
@@ -137,7 +133,6 @@ class View(anywidget.AnyWidget):
             new = charts.get(name, {})
             if {**drawn, "serial": 0} != {**new, "serial": 0}:
                 setattr(self, f"figure_{name}", {**new, "serial": serial})
-        self.play = charts.get("play", {})
 
 
 def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:

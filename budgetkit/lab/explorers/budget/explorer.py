@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.charts import charts
 from budgetkit.lab.explorers.budget.commands import COMMANDS, begun
 from budgetkit.lab.explorers.budget.controls import BudgetControls
-from budgetkit.lab.explorers.budget.film import film
 from budgetkit.lab.explorers.budget.notices import source, status
 from budgetkit.lab.explorers.budget.reader import reading
 from budgetkit.lab.explorers.budget.results import BudgetResults, results
@@ -26,7 +27,6 @@ from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.shelves import title_of
 from budgetkit.lab.explorers.view import View, view_of
-from budgetkit.message import Message
 from budgetkit.plan import Plan
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
@@ -150,12 +150,23 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     def _charts(self, results: BudgetResults, opened: list[str]) -> dict[str, Data]:
         return charts(results, shown_figures(results), opened)
 
-    def _film(self, results: BudgetResults) -> tuple[Data, Sequence[Message]]:
-        """Too many turns to play are one still of the chosen turn, and messages that no turn shows are left out."""
-        played = film(results)
-        if not played["spans"] or results.trace is None:
-            return played | {"turns": [results.turn or 0], "request": 1}, ()
-        return played | {"request": results.turn or 1}, results.trace.messages
+    def _requests(self, results: BudgetResults) -> Data:
+        """Return the turns and the messages that each asks for; nothing without a conversation."""
+        if results.turns is None or results.trace is None:
+            return {}
+        messages = results.trace.messages
+        ends = [turn.sent for turn in results.trace.turns]
+        first = np.searchsorted(ends, np.arange(len(messages)), side="right") + 1
+        return {
+            "by": "turn",
+            "turns": results.turns.demand.index.tolist(),
+            "request": results.turn or 1,
+            "note": "The newest messages that this turn asks for, before the budget cuts.",
+            "messages": messages,
+            "first": first.tolist(),
+            "gone": [],
+            "tokens": [],
+        }
 
     def _heading(self) -> str:
         now = self._history.now

@@ -33,13 +33,13 @@ from budgetkit.lab.explorers.conversation.view_state import FIGURES, scene
 from budgetkit.lab.explorers.door import door
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import title_of
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.replay.requests import By
-from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel
 from budgetkit.pruning.policies import Policy
@@ -241,13 +241,10 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         return status(results)
 
     def _charts(self, results: ConversationResults, opened: list[str]) -> dict[str, Data]:
-        drawn = charts(results, opened)
-        if "play" not in opened:
-            return drawn
-        return drawn | {"play": results.film}
+        return charts(results, opened)
 
-    def _film(self, results: ConversationResults) -> tuple[Data, Sequence[Message]]:
-        return results.film | {"request": results.request}, results.trace.messages
+    def _requests(self, results: ConversationResults) -> Data:
+        return replay_requests(results.shown.outcome, results.request)
 
     def _heading(self) -> str:
         now = self._history.now

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.film import film
 from budgetkit.lab.replay import Replay, rank_policies
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.pruning.history import NEVER
@@ -99,11 +98,6 @@ class Compared:
         }
         table["evidence"] = table["policy"].map(shares).astype("float64")
         return table
-
-    @cached_property
-    def film(self) -> Spec:
-        """What a page needs to play them by itself."""
-        return film(self._outcomes)
 
     @cached_property
     def spending(self) -> Drawn:

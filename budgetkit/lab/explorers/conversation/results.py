@@ -92,11 +92,6 @@ class ConversationResults:
         """Seconds before each request; NaN where nobody knows."""
         return pauses(self.trace.messages, self.shown.outcome.placed.requests)
 
-    @property
-    def film(self) -> dict[str, Any]:
-        """What a page needs to play the replays by itself; the one that is shown comes first."""
-        return {**self.compared.film, "main": list(self.replays).index(self.main)}
-
     @cached_property
     def pace(self) -> Pace | None:
         """How others of its file went on; they are counted only when the forecast is asked for."""

@@ -25,7 +25,6 @@ def scene(results: ConversationResults, source: str) -> Data:
         "source": source,
         "kpis": [kpi.drawn for kpi in kpis],
         "figures": [*FIGURES],
-        "plays": True,
     }
 
 
