@@ -193,10 +193,12 @@ def test_a_report_is_html_and_what_stands_there_stays_when_it_cannot_be_written(
 
 
 def test_the_other_explorers_save_what_they_show(tmp_path: Path) -> None:
-    card = Page(saved(bk.DesignCard("chat", "mixed-language", window=8_192), tmp_path))
-    assert [row[0] for row in card.data["tables"]["strip"]["rows"]] == ["Code, data"] * 2 + [
-        "CJK"
-    ] * 2 + ["Prose"] * 2
+    text = saved(bk.DesignCard("chat", "mixed-language", window=8_192), tmp_path)
+    kinds = ["Code, data", "Code, data", "CJK", "CJK", "Prose", "Prose"]
+    assert [row["kind"] for row in Page(text).data["strip"]["rows"]] == kinds
+    without_scripts = text.partition("<noscript>")[2].partition("</noscript>")[0]
+    assert "How far off is chars/4?" in without_scripts
+    assert without_scripts.count("<tr>") == 6
     accuracy = Page(saved(bk.AccuracyExplorer(), tmp_path))
     assert len(accuracy.data["tables"]) == 7
     assert accuracy.data["requests"] == {}

@@ -15,7 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, safe, xml_element
+from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, safe
+from budgetkit.lab.explorers.still import strip_table
 from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.lab.replay import Replay
 from budgetkit.message import Message
@@ -23,7 +24,6 @@ from budgetkit.message import Message
 Data = dict[str, Any]
 _FOLDER: Final = Path(__file__).parent / "view"
 LARGEST: Final = 1_900_000  # bytes of a page
-BARS: Final = 2  # the column of a strip in which the bars stand
 #: Rows of a table and characters of a message; where a page grows too large, the next pair is tried.
 _LEVELS: Final = ((1_000, 700), (300, 250), (100, 80), (20, 0))
 
@@ -79,9 +79,8 @@ def _data(state: Data, charts: Mapping[str, Data], rows: int, requests: Data) ->
     tables = {
         name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")
     }
-    if strip := state.get("strip"):
-        tables["strip"] = strip_table(strip)
-    return _json({"requests": requests, "tables": tables, "bar": state.get("bar")})
+    shown = {name: state.get(name) for name in ("bar", "strip")}
+    return _json({"requests": requests, "tables": tables, **shown})
 
 
 def _json(content: Data) -> str:
@@ -102,8 +101,6 @@ def _around(
 ) -> tuple[str, str]:
     """Return the page before its data and behind them; the two together are whole."""
     cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
-    if strip := state.get("strip"):
-        cards.append(strip_card(strip))
     script, style = parts()
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
@@ -124,7 +121,11 @@ def _around(
         _key_figures(state.get("kpis", [])),
         *_begin(lead),
         _status(status),
-        element("noscript", element("p", _WITHOUT, class_="bk-note")),
+        element(
+            "noscript",
+            element("p", _WITHOUT, class_="bk-note"),
+            strip_table(state.get("strip")),
+        ),
         receipt,
         element("div", id="bk-window"),
         element("div", id="bk-requests"),
@@ -207,129 +208,23 @@ def _key_figures(kpis: Iterable[Data]) -> Markup:
 def _figure(name: str, chart: Data) -> Markup:
     drawn = Markup(svg(chart["spec"], f"{chart['title']} {chart['note']}", heading=False))
     figure = element("div", drawn, class_="bk-figure", data_by=chart["click"])
-    return _card(name, chart["title"], chart["note"], figure)
-
-
-def _card(name: str, title: str, note: str, drawn: Markup, classes: str = "bk-card") -> Markup:
     scroll = element(
         "div",
         element("table", class_="bk-table"),
         class_="bk-scroll",
         tabindex="0",
         role="region",
-        aria_label=f"Table: {title}",
+        aria_label=f"Table: {chart['title']}",
     )
     table = element("details", element("summary", "Table"), scroll, data_table=name)
-    heading = element("h2", title)
-    return element(
-        "section", heading, element("p", note, class_="bk-note"), drawn, table, class_=classes
-    )
+    heading = element("h2", chart["title"])
+    note = element("p", chart["note"], class_="bk-note")
+    return element("section", heading, note, figure, table, class_="bk-card")
 
 
 def _short(table: Data, rows: int) -> Data:
     """Return the first rows of a table, and how many there are."""
     return {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
-
-
-def strip_table(strip: Data) -> Data:
-    """Return the design card's table of errors, to be read as a table."""
-    names = ("kind", "where", "error", "really", "between", "pool", "verdict", "tip")
-    heads = (
-        "kind",
-        "text",
-        "error",
-        "really",
-        "nine texts in ten",
-        "pool left",
-        "that is",
-        "counted",
-    )
-    rows = [[str(row[name]) for name in names] for row in strip["rows"]]
-    return {
-        "columns": [{"name": name, "number": False} for name in heads],
-        "rows": rows,
-        "all": len(rows),
-    }
-
-
-def strip_card(strip: Data) -> Markup:
-    """Return the design card's picture of errors, as the page of a living card draws it."""
-    line = float(strip["line"])
-    scale = element(
-        "div",
-        element("b", strip["line_text"], style=f"right:{100 - line:.2f}%"),
-        element("span", strip["behind"], style=f"left:{line:.2f}%"),
-        class_="bk-scale",
-    )
-    heads = [
-        element("th", element("span", name), scope="col", role="columnheader", title=meaning)
-        for name, meaning in zip(strip["columns"], strip["meanings"], strict=True)
-    ]
-    heads[BARS] = element(
-        "th", scale, scope="col", role="columnheader", aria_label=strip["columns"][BARS]
-    )
-    kinds = [row["kind"] for row in strip["rows"]]
-    rows = [
-        _strip_row(row, strip, kinds.index(row["kind"]) == place)
-        for place, row in enumerate(strip["rows"])
-    ]
-    table = element(
-        "table",
-        element("thead", element("tr", *heads, role="row"), role="rowgroup"),
-        element("tbody", *rows, role="rowgroup"),
-        class_="bk-strip-table",
-        role="table",
-        aria_label=strip["title"],
-        style=f"--bk-own:{strip['color']}",
-    )
-    return _card(
-        "strip", str(strip["title"]), str(strip["note"]), table, classes="bk-card bk-errors"
-    )
-
-
-def _strip_row(row: Data, strip: Data, is_first: bool) -> Markup:
-    """Return one kind of text, with its bar."""
-    low, high = row["interval"]
-    line = float(strip["line"])
-    bar = float(row["bar"])
-    safety, pool = strip["bands"]
-    places = [
-        ("safety", safety["x"], safety["width"], 0, 14),
-        ("pool", pool["x"], pool["width"], 0, 14),
-        ("unused", bar, max(0, line - bar) if bar else 0, 3, 8),
-        ("within", 0, min(bar, line), 3, 8),
-        ("beyond", line, max(0, bar - line), 3, 8),
-        ("line", line - 0.15, 0.3 if bar else 0, 0, 14),
-        ("interval", low, max(0, high - low), 6.4, 1.2),
-        ("least", low, 0.3 if high > low else 0, 4, 6),
-        ("most", high - 0.3, 0.3 if low < high < 100 else 0, 4, 6),
-    ]
-    drawn = [
-        xml_element(
-            "rect", class_=f"bk-{name}", x=f"{x:.2f}", y=y, width=f"{width:.2f}", height=height
-        )
-        for name, x, width, y, height in places
-    ]
-    reach = xml_element(
-        "svg",
-        *drawn,
-        class_="bk-reach",
-        viewBox="0 0 100 14",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
-    cells: list[str | Markup] = [
-        str(row["where"]),
-        reach,
-        str(row["error"]),
-        joined([element("b", row["really"]), element("small", row["between"])]),
-        joined([element("b", row["pool"]), element("small", row["pool_between"])]),
-        str(row["verdict"]),
-    ]
-    marks = f"bk-is-{row['level']}{' bk-first' if is_first else ''}"
-    head = element("th", row["kind"], scope="row", role="rowheader", title=row["means"])
-    shown_cells = [element("td", cell, role="cell") for cell in cells]
-    return element("tr", head, *shown_cells, role="row", class_=marks, title=row["tip"])
 
 
 def replay_requests(outcome: Replay, request: int) -> Data:

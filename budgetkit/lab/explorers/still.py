@@ -69,7 +69,7 @@ def picture(state: Data, title: str) -> str:
         _kpis(state.get("kpis", [])),
         element("p", f"{headline} {state['status']['text']}"),
         _bar(state.get("bar")),
-        _strip(state.get("strip")),
+        strip_table(state.get("strip")),
         element("p", state.get("source") or "", style=_SMALL),
         element("p", "This is how it stood; run the cell to move it.", style=_SMALL),
         class_="bk-still",
@@ -114,8 +114,8 @@ def _bar(bar: Data | None) -> Markup:
     return element("table", element("tr", *cells), width="100%", style="width:100%")
 
 
-def _strip(strip: Data | None) -> Markup:
-    """Return the design card's table of errors."""
+def strip_table(strip: Data | None) -> Markup:
+    """Return the design card's table of errors for a page without scripts."""
     if strip is None:
         return NOTHING
     names = ("kind", "where", "error", "really", "verdict")

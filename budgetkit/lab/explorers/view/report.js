@@ -3,7 +3,7 @@
 const NEWEST = 30; // messages that are shown of those in the window
 const LATELY = 10; // messages that are shown of those that have left
 
-const { requests, tables, bar, receipt } = JSON.parse(document.getElementById("bk-data").textContent);
+const { requests, tables, bar, strip, receipt } = JSON.parse(document.getElementById("bk-data").textContent);
 
 const grouped = (number) => number.toLocaleString("en-US");
 
@@ -94,6 +94,12 @@ function showBar() {
   document.getElementById("bk-window").append(element("section", { class: "bk-card bk-receipt-bar" }, makeMiniature(parts), makeKey(parts)));
 }
 
+function showStrip() {
+  const card = createStrip("h2");
+  document.querySelector(".bk-figures").append(card.root);
+  card.paint(strip);
+}
+
 function createReport() {
   let now = requests.request;
   for (const details of document.querySelectorAll("details[data-table]")) {
@@ -105,6 +111,7 @@ function createReport() {
     });
   }
   if (bar) showBar();
+  if (strip) showStrip();
   if (!requests.turns) return;
   const reader = element("section", { class: "bk-card" }, element("h2"), element("p", { class: "bk-note" }), element("div", { class: "bk-scroll bk-reading", tabindex: 0, role: "region", "aria-label": "Messages" }, element("ol", { class: "bk-blocks" })));
   const range = element("input", { type: "range", min: 1, max: requests.turns.length, step: 1 });
