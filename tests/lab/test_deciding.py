@@ -335,7 +335,7 @@ def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"objective": "happiness"}, "no objective 'happiness'; known are 'cut', 'evidence'"),
+        ({"objective": "happiness"}, "no objective 'happiness'; known are 'evidence', 'cut'"),
         ({"vary": {"policy": ["hope"]}}, "no policy 'hope'; known by name are 'oldest first'"),
         ({"vary": {}}, "nothing to vary"),
         ({"hold_out": 0.01}, "8 conversations with 0.01 of them held out"),
