@@ -174,7 +174,10 @@ ITEMS_OF_A = (
     [
         ("{", "saved state is no JSON"),
         ("[]", "saved state is a list; it has keys"),
-        ('{"budgetkit": 2, "budget": {"window": 1}}', "has version 2; this budgetkit reads 1"),
+        (
+            '{"budgetkit": 2, "budget": {"window": 1}}',
+            "has version 2, but this budgetkit reads version 1",
+        ),
         (
             '{"budget": {"window": 1}}',
             "no saved state: it has 'budget'; a saved one says its version under",
