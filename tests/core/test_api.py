@@ -204,7 +204,9 @@ def test_the_kit_needs_neither_laboratory_nor_extras() -> None:
 
 def test_a_request_is_read_without_knowing_what_it_costs() -> None:
     """Two folders of one room: what reads a request imports nothing of what bills it."""
-    for path in sorted((PACKAGE / "requests" / "reading").glob("*.py")):
+    paths = sorted((PACKAGE / "requests" / "reading").glob("*.py"))
+    assert paths
+    for path in paths:
         names = [name for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))]
         assert [name for name in names if within(name, "budgetkit.requests.billing")] == [], (
             path.name
@@ -218,6 +220,17 @@ def test_the_first_level_is_the_kit_and_two_folders() -> None:
         if not path.name.startswith("__")
     }
     assert entries - {"py.typed", "data"} == KIT | {"lab", "extras"}
+
+
+def test_no_module_imports_a_private_name_of_another() -> None:
+    names = {
+        name.rpartition(".")[2]
+        for path in SOURCES
+        for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))
+        if within(name, "budgetkit")
+    }
+    assert "Budget" in names
+    assert [name for name in sorted(names) if name.startswith("_")] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)

@@ -24,6 +24,7 @@ def test_every_file_under_data_is_described_in_its_readme() -> None:
 def test_the_readme_describes_no_file_that_is_not_there() -> None:
     readme = files.read_bytes("README.md").decode()
     in_folders = set(re.findall(r"`((?:encodings|traces|corpora)/[\w./-]+\.\w+)`", readme))
+    assert in_folders
     assert in_folders <= set(files.data_files())
 
 

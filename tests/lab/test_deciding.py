@@ -1,8 +1,6 @@
 """Solving backwards flips where it says; a tuned budget is measured on conversations it was not chosen on."""
 
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -260,15 +258,6 @@ def conversations(many: int, seed: int = 0) -> list[bk.Trace]:
 
 
 TIGHT = bk.presets.working_memory(600, output=200, history_floor=0)
-
-
-def test_no_file_of_the_room_imports_a_private_name_of_another() -> None:
-    room = Path(bk.deciding.__file__).parent
-    for path in room.glob("*.py"):
-        names = re.findall(
-            r"^from budgetkit\.deciding.* import (.*)$", path.read_text(encoding="utf-8"), re.M
-        )
-        assert not [name for line in names for name in line.split(", ") if name.startswith("_")]
 
 
 def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
