@@ -15,7 +15,6 @@ from budgetkit.lab.deciding import (
     cut_at_most,
     holds_turns,
     nothing_cut,
-    sent_at_most,
     token_prices,
 )
 from budgetkit.lab.deciding.tuning import OBJECTIVES
@@ -69,23 +68,6 @@ def test_a_share_of_conversations_may_be_cut() -> None:
     assert (whole, most, these) == (21_500, 20_500, 20_500)
     assert bk.solve(several, BUDGET, "window", cut_at_most(0.05)).value == 21_500
     assert bk.solve(several, BUDGET, "window", cut_at_most(0.1, "turns")).value == 19_500
-
-
-def test_a_bill_in_tokens_is_kept() -> None:
-    found = bk.solve(
-        turns(*[400] * 30),
-        BUDGET,
-        "window",
-        sent_at_most(60_000),
-        find="largest",
-        between=(2_000, 20_000),
-    )
-    assert found.value is not None
-    sent = [
-        bk.allocate(BUDGET.assign(window=found.value), dict(row)).used
-        for _, row in turns(*[400] * 30).iterrows()
-    ]
-    assert sum(sent) <= 60_000
 
 
 def test_what_cannot_be_comes_with_what_binds() -> None:
