@@ -298,6 +298,15 @@ def test_public_names_are_pinned() -> None:
     assert set(dir(budgetkit)) >= PUBLIC
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in sorted(PUBLIC) if isinstance(getattr(budgetkit, name), ModuleType)]
+)
+def test_completion_offers_only_what_a_public_module_declares(name: str) -> None:
+    module = getattr(budgetkit, name)
+    assert sorted(dir(module)) == sorted(module.__all__)
+    assert [inner for inner in module.__all__ if not hasattr(module, inner)] == []
+
+
 def stub_names(package: ModuleType) -> dict[str, str]:
     """Read from a package's stub the module that a type checker takes each of its names from."""
     tree = ast.parse(Path(str(package.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
