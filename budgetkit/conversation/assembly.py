@@ -15,6 +15,8 @@ from budgetkit.plan import Plan
 from budgetkit.plan.item import Item
 from budgetkit.requests import Framing, framing_of
 
+__all__ = ["BUDGETKIT", "Listing", "PLAN_195", "Wording", "describe", "messages", "tools"]
+
 NEAR_LIMIT = 0.9
 
 
@@ -250,3 +252,7 @@ def _text(plan: Plan, used: int, title: str, wording: Wording) -> str:
         near = f" ({wording.near})" if grant.granted > NEAR_LIMIT * limit else ""
         lines.append(f"- {grant.section}: {number(grant.granted)}/{number(limit)}{near}")
     return "\n".join(lines)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,6 @@
 """A running conversation as plain data and back: only what is still there, numbered anew, so that it stays small.
 
-    {"budgetkit": 2, "budget": {...}, "section": "history", "tools": [...], "inbox": [...], "sent": [...],
+    {"budgetkit": 1, "budget": {...}, "section": "history", "tools": [...], "inbox": [...], "sent": [...],
      "requests": 3, "settings": {...},
      "conversation": {
          "slots":  [{"unit": 0, "tokens": 9, "turn": 1, "is_result": false, "importance": 0, "size": 9, "state": 1,
@@ -36,10 +36,8 @@ from budgetkit.plan.limits import with_undeclared
 from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
 from budgetkit.pruning.search import Archive
 from budgetkit.state import plain_data
+from budgetkit.state.saved import VERSION, check_version
 
-VERSION: Final = 2
-#: Of the budget inside, which has a version of its own.
-BUDGET_VERSION: Final = 1
 Raw = dict[str, Any]
 Summaries = dict[int, TallyEntry]  # as they are sent, by the first slot that each stands for
 #: A whole number, as JSON writes it; stamps of what comes back lie beyond the greatest number of tokens.
@@ -214,9 +212,9 @@ def restored(text: str) -> SavedConversation:
     with refusing():
         data = json.loads(text)
         version = data.pop("budgetkit")
-        if version != VERSION or isinstance(version, bool):
-            raise ValueError(f"version {brief(version)} is not known, {VERSION} is")
-        budget = state.from_dict({"budgetkit": BUDGET_VERSION, "budget": data.pop("budget")})
+    check_version(version, "saved conversation")
+    with refusing():
+        budget = state.from_dict({"budgetkit": version, "budget": data.pop("budget")})
         if not isinstance(budget, Budget):
             raise ValueError("its budget is a plan")
         file = plain_data.read(adapter(SavedFile), data)

@@ -38,3 +38,7 @@ def __getattr__(name: str) -> Any:
             f"{__name__} has no {brief(name)}; it has {', '.join(sorted(__all__))}; take one of these"
         )
     return globals().setdefault(name, json.loads(read_bytes("context_budget.schema.json")))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget.html import block
-from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
 from budgetkit.counters.memory import Made, Memo
@@ -366,14 +365,6 @@ class Trace:
                 self.gone,
             ),
         )
-
-    def ledger(
-        self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
-    ) -> Tally:
-        """Return :meth:`tally`, under the name that it had up to version 0.2."""
-        notice = "Trace.ledger is called tally now; ledger goes in version 0.5; write tally"
-        warn_caller(notice, DeprecationWarning)
-        return self.tally(counter, roles, framing)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what was made of this trace under a key, or make it; a trace never changes, so once will do."""

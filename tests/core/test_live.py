@@ -433,6 +433,17 @@ def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(
         bk.Conversation.from_json(json.dumps(saved), None, len, framing=ONE_A_CHARACTER)
 
 
+@pytest.mark.parametrize("version", [0, 2, True, "1"])
+def test_a_conversation_saved_by_another_version_is_refused(version: object) -> None:
+    saved = json.loads(bk.Conversation(window(200), None, len).to_json())
+    assert saved["budgetkit"] == 1
+    saved["budgetkit"] = version
+    with pytest.raises(
+        ValueError, match="^saved conversation has version .*, but .* version 1; save"
+    ):
+        bk.Conversation.from_json(json.dumps(saved), None, len)
+
+
 def test_where_the_summary_fails_nothing_is_lost_and_the_next_request_tries_again() -> None:
     fails = [True]
 

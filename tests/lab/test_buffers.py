@@ -117,14 +117,6 @@ def test_the_interval_holds_the_share_of_all_kinds() -> None:
     assert np.mean([buffer.low <= truth <= buffer.high for buffer in found]) >= 0.8
 
 
-@pytest.mark.slow
-def test_the_former_name_of_the_mix_still_works_and_says_so() -> None:
-    errors = drawn(0, kinds=3)
-    with pytest.warns(DeprecationWarning, match="together is now window_mix"):
-        old = accuracy.buffer_for(errors, 4_096, together="class")
-    assert old == accuracy.buffer_for(errors, 4_096, window_mix="class")
-
-
 def test_a_mix_by_a_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"windows of one 'weather'; the errors have the columns .*'mixed'"

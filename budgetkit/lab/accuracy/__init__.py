@@ -26,3 +26,7 @@ __all__ = [
     "summary",
     "ways",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

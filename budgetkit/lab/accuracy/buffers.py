@@ -23,7 +23,6 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.amounts import Share, check_tokens
-from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.lab.accuracy.kind_windows import has_sources
 from budgetkit.lab.accuracy.kinds import lacking_kinds, meaning
@@ -116,7 +115,6 @@ def buffer_for(
     window_mix: str | None = None,
     seed: int = 0,
     kinds: Iterable[str] = (),
-    together: str | None = None,
 ) -> Buffer:
     """Find the smallest safety share under which a window overflows with at most that chance.
 
@@ -142,8 +140,6 @@ def buffer_for(
         :func:`budgetkit.lab.accuracy.kinds_of` tells of them. Where documents are of each, and there are sources
         enough for the risk, the buffer is the one for the next source of these kinds, which holds back less; else the
         one for the kind that asks for most, and the warning says so.
-    together : str, optional
-        The former name of `window_mix`.
 
     Returns
     -------
@@ -163,7 +159,6 @@ def buffer_for(
     0.091
     """
     _check_risk(risk)
-    window_mix = _renamed(window_mix, together)
     names = errors["counter"].unique()
     if len(names) != 1:
         raise ValueError(
@@ -250,14 +245,6 @@ def read_off(
     return replace(buffer, warning=warning)
 
 
-def _renamed(window_mix: str | None, together: str | None) -> str | None:
-    """Take the former name of the parameter, and say so."""
-    if together is None:
-        return window_mix
-    warn_caller("together is now window_mix; pass that", DeprecationWarning)
-    return together
-
-
 def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
     if window_mix not in (None, MIXED) and window_mix not in errors:
         raise ValueError(
@@ -296,7 +283,6 @@ def consequences(
     errors: pd.DataFrame,
     window_mix: str | None = None,
     seed: int = 0,
-    together: str | None = None,
     kinds: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Say what counting with each counter does to a budget's window.
@@ -313,8 +299,6 @@ def consequences(
         As in :func:`buffer_for`; by default of one class or one language, whichever overflows more often.
     seed : int
         Of the random windows.
-    together : str, optional
-        The former name of `window_mix`.
     kinds : iterable of str
         Classes or languages of the texts at hand, as in :func:`buffer_for`.
 
@@ -336,7 +320,6 @@ def consequences(
     >>> consequences(Budget(1_000), pd.DataFrame(rows))[["filled", "wasted", "overflow"]].to_dict("list")
     {'filled': [500.0], 'wasted': [500.0], 'overflow': [0.0]}
     """
-    window_mix = _renamed(window_mix, together)
     _check_mix(errors, window_mix)
     kinds = list(kinds)
     named = {budgets.name or "budget": budgets} if isinstance(budgets, Budget) else budgets

@@ -253,3 +253,7 @@ def _batches(documents: Iterable[Document], characters: int) -> Iterator[list[Do
             length = 0
     if batch:
         yield batch
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -75,3 +75,7 @@ def __getattr__(name: str) -> Any:
     figure = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = figure
     return figure
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,6 +26,8 @@ from budgetkit.models import Model
 from budgetkit.models.resolved import IDEAL_CACHE, ResolvedModel, resolve
 from budgetkit.plan.items import Floats, Ints
 
+__all__ = ["CACHES", "IDEAL", "PromptCache", "provider_rules"]
+
 Breakpoint = Literal["head", "end"]
 
 
@@ -235,3 +237,7 @@ def provider_rules(model: str | Model | ResolvedModel) -> str:
     ('openai-5.6', 'anthropic-512')
     """
     return resolve(model).cache
+
+
+def __dir__() -> list[str]:
+    return __all__

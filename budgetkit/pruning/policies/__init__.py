@@ -64,3 +64,7 @@ __all__ = [
     "prompt_poet",
     "system",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,3 +28,7 @@ __all__ = [
     "shipped",
     "standard_library",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
