@@ -139,8 +139,10 @@ def joined(parts: Iterable[object]) -> Markup:
     return Markup("".join(written(part) for part in parts))
 
 
-def shown(*inside: object, **attributes: Any) -> Markup:
-    """Return what a notebook shows: a division that MathJax leaves alone.
+def shown(*inside: object, **attributes: Any) -> str:
+    """Return a division for a notebook that MathJax leaves alone, as a plain ``str``.
+
+    marimo takes a subclass of ``str`` for a mistake, and shows an error in place of the page.
 
     Examples
     --------
@@ -148,7 +150,7 @@ def shown(*inside: object, **attributes: Any) -> Markup:
     '<div class="tex2jax_ignore mathjax_ignore bk-still">It fits.</div>'
     """
     classes = ["tex2jax_ignore", "mathjax_ignore", *str(attributes.pop("class_", "")).split()]
-    return element("div", *inside, class_=" ".join(classes), **attributes)
+    return str(element("div", *inside, class_=" ".join(classes), **attributes))
 
 
 def block(

@@ -81,6 +81,13 @@ def test_pages_are_whole_and_hold_any_text_as_text(text: str) -> None:
         assert len(html.encode()) < 12_000
 
 
+def test_a_page_is_a_plain_str() -> None:
+    """On 0.3.0 it was a subclass of str, and marimo showed an error in its place."""
+    counted = bk.count_request({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]})
+    for value in [*hostile("x"), counted, bk.Session(bk.load_trace("made-up-session"))]:
+        assert type(value._repr_html_()) is str, value
+
+
 def test_a_page_says_what_the_value_is() -> None:
     """A bar, a table and the sentences: what one shows to a colleague."""
     budget = bk.presets.chat("gpt-4o")
