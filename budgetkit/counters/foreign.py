@@ -78,16 +78,14 @@ def _inside(library: str, folder: str, file: str) -> Path:
     spec = find_spec(library)
     if spec is None or spec.origin is None:
         raise ImportError(missing(library, "tokenizers", "a tokenizer from elsewhere"))
-    path = Path(spec.origin).parent / folder / file
-    if not path.is_file():
-        available = ", ".join(
-            sorted(
-                entry.name
-                for entry in path.parent.glob("*")
-                if entry.is_file() and entry.suffix != ".py"
-            )
-        )
+    carried = {
+        path.name: path
+        for path in sorted((Path(spec.origin).parent / folder).glob("*"))
+        if path.is_file() and path.suffix != ".py"
+    }
+    # a name, never a path that leads out of the library
+    if file not in carried:
         raise ValueError(
-            f"no tokenizer {brief(file)} in {library}; it carries {available}; use one of these"
+            f"no tokenizer {brief(file)} in {library}; it carries {', '.join(carried)}; use one of these"
         )
-    return path
+    return carried[file]

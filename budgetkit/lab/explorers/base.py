@@ -22,7 +22,7 @@ from budgetkit.lab.explorers.drawing import refusal
 from budgetkit.lab.explorers.folds import Folds
 from budgetkit.lab.explorers.kind import Data, F, Kind, S
 from budgetkit.lab.explorers.library import Library
-from budgetkit.lab.explorers.reach import Reach
+from budgetkit.lab.explorers.reach import Reach, arguments
 from budgetkit.lab.explorers.report import page
 from budgetkit.lab.explorers.still import Still, picture
 from budgetkit.lab.explorers.undo import Gesture, UndoStack
@@ -48,7 +48,7 @@ class Explorer(Kind[S, F]):
         # moves whose beginning or whose end alone has come
         self._begun: set[str] = set()
         self._ended: set[str] = set()
-        #: Which files are opened by their path; any where it is None.
+        #: Which files commands may open; any where it is None.
         self.reach: Reach | None = None
         self.still = Still()
         self.view = view
@@ -172,16 +172,25 @@ class Explorer(Kind[S, F]):
         return str(self.view.state["status"]["text"])
 
     def _do(
-        self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any
+        self,
+        kind: str,
+        ack: str = "",
+        merge: str = "",
+        *,
+        beside: str = "",
+        sent: Data | None = None,
+        **values: Any,
     ) -> None:
         """Carry out a command; if it fails, change nothing and say why, beside the box it came from."""
         with self._turn(ack, beside):
             if self._quiet:
                 return
-            if self.reach is not None:
-                values = _reachable(kind, values, self.reach)
-            settings = self._command(kind)(
-                self._history.now, self._results, self._library, **values
+            command = self._command(kind)
+            settings = command(
+                self._history.now,
+                self._results,
+                self._library,
+                **arguments(kind, command, values if sent is None else sent, self.reach),
             )
             step = self._gesture.step(merge)
             self._go(self._history.then(settings, step), ack, self._gesture.held and bool(merge))
@@ -270,14 +279,14 @@ class Explorer(Kind[S, F]):
 
     def _heard(self, view: View, content: Data, buffers: list[Any]) -> None:
         """Carry out a message of the page: a command, a piece of a file, a key, a fold."""
-        kind = content.get("kind", "")
+        kind = str(content.get("kind", ""))
         if kind == "plotly":
             with self._turn():
                 self.view.send_plotly()
-        elif kind == "file" and buffers:
+        elif kind == "file":
             # Pieces of a file come in threads of their own, as other messages do.
             with self._turn():
-                self._uploads.piece(content, bytes(buffers[0]))
+                self._uploads.piece(content, b"".join(buffers))
         elif kind in ("grab", "release"):
             self._hold(kind == "grab", str(content.get("move", "")))
         elif kind == "fold":
@@ -292,7 +301,7 @@ class Explorer(Kind[S, F]):
                 for name, value in content.items()
                 if name not in ("kind", "id", "gesture")
             }
-            self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
+            self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), sent=values)
 
     def _say(self, notice: Data, ack: str = "") -> None:
         self._show(self._pictured(self._history, self._results, notice), ack)
@@ -366,13 +375,3 @@ class Explorer(Kind[S, F]):
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
-
-
-def _reachable(kind: str, values: Data, reach: Reach) -> Data:
-    """Return what a command is given, where it names no file out of reach; whoever sends it is in a browser."""
-    if kind == "path":
-        return {**values, "path": reach.file(str(values["path"]))}
-    if kind in ("counter", "exact"):
-        for value in values.values():
-            reach.counter(str(value))
-    return values

@@ -7,7 +7,8 @@ which shelf of the library they show something of, and how they show another thi
     preset, name="rag"        settings.preset          settings.budget_settings.preset
     path, path="talk.json"    settings.showing("talk.json"), the name that the shelf gave what it read
 
-What one explorer alone can do stands in the commands of its own folder.
+What one explorer alone can do stands in the commands of its own folder. The annotations of a command are all that it
+is given (`reach.arguments`): declare a path as `FilePath` and a counter as `CounterName`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Final
 from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.budget.commands import BUDGET_CHANGES
 from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import Shelf
 from budgetkit.trace import Trace
 from budgetkit.trace.tables import UnknownColumns
@@ -51,7 +53,7 @@ def choose(settings: Any, results: Any, library: Library, name: str | None) -> A
     return settings.showing(name)
 
 
-def open_path(settings: Any, results: Any, library: Library, path: str) -> Any:
+def open_path(settings: Any, results: Any, library: Library, path: FilePath) -> Any:
     """Read what lies at a path and show it."""
     try:
         name = shelf_of(settings, library).open(path.strip())

@@ -223,7 +223,9 @@ def _listed(root: Path, most: int) -> Corpus:
         for row in csv.DictReader(manifest):
             path = root / row["path"]
             source = f"{row['source']} {row.get('version', '')}".strip()
-            if path.suffix == ".jsonl":
+            if not path.resolve().is_relative_to(root.resolve()):
+                read.append(Problem(row["path"], "outside the folder"))
+            elif path.suffix == ".jsonl":
                 inside = rows(path, kind=row["class"], language=row["language"])
                 read += [
                     *inside.problems,

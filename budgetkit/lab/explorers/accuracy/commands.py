@@ -14,19 +14,20 @@ from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.reach import CounterName
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
 def choose_counter(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
+    settings: AccuracySettings, results: AccuracyResults, library: Library, name: CounterName
 ) -> AccuracySettings:
     """Return the settings with another cheap counter."""
     return replace(settings, counter=name.strip())
 
 
 def choose_exact(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
+    settings: AccuracySettings, results: AccuracyResults, library: Library, name: CounterName
 ) -> AccuracySettings:
     """Take another counter as the one that is right; an empty name is the model's own."""
     return replace(settings, exact=name.strip() or None)

@@ -25,6 +25,7 @@ from budgetkit.lab.explorers.budget.results import (
 )
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
 from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.models.resolved import listed_name
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
@@ -113,7 +114,7 @@ def lock(
 
 
 def choose_counter(
-    settings: BudgetSettings, results: BudgetResults, library: Library, name: str
+    settings: BudgetSettings, results: BudgetResults, library: Library, name: CounterName
 ) -> BudgetSettings:
     """Count with another counter; an empty name is the model's own."""
     return with_counter(settings, library, name.strip() or None)
