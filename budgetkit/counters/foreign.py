@@ -1,6 +1,6 @@
 """Counters that use tokenizers of other libraries: Hugging Face's files, Mistral's, litellm's.
 
-``pip install budgetkit[tokenizers]`` installs these libraries. Nothing else is downloaded: a ``tokenizer.json`` is a
+``pip install budgetkit[makers]`` installs these libraries. Nothing else is downloaded: a ``tokenizer.json`` is a
 file that you have, and mistral-common and litellm bring their tokenizers with them.
 """
 
@@ -77,7 +77,7 @@ def _inside(library: str, folder: str, file: str) -> Path:
     """Find a file that a library carries, without importing the library."""
     spec = find_spec(library)
     if spec is None or spec.origin is None:
-        raise ImportError(missing(library, "tokenizers", "a tokenizer from elsewhere"))
+        raise ImportError(missing(library, "makers", "a tokenizer from elsewhere"))
     carried = {
         path.name: path
         for path in sorted((Path(spec.origin).parent / folder).glob("*"))

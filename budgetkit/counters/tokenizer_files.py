@@ -98,7 +98,7 @@ def _loaded(file: TokenizerFile) -> CountMany:
         ranks = _ranks(Path(file.path).read_bytes().splitlines())
         return _by_pairs([file.pattern or pattern_of("cl100k_base")], ranks)
     if kind == "sentencepiece":
-        with extra("tokenizers", "a SentencePiece model"):
+        with extra("makers", "a SentencePiece model"):
             processor = import_module("sentencepiece").SentencePieceProcessor(model_file=file.path)
         return lambda texts: [len(row) for row in processor.encode(texts)] if texts else []
     return _byte_level(file.path) or _by_library(file.path)
@@ -106,7 +106,7 @@ def _loaded(file: TokenizerFile) -> CountMany:
 
 def _by_library(path: str) -> CountMany:
     """Count with the library that wrote the file."""
-    with extra("tokenizers", "a tokenizer from elsewhere"):
+    with extra("makers", "a tokenizer from elsewhere"):
         maker = import_module("tokenizers").Tokenizer
     tokenizer = maker.from_str(Path(path).read_text("utf-8"))
     # Embedding models ship files that cut every text to their window, or fill it up.

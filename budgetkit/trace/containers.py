@@ -237,7 +237,7 @@ def _members(
 
 
 def _zstandard(stream: BinaryIO, name: str) -> Any:
-    with extra("files", name):
+    with extra("lab", name):
         import zstandard
     return zstandard.ZstdDecompressor().stream_reader(
         stream, read_across_frames=True, closefd=False

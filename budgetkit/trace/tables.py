@@ -261,7 +261,7 @@ def _cell(value: Any) -> Any:
 
 def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[dict[str, Any]]:
     """Give the rows of a spreadsheet's first sheet, looked over before any of it is held."""
-    with extra("files", name):
+    with extra("lab", name):
         import openpyxl  # type: ignore[import-untyped]
     import pandas as pd
 
@@ -304,7 +304,7 @@ def _check_excel_files(written: bytes, outflow: Outflow) -> None:
 
 def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[dict[str, Any]]:
     """Give the rows of a parquet or arrow file, a few at a time."""
-    with extra("files", name):
+    with extra("lab", name):
         import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
     if kind == "parquet":
         batches = _parquet(written, outflow)

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.extras.shell.assertion import checked
 from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
+from budgetkit.extras.shell.pytest_plugin import checked
 from budgetkit.models.resolved import resolve
 from tests.conftest import examples
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
-from budgetkit.extras.shell.assertion import checked
 from budgetkit.extras.shell.program import run
+from budgetkit.extras.shell.pytest_plugin import checked
 from budgetkit.inputs import budget_of, setup_of
 from budgetkit.state import to_dict, to_yaml
 

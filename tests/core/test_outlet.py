@@ -61,7 +61,7 @@ def test_the_search_finds_who_writes_markup_by_hand() -> None:
 NO_HTML = {
     "lab/app/serving.py",
     "trace/transcripts.py",
-    "extras/shell/reports.py",
+    "extras/shell/checking.py",
     "counters/accelerated.py",
 }
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def budgetkit(
     *arguments: str, given: bytes = b"", **environment: str
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command line in a process of its own."""
-    command = [sys.executable, "-m", "budgetkit.extras.shell", *arguments]
+    command = [sys.executable, "-m", "budgetkit", *arguments]
     return subprocess.run(
         command, input=given, capture_output=True, timeout=120, env={**os.environ, **environment}
     )
@@ -48,7 +49,7 @@ def test_help_lists_every_command_with_a_sentence_and_loads_none(capsys: Capture
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout
     assert said.endswith("set()\n")
-    for name, told in COMMANDS.items():
+    for name, (_, told) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(told)}$", said, re.MULTILINE)
         assert run([name, "--help"]) == 0
         assert capsys.readouterr().out.startswith(f"Usage: budgetkit {name} ")
@@ -317,7 +318,8 @@ WRONG = {
     "no section": (("fit", "support-chat", "--why", "x"), "no section 'x' in this budget"),
     "no prompt": (("check", "--prompt", "x"), "a prompt 'x'; a prompt is given as SECTION=FILE"),
     "too small": (("fit", "support-chat", "-w", "3"), "chat at a window of 3 leaves"),
-    "piped app": (("explore", "-"), "the app reads a file, not standard input"),
+    "no notebook": (("notebook", "99"), "Unknown notebook '99'. Choose one of: 00-start, "),
+    "piped app": (("explore", "-"), "explore cannot read standard input"),
 }
 
 
@@ -427,7 +429,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     command = [
         sys.executable,
         "-m",
-        "budgetkit.extras.shell",
+        "budgetkit",
         "replay",
         "coding-agent",
         "--by",
@@ -438,15 +440,6 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-
-
-def test_without_the_extra_one_sentence_names_it() -> None:
-    program = (
-        "import sys; sys.modules['click'] = None; from budgetkit.extras.shell import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    told = "Error: the command line needs click, which is not installed; run: pip install 'budgetkit[cli]'\n"
-    assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_check_closes_with_exit_code_1_and_opens_with_0(capsys: Captured, tmp_path: Path) -> None:
@@ -471,17 +464,88 @@ def test_strict_fails_on_a_finding(capsys: Captured) -> None:
     assert "stand-in-without-buffer" in capsys.readouterr().out
 
 
-def test_explore_starts_the_app_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The app itself is driven in its own tests; here, what is started, and that its exit code comes back."""
-    started: list[list[str]] = []
+def installed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Let only these of the two programs that show a page be found."""
+    programs = {"voila", "jupyterlab"} - {*names}
+    monkeypatch.setattr(
+        "budgetkit.extras.shell.opening.find_spec",
+        lambda name: None if name in programs else find_spec(name),
+    )
+
+
+@pytest.mark.parametrize("port", [["--port", "9999"], ["--port=9999"]])
+def test_explore_opens_the_app_with_its_options(
+    monkeypatch: pytest.MonkeyPatch, port: list[str]
+) -> None:
+    """On 0.3.0 `--port 9999` took the number for a file. The app itself is driven in its own tests."""
+    served: list[tuple[str, ...]] = []
+    monkeypatch.setattr("budgetkit.lab.app.serving.serve", lambda *given: served.append(given))
+    assert run(["explore", "support-chat", "--no-browser", *port]) == 0
+    assert run(["explore"]) == 0
+    assert served == [("support-chat", "--port=9999", "--no-browser"), ("support-chat",)]
+
+
+@pytest.fixture
+def labs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str]]:
+    """Collect the commands that would start JupyterLab, with the script that runs the first notebook."""
+    started: list[tuple[list[str], str]] = []
 
     def start(command: list[str]) -> subprocess.CompletedProcess[bytes]:
-        started.append(command)
+        _, _, folder = command[-1].partition("extra_labextensions_path=")
+        scripts = Path(folder).glob("*/static/start.js") if folder else []
+        started.append((command, "".join(map(Path.read_text, scripts))))
         return subprocess.CompletedProcess(command, 3)
 
     monkeypatch.setattr(subprocess, "run", start)
-    assert run(["explore", "mine.jsonl", "--no-browser"]) == 3
-    assert started == [[sys.executable, "-m", "budgetkit.lab.app", "mine.jsonl", "--no-browser"]]
+    return started
+
+
+def test_explore_writes_a_notebook_for_jupyterlab_where_there_is_no_app(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, labs: list[tuple[list[str], str]]
+) -> None:
+    """The new notebook is run; one that was there already, which anybody may have written, is only shown."""
+    monkeypatch.chdir(tmp_path)
+    installed(monkeypatch, "jupyterlab")
+    Path("my chat.json").write_text('[{"role": "user", "content": "Hello"}]')
+    command = ["explore", "my chat.json", "--no-browser", "--port", "9999"]
+    assert run(command) == 3
+    page = Path("explore-my-chat.ipynb")
+    (cell,) = json.loads(page.read_text())["cells"]
+    assert f"bk.DesignCard(trace={str(tmp_path / 'my chat.json')!r})" in cell["source"]
+    names: dict[str, Any] = {}
+    exec(cell["source"].replace("bk.DesignCard", "card = bk.DesignCard"), names)
+    assert "gpt-4o" in repr(names["card"])
+    page.write_text("{}")
+    assert run(command) == 3
+    (new, script), (again, none) = labs
+    assert {"--LabApp.default_url=/lab/tree/explore-my-chat.ipynb", "--port=9999"} < {*new}
+    assert f"--ServerApp.root_dir={tmp_path}" in new
+    assert 'const FIRST = "explore-my-chat.ipynb"' in script
+    assert page.read_text() == "{}" and not none
+    assert not [option for option in again if "labextensions" in option]
+
+
+def test_notebooks_are_written_and_nobodys_work_is_overwritten(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: Captured,
+    labs: list[tuple[list[str], str]],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    installed(monkeypatch)
+    assert run(["notebook", "02", "mine"]) == 0
+    assert "pip install 'budgetkit[jupyter]'" in capsys.readouterr().out
+    (page,) = Path("mine").iterdir()
+    page.write_text("changed")
+    installed(monkeypatch, "jupyterlab")
+    assert run(["notebook", "all", "mine", "--no-browser"]) == 3
+    assert "Left as they are in mine: 02-budget-a-window.ipynb." in capsys.readouterr().out
+    assert page.read_text() == "changed"
+    shipped = {path.name for path in (Path(__file__).parents[2] / "notebooks").glob("*.ipynb")}
+    assert {path.name for path in Path("mine").iterdir()} == shipped
+    ((command, script),) = labs
+    assert "--LabApp.default_url=/lab/tree/00-start.ipynb" in command
+    assert 'const FIRST = "00-start.ipynb"' in script
 
 
 def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """The core works without the extras, and whoever meets one that is missing is told its name in one sentence."""
 
 import ast
+import json
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import budgetkit
+from budgetkit.extras.shell.program import COMMANDS
 from budgetkit.files import extra
 
 CHECKOUT = Path(__file__).parents[2]
@@ -72,7 +75,7 @@ MET = {
         "import budgetkit as bk; bk.near_duplicates([])",
     ),
     "a tokenizer": (
-        "tokenizers",
+        "makers",
         "tokenizers",
         WORD_PIECES + "import budgetkit as bk; bk.counter(path)('Hello')",
     ),
@@ -89,6 +92,93 @@ def test_a_missing_extra_is_one_sentence_that_names_it(
     )
     assert "\n" not in said
     assert library.replace("_", "-") in {Requirement(each).name for each in EXTRAS[name]}
+
+
+NO_EXTRA = (
+    *(
+        "IPython",
+        "anyio",
+        "anywidget",
+        "dask",
+        "distributed",
+        "genai_prices",
+        "httpx",
+        "ipywidgets",
+    ),
+    *("jupyterlab", "openpyxl", "plotly", "pyarrow", "tokenizers", "tqdm", "traitlets", "voila"),
+    "zstandard",
+)
+LAB, APP = "run: pip install 'budgetkit[lab]'", "run: pip install 'budgetkit[app]'"
+NO_COSTS = (
+    "Note: There are no costs in dollars: a price list needs genai_prices, which is not installed; "
+)
+COMMANDS_WITHOUT_EXTRAS: dict[str, str] = {
+    "": "Next steps:",
+    "sessions": "budgetkit sessions ",
+    "sessions made-up-session": NO_COSTS,
+    "sessions made-up-session --tools": "Which results held the prompts?",
+    "sessions made-up-session --report {tmp}/page.html": LAB,
+    "sessions made-up-session --lab": APP,
+    "count -t Hello": "1 token (o200k_base)",
+    "count -t Hello --ways": "Ways of counting",
+    "count -t Hello -m gpt-4o --ask openai": "run: pip install 'budgetkit[endpoints]'",
+    "count {tmp}/chat.zst --as conversation": LAB,
+    "fit {tmp}/chat.xlsx": LAB,
+    "fit {tmp}/chat.parquet": LAB,
+    "fit support-chat": "a window of",
+    "check support-chat": "The gate is open",
+    "replay support-chat --price gpt-4o": NO_COSTS,
+    "compare support-chat -p octopus -m gpt-4o": NO_COSTS,
+    "models gpt-4o": "128,000",
+    "redact support-chat": '"role"',
+    "report support-chat -o {tmp}/report.html": LAB,
+    "explore support-chat": APP,
+    "notebook 00 {tmp}": "run: pip install 'budgetkit[jupyter]'",
+}
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Run every command in one Python without extras; give what each prints."""
+    folder = tmp_path_factory.mktemp("without")
+    for name in ("chat.zst", "chat.parquet"):
+        first = {"chat.zst": b"\x28\xb5\x2f\xfd", "chat.parquet": b"PAR1"}[name]
+        (folder / name).write_bytes(first + b"\x00" * 40 + first)
+    with zipfile.ZipFile(folder / "chat.xlsx", "w") as book:
+        book.writestr("xl/workbook.xml", "<workbook/>")
+    lines = [line.replace("{tmp}", str(folder)) for line in COMMANDS_WITHOUT_EXTRAS]
+    program = f"""
+import contextlib, io, json, traceback
+from budgetkit.extras.shell.program import run
+spoken = []
+for line in {lines!r}:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            run(line.split())
+        except BaseException:
+            traceback.print_exc()
+    spoken.append(said.getvalue())
+print(json.dumps(spoken))
+"""
+    answers = json.loads(without(*NO_EXTRA, program=program).splitlines()[-1])
+    return dict(zip(COMMANDS_WITHOUT_EXTRAS, answers, strict=True))
+
+
+@pytest.mark.parametrize(("line", "sentence"), COMMANDS_WITHOUT_EXTRAS.items())
+def test_a_command_without_extras_works_or_says_in_one_sentence_what_to_type(
+    spoken: dict[str, str], line: str, sentence: str
+) -> None:
+    """On 0.3.0 every command of a plain install ended in "needs click", and `explore` in a traceback."""
+    said = spoken[line]
+    assert sentence in said
+    assert "Traceback" not in said
+    if "Error: " in said:
+        assert said.count("\n") == 1 and said.endswith("'\n")
+
+
+def test_every_command_is_tried_without_extras() -> None:
+    assert {*COMMANDS} <= {line.partition(" ")[0] for line in COMMANDS_WITHOUT_EXTRAS}
 
 
 def test_every_public_name_is_there_without_the_laboratory_or_says_what_it_needs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -33,13 +34,13 @@ def test_sessions_are_listed_with_what_they_cost(home: Path, capsys: Captured) -
     shown = capsys.readouterr().out
     assert f"in {home / '.claude' / 'projects'}" in shown
     assert "Claude Code" in shown and "$6.24" in shown and "$0.98" in shown
-    assert "budgetkit sessions 1 answers for the first" in shown
+    assert shown.endswith("cost: budgetkit sessions 1\n")
     assert SECRET not in shown
 
 
 def test_a_list_imports_no_explorer() -> None:
     """They took a second of the two in which 200 sessions are to be listed; only --report needs them."""
-    code = "import sys, budgetkit.extras.shell.sessions_command; print('budgetkit.lab.explorers' in sys.modules)"
+    code = "import sys, budgetkit.extras.shell.sessions; print('budgetkit.lab.explorers' in sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
@@ -143,7 +144,7 @@ def test_without_sessions_a_made_up_one_is_offered(
 ) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert run(["sessions"]) == 0
-    assert "No sessions in the usual places" in (shown := capsys.readouterr().out)
+    assert "No sessions found in the usual places" in (shown := capsys.readouterr().out)
     assert "budgetkit sessions made-up-session" in shown
     assert run(["sessions", "made-up-session"]) == 0
     assert run(["sessions", "7"]) == 2
@@ -157,11 +158,24 @@ def test_numbers_come_as_json_too(home: Path, capsys: Captured) -> None:
     assert {row["system"] for row in told["rules"]} >= {"codex", "pi", "as recorded"}
 
 
-def test_the_bare_program_prints_help_that_begins_with_sessions(capsys: Captured) -> None:
+def test_the_bare_program_lists_sessions_and_three_next_steps(home: Path, capsys: Captured) -> None:
     assert run([]) == 0
     shown = capsys.readouterr().out
-    assert "To begin: budgetkit sessions." in shown
-    assert shown.index("  sessions") < shown.index("  count")
+    assert "$6.24" in shown and SECRET not in shown
+    steps = re.findall(r"^  budgetkit (\w+)(.*): \w", shown, re.MULTILINE)
+    assert steps == [("sessions", " 1"), ("explore", " FILE"), ("notebook", "")]
+    for command, _ in steps:
+        assert run([command, "--help"]) == 0
+
+
+def test_the_bare_program_offers_a_shipped_session_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert run([]) == 0
+    shown = capsys.readouterr().out
+    assert "\n  budgetkit sessions made-up-session: " in shown
     done = subprocess.run(
         [sys.executable, "-m", "budgetkit"], capture_output=True, text=True, check=True
     )

@@ -375,7 +375,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
         (lambda e: setattr(e.controls.counter, "value", "nonsense"), "no counter 'nonsense'"),
         (
             lambda e: setattr(e.controls.counter, "value", EXTRA),
-            "pip install 'budgetkit[tokenizers]'",
+            "pip install 'budgetkit[makers]'",
         ),
         (lambda e: setattr(e.controls.path, "value", "no/such.jsonl"), "no/such.jsonl"),
         (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "unknown 'windw'"),
@@ -422,7 +422,7 @@ def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
     held = explorer.controls.counter.value
     explorer.controls.counter.value = EXTRA
     assert (level(explorer), explorer.controls.counter.value) == ("error", held)
-    assert "pip install 'budgetkit[tokenizers]'" in explorer.status
+    assert "pip install 'budgetkit[makers]'" in explorer.status
 
     def refuse(name: str) -> Counter:
         raise EndpointError("the endpoint did not answer; ask again later")

@@ -184,12 +184,6 @@ def test_the_core_alone_plans_and_prunes_a_conversation_without_a_network(
     }
 
 
-def test_the_script_of_the_core_names_the_extra_that_it_needs(core: Path) -> None:
-    done = subprocess.run([core.parent / "budgetkit", "count"], capture_output=True, text=True)
-    told = "Error: the command line needs click, which is not installed; run: pip install 'budgetkit[cli]'\n"
-    assert (done.returncode, done.stderr) == (2, told)
-
-
 def test_the_core_brings_no_notebook_no_figures_and_no_test_library(core: Path) -> None:
     lab = {
         canonicalize_name(Requirement(each).name)
@@ -251,9 +245,9 @@ def test_wheel_and_sdist_are_the_same_to_the_bit_wherever_and_whenever_they_are_
 
 def test_no_library_that_budgetkit_brings_lacks_or_contradicts_another() -> None:
     """As `pip check` says; what else an environment holds is not ours to judge."""
-    every = [*project()["dependencies"], *chain(*project()["optional-dependencies"].values())]
     ours = {
-        canonicalize_name(library.name) for library in installed_for(every, absent_too=True)
+        canonicalize_name(library.name)
+        for library in installed_for(every_requirement(), absent_too=True)
     } | {"budgetkit"}
     done = subprocess.run(
         [sys.executable, "-m", "pip", "check"], cwd=CHECKOUT, capture_output=True, text=True
@@ -264,11 +258,26 @@ def test_no_library_that_budgetkit_brings_lacks_or_contradicts_another() -> None
     ] == []
 
 
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def project() -> dict[str, Any]:
-    content: dict[str, Any] = tomllib.loads(
-        (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
-    )["project"]
+    content: dict[str, Any] = pyproject()["project"]
     return content
+
+
+def group(name: str) -> list[str]:
+    """List what a dependency group names, without the groups that it includes."""
+    entries = pyproject()["dependency-groups"][name]
+    return [entry for entry in entries if isinstance(entry, str)]
+
+
+def every_requirement() -> list[str]:
+    """List what the package needs, with every extra and group but the peers of the benchmarks."""
+    extras = chain(*project()["optional-dependencies"].values())
+    groups = chain(*(group(name) for name in pyproject()["dependency-groups"] if name != "peers"))
+    return [*project()["dependencies"], *extras, *groups]
 
 
 def conda_environment() -> tuple[list[str], list[str]]:
@@ -291,8 +300,9 @@ def test_conda_users_get_the_core_the_laboratory_and_what_runs_the_tests() -> No
     assert len(shared) == len(conda) - 2
     assert "-e ." in pip
     extras = project()["optional-dependencies"]
-    tests = [entry for entry in extras["dev"] if Requirement(entry).name in ("pytest", "nbval")]
-    wanted = bounds([*project()["dependencies"], *extras["lab"], *tests])
+    jupyter = [entry for entry in extras["jupyter"] if Requirement(entry).name != "budgetkit"]
+    tests = [entry for entry in group("dev") if Requirement(entry).name in ("pytest", "nbval")]
+    wanted = bounds([*project()["dependencies"], *extras["lab"], *jupyter, *tests])
     assert bounds(shared + [entry for entry in pip if entry != "-e ."]) == wanted
     assert wanted.keys() >= {
         "jupyterlab",
@@ -314,8 +324,7 @@ def test_conda_understands_every_line_of_the_environment() -> None:
 
 
 def test_every_dependency_has_a_lower_bound_or_is_pinned() -> None:
-    extras = project()["optional-dependencies"].values()
-    for requirement in map(Requirement, [*project()["dependencies"], *chain(*extras)]):
+    for requirement in map(Requirement, [*every_requirement(), *group("peers")]):
         bounded = {bound.operator for bound in requirement.specifier} & {">=", "=="}
         assert (
             bounded or requirement.name == "budgetkit" or requirement.name.startswith("types-")
@@ -325,8 +334,7 @@ def test_every_dependency_has_a_lower_bound_or_is_pinned() -> None:
 def test_every_library_stands_with_what_it_is_here_for() -> None:
     """In a comment beside it, or above the extra; types of another library are told of beside mypy."""
     lines = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
-    extras = [*chain(*project()["optional-dependencies"].values())]
-    for requirement in [*project()["dependencies"], *extras]:
+    for requirement in [*every_requirement(), *group("peers")]:
         name = Requirement(requirement).name
         if name == "budgetkit" or name.startswith("types-") or name.endswith("-stubs"):
             continue
@@ -403,9 +411,7 @@ def test_every_extra_that_the_readme_names_exists() -> None:
 
 def test_the_lowest_bounds_are_those_of_every_requirement() -> None:
     """What `make lowest` installs; what is pinned for the benchmarks stays out."""
-    extras = project()["optional-dependencies"]
-    groups = [project()["dependencies"], *(extras[name] for name in extras if name != "peers")]
-    specifiers = {r.name: r.specifier for r in map(Requirement, chain(*groups)) if r.specifier}
+    specifiers = {r.name: r.specifier for r in map(Requirement, every_requirement()) if r.specifier}
     said = run(sys.executable, "scripts/lowest_bounds.py").split()
     assert dict(line.split("==") for line in said) == {
         name: next(bound.version for bound in specifier if bound.operator == ">=")

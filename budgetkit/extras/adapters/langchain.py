@@ -35,7 +35,7 @@ def runnable(*budget: Any, **more: Any) -> Any:
     langchain_core.runnables.RunnableLambda
         Sync and async.
     """
-    with extra("langchain", "a runnable"):
+    with extra("frameworks", "a runnable"):
         from langchain_core.runnables import RunnableLambda
 
     keeper = Keeper(*budget, **more)
@@ -80,7 +80,7 @@ def middleware(*budget: Any, **more: Any) -> Any:
     langchain.agents.middleware.AgentMiddleware
         Sync and async.
     """
-    with extra("langchain", "a middleware"):
+    with extra("frameworks", "a middleware"):
         from langchain.agents.middleware import AgentMiddleware
 
     keeper = Keeper(*budget, **more)

@@ -32,7 +32,7 @@ from budgetkit.counters import (
     estimated_by,
     nearer_sentence,
 )
-from budgetkit.extras.shell.text_files import text_of
+from budgetkit.extras.shell.terminal import text_of
 from budgetkit.inputs.budgets import (
     DEFAULT_COUNTER,
     AnyBudget,

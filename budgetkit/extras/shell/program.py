@@ -16,25 +16,28 @@ from click.shell_completion import CompletionItem
 from budgetkit.budget.quoting import brief
 from budgetkit.extras.shell.terminal import printable
 
-#: What each command does; the list of commands loads none of them.
+#: The commands, each with its module and its line of help; the list of commands imports none of them.
 COMMANDS: Final = {
-    "sessions": "Your agents' sessions: what filled them, what misses cost.",
-    "count": "Count the tokens of texts, files, conversations or a request.",
-    "fit": "Fit one request of a conversation into a budget.",
-    "replay": "Send a conversation through a budget and a pruning policy.",
-    "compare": "Put pruning policies side by side on one conversation.",
-    "check": "Fail where prompts, tools or conversations outgrow a budget.",
-    "report": "Write a report of a conversation: one file of HTML to share.",
-    "models": "List models, and where registries contradict each other.",
-    "redact": "Print conversations with filler for their words.",
-    "explore": "Open the app on a file, in the browser.",
+    "sessions": ("sessions", "Show what filled your agents' sessions and what misses cost."),
+    "count": ("counting", "Count the tokens of texts, files, conversations or a request."),
+    "fit": ("planning", "Fit one request of a conversation into a budget."),
+    "replay": ("planning", "Send a conversation through a budget and a pruning policy."),
+    "compare": ("planning", "Compare pruning policies on one conversation."),
+    "check": ("checking", "Fail if prompts, tools or conversations outgrow a budget."),
+    "report": ("opening", "Write a report of a conversation: one HTML file to share."),
+    "explore": ("opening", "Open the design card on a file, in the browser."),
+    "notebook": ("opening", "Write the teaching notebooks, and open JupyterLab."),
+    "models": ("counting", "List the known models with their windows."),
+    "redact": ("counting", "Print conversations with filler for their words."),
 }
+#: What a program without a command says after the sessions.
+NEXT_STEPS: Final = """Next steps:
+  budgetkit sessions {}: see what filled that session and what its cache misses cost
+  budgetkit explore FILE: move the sliders of a budget on your own conversation
+  budgetkit notebook: learn it step by step in Jupyter
+All commands: budgetkit --help"""
 #: What is wrong with what was given; anything else is a defect, and keeps its traceback.
 WRONG: Final = (ValueError, TypeError, LookupError, OSError, ImportError)
-
-
-#: What click raises from 8.2 on where a group is called without a command; before, it printed the help itself.
-_NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 class Commands(click.Group):
@@ -46,31 +49,39 @@ class Commands(click.Group):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """Import a command's module, and return the command."""
-        return (
-            import_module(f"budgetkit.extras.shell.{name}_command").command
-            if name in COMMANDS
-            else None
-        )
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"budgetkit.extras.shell.{COMMANDS[name][0]}")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands for ``--help``, without importing their modules."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name without loading any."""
         names = [name for name in COMMANDS if name.startswith(incomplete)]
-        return [CompletionItem(name, help=COMMANDS[name]) for name in names]
+        return [CompletionItem(name, help=COMMANDS[name][1]) for name in names]
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="budgetkit")
-def program() -> None:
-    """Count, split and check a context window. To begin: budgetkit sessions.
+@click.pass_context
+def program(context: click.Context) -> None:
+    """Count, split and check a context window; without a command, list your sessions and what to do next.
 
     A conversation is a file in any format that budgetkit reads, the name of a shipped one, or "-" for standard
     input. To complete commands in the shell: eval "$(_BUDGETKIT_COMPLETE=bash_source budgetkit)", or zsh_source.
     """
+    if context.invoked_subcommand is None:
+        sessions = import_module("budgetkit.extras.shell.sessions")
+        click.echo(NEXT_STEPS.format(sessions.list_sessions(None, newest=5)))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -84,9 +95,6 @@ def run(arguments: Sequence[str]) -> int:
             return left.exit_code
         except click.Abort:
             return 130
-        except _NO_ARGUMENTS as bare:  # the bare program: its help is the answer
-            click.echo(bare.format_message())
-            return 0
         except click.ClickException as wrong:
             if (context := getattr(wrong, "ctx", None)) is not None:
                 click.echo(
@@ -118,8 +126,8 @@ def _about_file(wrong: OSError) -> str:
     """Say what is wrong with a file that was named, without the system's number for it."""
     name = brief(str(wrong.filename))
     folder = Path(str(wrong.filename)).expanduser().parent
-    if isinstance(wrong, FileNotFoundError) and folder.is_dir():
-        return f"there is no file {name}; give the path of one that is there"
     if isinstance(wrong, FileNotFoundError):
-        return f"there is no folder for {name}; make it, or give another path"
-    return f"{name} cannot be read or written ({wrong.strerror}); give a file that can"
+        if folder.is_dir():
+            return f"File not found: {name}. Check the path."
+        return f"Folder not found: {brief(str(folder))}. Create it, or give another path."
+    return f"Cannot read or write {name}: {wrong.strerror}. Check the path and its permissions."

@@ -8,11 +8,16 @@ Nothing is imported before a test asks for it, and a project's own fixture of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from itertools import chain
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from budgetkit.extras.shell.gate import Checked
 
 
 @pytest.fixture
@@ -25,10 +30,43 @@ def budget() -> Callable[..., Any]:
 
     def closed_or(budget: Any, **sent: Any) -> Any:
         __tracebackhide__ = True
-        gate = import_module("budgetkit.extras.shell.assertion")
-        outcome = gate.checked(budget, **sent)
+        outcome = checked(budget, **sent)
         if not outcome.passed:
-            pytest.fail(gate.printable(str(outcome)), pytrace=False)
+            terminal = import_module("budgetkit.extras.shell.terminal")
+            pytest.fail(terminal.printable(str(outcome)), pytrace=False)
         return outcome
 
     return closed_or
+
+
+def checked(
+    budget: Any,
+    *,
+    window: int | None = None,
+    tools: Any = (),
+    traces: Any = (),
+    model: Any = None,
+    **rest: Any,
+) -> Checked:
+    """Return the gate's report; budget, tools and traces may be files and names beside values."""
+    gate = import_module("budgetkit.extras.shell.gate")
+    inputs = import_module("budgetkit.extras.shell.inputs")
+    read_traces = import_module("budgetkit.inputs.conversations").traces_of
+    if isinstance(budget, str | PathLike):
+        budget = inputs.settings_at(fspath(budget))
+    if isinstance(budget, str):
+        budget = inputs.budget_of(budget, window, model)
+    if isinstance(tools, str | PathLike):
+        tools = inputs.tools_of(fspath(tools))
+    elif isinstance(tools, Mapping) or list(tools):
+        tools = inputs.tools_in(tools)
+    if not isinstance(traces, Iterable) or isinstance(traces, str | PathLike):
+        traces = [traces]
+    return gate.check(  # type: ignore[no-any-return]
+        budget,
+        window=window,
+        tools=tools,
+        traces=chain.from_iterable(map(read_traces, traces)),
+        model=model,
+        **rest,
+    )

@@ -13,8 +13,8 @@ from typing import Any
 from budgetkit.budget.quoting import many, one_line
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
-from budgetkit.extras.shell.printed import show_lines
-from budgetkit.extras.shell.sessions_command import dollars, largest_of
+from budgetkit.extras.shell.sessions import dollars, largest_of
+from budgetkit.extras.shell.terminal import show_lines
 from budgetkit.files import write_whole
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.drawing import listed

@@ -9,6 +9,7 @@ is missing too; it is never 0.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib.metadata import version
@@ -23,7 +24,7 @@ from budgetkit.models.names import host_of, spellings
 from budgetkit.models.resolved import ResolvedModel, model_name
 from budgetkit.plan.items import Floats, Ints
 
-__all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
+__all__ = ["Price", "Prices", "compaction_turns", "known_prices", "prices", "prices_of"]
 
 MILLION = 1_000_000
 #: What has a price of its own: fields of :class:`Prices`.
@@ -214,6 +215,15 @@ def prices(
     else:
         note = found.source
     return replace(found, source=note, **given)
+
+
+def known_prices(model: str, *, hour: bool = False) -> Prices:
+    """Look up what a model costs; without genai-prices, warn and return prices that are all missing."""
+    try:
+        return prices(model, hour=hour)
+    except ImportError as error:
+        warnings.warn(f"There are no costs in dollars: {error}", stacklevel=1)
+        return Prices(model)
 
 
 def compaction_turns(

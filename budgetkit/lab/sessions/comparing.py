@@ -21,8 +21,7 @@ import pandas as pd
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import counter as counter_named
-from budgetkit.lab.replay.cost import Prices, prices_of
-from budgetkit.lab.replay.cost import prices as look_up
+from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
@@ -280,7 +279,7 @@ def setup_of(
         is_long = 2 * for_an_hour > int(source.usage["cache_write_tokens"].sum())
     prices = prices_of(price)
     if prices is None and name is not None:
-        prices = look_up(name, hour=is_long)
+        prices = known_prices(name, hour=is_long)
     # A session may name a model that has ended, or that nobody knows.
     with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL

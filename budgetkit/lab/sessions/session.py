@@ -21,7 +21,7 @@ from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, many
 from budgetkit.counters import counter as counter_named
 from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.lab.replay.cost import Prices, prices, prices_of
+from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, misses
 from budgetkit.lab.sessions.foretelling import events, foretold
 from budgetkit.plan.items import Floats, Ints
@@ -473,7 +473,7 @@ class Session:
             return one_price, one_price
         if model is None:
             return None, None
-        return prices(model), prices(model, hour=True)
+        return known_prices(model), known_prices(model, hour=True)
 
     def _miss_cost(self, place: int, missed: int) -> float:
         """Return what missed tokens cost beyond reading them: as they were written, or afresh where nothing was."""

@@ -12,7 +12,6 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from budgetkit.files import missing
 from budgetkit.lab.accuracy.corpora.document import Corpus, Document
 from budgetkit.lab.accuracy.corpora.reading import LANGUAGES, files, text_of
 
@@ -96,7 +95,7 @@ def packages(suffixes: tuple[str, ...] = (), most: int = 10) -> Corpus:
 
 
 def chatterbot() -> Corpus:
-    """Read the dialogues of chatterbot-corpus in some 25 languages, an extra.
+    """Read the dialogues of chatterbot-corpus, in some 25 languages.
 
     Returns
     -------
@@ -117,7 +116,8 @@ def chatterbot() -> Corpus:
 
     place = find_spec("chatterbot_corpus")
     if place is None or place.origin is None:
-        raise ImportError(missing("chatterbot-corpus", "corpora", "this corpus"))
+        library = "chatterbot-corpus"
+        raise ImportError(f"The corpus {library} is not installed; run: pip install {library}")
     root = Path(place.origin).parent / "data"
     source = f"chatterbot-corpus {metadata.version('chatterbot-corpus')}"
     documents = []

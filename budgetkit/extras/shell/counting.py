@@ -1,4 +1,4 @@
-"""``budgetkit count``: how many tokens texts, files, conversations and requests have."""
+"""Commands that count: ``budgetkit count``, ``models`` and ``redact``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from budgetkit.budget.quoting import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
-from budgetkit.extras.shell.printed import show_json, show_lines, show_table
-from budgetkit.extras.shell.text_files import PIPE, text_of
+from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines, show_table, text_of
+from budgetkit.models import Model, models
+from budgetkit.models.resolved import resolve
 
 if TYPE_CHECKING:
     from budgetkit.requests import RequestCount
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     show_default=True,
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
+def count_command(
     files: tuple[str, ...],
     texts: tuple[str, ...],
     names: tuple[str, ...],
@@ -88,7 +90,7 @@ def command(
             }
         )
     if len(rows) == len(counters) == 1:
-        show_lines([f"{rows[0][1]:,} tokens ({counters[0].name})"])
+        show_lines([f"{many(rows[0][1], 'token')} ({counters[0].name})"])
     else:
         whole = [("all", *totals)] if len(rows) > 1 else []
         show_table("Tokens", ["", *columns], [*rows, *whole])
@@ -187,3 +189,84 @@ def _basis_line(count: RequestCount) -> str:
     else:
         missing = ""
     return f"{basis}, {low:,} to {most}: by the {count.counted_by}.{missing}"
+
+
+#: The fields of a model that ``budgetkit models --json`` prints.
+_FIELDS = (
+    "name",
+    "window",
+    "kind",
+    "max_output",
+    "encoding",
+    "encoding_is_own",
+    "provider",
+    "source",
+    "date",
+    "ends",
+)
+
+
+@click.command("models")
+@click.argument("names", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def models_command(names: tuple[str, ...], as_json: bool) -> None:
+    """List models: window, longest answer, vocabulary, source, and the day on which each ends.
+
+    A name that is not in the table is looked up as everywhere else; what stands in for it is said.
+    """
+    resolved = [resolve(name) for name in names]
+    if names:
+        rows = [model.facts for model in resolved]
+    else:
+        rows = [*models()]
+    if as_json:
+        return show_json([{field: getattr(model, field) for field in _FIELDS} for model in rows])
+    columns = [
+        "model",
+        "window",
+        "of",
+        "longest answer",
+        "vocabulary",
+        "own",
+        "maker",
+        "read",
+        "ends",
+    ]
+    show_table("Models, in tokens", columns, map(_row, rows))
+    return show_lines([f"{model.notice}." for model in resolved if model.notice])
+
+
+def _row(model: Model) -> tuple[Any, ...]:
+    return (
+        model.name,
+        model.window,
+        "prompt and answer" if model.kind == "shared" else "the prompt",
+        model.max_output,
+        model.encoding,
+        "yes" if model.encoding_is_own else "stands in",
+        model.provider,
+        model.date,
+        model.ends,
+    )
+
+
+@click.command("redact")
+@click.argument("file")
+@click.option(
+    "-c",
+    "--counter",
+    "name",
+    default="o200k_base",
+    show_default=True,
+    help="Whose figures stay the same.",
+)
+def redact_command(file: str, name: str) -> None:
+    """Print the conversations of a file with filler in place of all words, a line of JSON each.
+
+    Texts keep their size under the counter, names and ids become others, and what no figure is made of is left out.
+    """
+    redact = import_module("budgetkit.extras.redaction").redact
+    to_line = import_module("budgetkit.trace").to_line
+    way = counter(name)
+    for _, trace in _conversations((file,)):
+        click.echo(to_line(redact(trace, way)))

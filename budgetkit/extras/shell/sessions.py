@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from importlib import import_module
 from typing import Any, Final
@@ -12,7 +10,7 @@ import click
 import pandas as pd
 
 from budgetkit.budget.quoting import many
-from budgetkit.extras.shell.printed import show_json, show_lines, show_table
+from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding
@@ -71,7 +69,7 @@ _COLUMNS = [
     "--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
+def sessions_command(
     which: str | None,
     folder: str | None,
     newest: int,
@@ -89,11 +87,15 @@ def command(
     kept. What filled it? What did the misses of the cache cost? Which rule would have been cheaper?
     """
     if which is None:
-        _list(folder, newest, as_json)
+        session = list_sessions(folder, newest, as_json)
+        if not as_json:
+            show_lines(
+                [f"What filled a session, and what its misses cost: budgetkit sessions {session}"]
+            )
         return None
     path = _path(which, folder)
     if in_lab:
-        return subprocess.run([sys.executable, "-m", "budgetkit.lab.app", path]).returncode
+        return int(import_module("budgetkit.extras.shell.opening").explore(path))
     session = Session(load_trace(path), prices=price)
     if with_tools:
         _held(path, session, with_text)
@@ -106,8 +108,8 @@ def command(
     return None
 
 
-def _list(folder: str | None, newest: int, as_json: bool) -> None:
-    """List the newest sessions; of as many as a second allows with what they cost."""
+def list_sessions(folder: str | None, newest: int, as_json: bool = False) -> str:
+    """List the newest sessions, with the bills of as many as one second allows; return one to look at next."""
     table = sessions(folder, newest=newest)
     folders = table.attrs["folders"]
     if table.empty:
@@ -115,10 +117,11 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
             looked = f"in {', '.join(folders)}"
         else:
             looked = "in the usual places of Claude Code, Codex, Gemini CLI and pi"
-        offer = f"budgetkit sessions {SHIPPED} shows a made-up one"
         if as_json:
-            return show_json([])
-        return show_lines([f"No sessions {looked}; --folder names another. {offer}."])
+            show_json([])
+        else:
+            show_lines([f"No sessions found {looked}; name another folder with --folder."])
+        return SHIPPED
     begun = time.monotonic()
     rows = []
     read = 0
@@ -134,7 +137,8 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
         }
         rows.append(row)
     if as_json:
-        return show_json([row | {"changed": str(row["changed"])} for row in rows])
+        show_json([row | {"changed": str(row["changed"])} for row in rows])
+        return "1"
     shown = [
         [
             row["number"],
@@ -151,16 +155,10 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
         for row in rows
     ]
     show_table(f"The newest of your sessions, in {', '.join(folders)}", _COLUMNS, shown)
-    notes = [
-        "budgetkit sessions 1 answers for the first: what filled it, what the misses cost, which rule is cheaper."
-    ]
     if read < len(rows):
-        if read == 1:
-            bills = "The bill of the first was"
-        else:
-            bills = f"The bills of the first {read} were"
-        notes.insert(0, f"{bills} read; a number reads any other.")
-    return show_lines(notes)
+        bills = "The bill of the first was" if read == 1 else f"The bills of the first {read} were"
+        show_lines([f"{bills} read; name the number of another session to read its bill."])
+    return "1"
 
 
 def _path(which: str, folder: str | None) -> str:

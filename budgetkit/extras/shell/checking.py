@@ -1,0 +1,245 @@
+"""``budgetkit check``: the gate, its reports for people, programs and pipelines, and the baseline that shows growth.
+
+>>> print(github(Checked((), (), {"tools": 2_240}), {"tools": 1_240}, "main"))
+::notice title=budgetkit growth::tools +1,240 tokens since main
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import click
+
+from budgetkit.budget.amounts import whole_number
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.extras.shell.gate import Checked, Failure, check
+from budgetkit.extras.shell.inputs import tools_of, traces_of, with_budget
+from budgetkit.extras.shell.terminal import printable, show_json, show_lines, show_table
+from budgetkit.files import write_whole
+from budgetkit.inputs.policies import policy_of
+
+#: The version of a baseline's file.
+VERSION = 1
+
+
+@click.command("check")
+@click.argument("conversations", nargs=-1)
+@with_budget
+@click.option(
+    "--prompt",
+    "prompts",
+    multiple=True,
+    metavar="SECTION=FILE",
+    help="A prompt's text, and its section.",
+)
+@click.option(
+    "--tools", multiple=True, metavar="FILE", help="Tool schemas, or an MCP server's tools/list."
+)
+@click.option(
+    "--most-cut",
+    type=float,
+    help="The greatest share of conversations that may lose something, as 0.1; any when left out.",
+)
+@click.option(
+    "--floor",
+    type=int,
+    help="Least that is left for the history, in tokens; else the budget's floor.",
+)
+@click.option("-p", "--policy", help="What prunes the history, for the findings.")
+@click.option(
+    "--thinking", type=int, default=0, help="The most that the model may think, in tokens."
+)
+@click.option("--baseline", metavar="FILE", help="Say what has grown since this was saved.")
+@click.option(
+    "--save-baseline", "saved_as", metavar="FILE", help="Save what each section asks for."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "junit", "github"]), default="table"
+)
+@click.option("--strict", is_flag=True, help="Fail on findings too.")
+def check_command(
+    conversations: tuple[str, ...],
+    prompts: tuple[str, ...],
+    tools: tuple[str, ...],
+    model: str | None,
+    policy: Any,
+    baseline: str | None,
+    saved_as: str | None,
+    form: str,
+    as_json: bool,
+    strict: bool,
+    count: Any,
+    named_options: Any,
+    **limits: Any,
+) -> int:
+    """Fail where prompts, tools or recorded conversations outgrow a budget.
+
+    Exit code 0: the gate is open; 1: it is closed; 2: what was given is wrong. Findings are about the budget itself,
+    and close it with --strict. That conversations lose something closes the gate with --most-cut only.
+    """
+    if not (conversations or prompts or tools or model or strict):
+        raise ValueError(
+            "nothing to check; a gate looks at conversations, --prompt, --tools or --model, and with --strict at the "
+            "budget alone; give one of these"
+        )
+    checked = check(
+        prompts=_prompts(prompts),
+        tools=[tool for file in tools for tool in tools_of(file)],
+        traces=(trace for file in conversations for trace in traces_of(file)),
+        counter=count,
+        model=model,
+        policy=None if policy is None else policy_of(policy),
+        today=date.today(),
+        strict=strict,
+        **limits,
+    )
+    if checked.cut and limits["most_cut"] is None:
+        warnings.warn(
+            f"{checked.losing}, and nothing was asked about that; --most-cut 0.1 would allow one in ten",
+            stacklevel=1,
+        )
+    changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
+    if saved_as:
+        save(saved_as, checked)
+    _show(checked, changes, since, "json" if as_json else form)
+    return 0 if checked.passed else 1
+
+
+def _prompts(options: tuple[str, ...]) -> dict[str, Path]:
+    """Return the file of each section, of every SECTION=FILE."""
+    files: dict[str, Path] = {}
+    for option in options:
+        section, _, file = option.partition("=")
+        if not section or not file:
+            raise ValueError(
+                f"a prompt {brief(option)}; a prompt is given as SECTION=FILE, such as system=prompt.txt"
+            )
+        if section in files:
+            raise ValueError(
+                f"two prompts of {brief(section)}; a section has one text; put both into one file"
+            )
+        files[section] = Path(file)
+    return files
+
+
+def _show(checked: Checked, changes: dict[str, int], since: str, form: str) -> None:
+    if form == "json":
+        return show_json(as_data(checked, changes, since))
+    if form in ("junit", "github"):
+        return click.echo((junit if form == "junit" else github)(checked, changes, since))
+    if checked.sections:
+        show_table(
+            "Most that each section asks for, in tokens",
+            ["section", "tokens"],
+            checked.sections.items(),
+        )
+    show_lines([f"Finding, {finding}" for finding in checked.findings] + grown(changes, since))
+    show_lines(checked.explanations)
+    show_lines([checked.headline])
+
+
+def save(path: str, checked: Checked) -> None:
+    """Write what each section asks for, to be compared with later."""
+    data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
+    write_whole(path, (json.dumps(data, indent=2) + "\n").encode())
+
+
+def growth(path: str, checked: Checked) -> dict[str, int]:
+    """Read a baseline; return by how many tokens each section has changed since."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"baseline {one_line(path)} is no JSON ({error}); save it again") from None
+    if isinstance(data, Mapping) and data.get("budgetkit") == VERSION:
+        sections = data.get("sections")
+    else:
+        sections = None
+    if not isinstance(sections, Mapping) or any(
+        whole_number(tokens) is None for tokens in sections.values()
+    ):
+        raise ValueError(
+            f"baseline {one_line(path)} holds {brief(data)}; save it again with --save-baseline"
+        )
+    names = dict.fromkeys([*sections, *checked.sections])
+    changes = {name: checked.sections.get(name, 0) - int(sections.get(name, 0)) for name in names}
+    return {name: tokens for name, tokens in changes.items() if tokens}
+
+
+def grown(changes: Mapping[str, int], since: str) -> list[str]:
+    """Say what has changed since a baseline.
+
+    >>> grown({"tools": 1_240, "system": -3}, "main")
+    ['tools +1,240 tokens since main', 'system -3 tokens since main']
+    """
+    return [
+        f"{one_line(name)} {tokens:+,} tokens since {one_line(since)}"
+        for name, tokens in changes.items()
+    ]
+
+
+def as_data(checked: Checked, changes: Mapping[str, int], since: str) -> dict[str, Any]:
+    """Return all of it as plain data."""
+    fields = asdict(checked)
+    for entry, failure in zip(fields["failures"], checked.failures, strict=True):
+        entry["detail"] = failure.detail
+    return {
+        "passed": checked.passed,
+        "headline": checked.headline,
+        **fields,
+        "growth": dict(changes),
+        "since": since,
+    }
+
+
+def github(checked: Checked, changes: Mapping[str, int], since: str) -> str:
+    """Write workflow commands, from which GitHub makes annotations."""
+    lines = []
+    for failure in checked.failures:
+        lines.append(
+            ("error", failure.code, f"{failure.where}: {failure.sentence}\n{failure.detail}")
+        )
+    kind_of_finding = "error" if checked.strict else "warning"
+    for finding in checked.findings:
+        lines.append((kind_of_finding, finding.code, f"{finding.sentence}; {finding.mend}"))
+    lines += [("notice", "growth", sentence) for sentence in grown(changes, since)]
+    return "\n".join(
+        f"::{kind} title=budgetkit {code}::{_escaped(printable(text))}"
+        for kind, code, text in lines
+    )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def junit(checked: Checked, changes: Mapping[str, int], since: str) -> str:
+    """Write a JUnit report: a case for each failure, or one that passed; findings and growth as its output."""
+    failures = [*checked.failures]
+    if checked.strict:
+        failures += [
+            Failure(finding.code, "budget", finding.sentence, finding.mend)
+            for finding in checked.findings
+        ]
+    failed = len(failures)
+    suite = ElementTree.Element(
+        "testsuite", name="budgetkit", tests=str(max(1, failed)), failures=str(failed)
+    )
+    for failure in failures:
+        named = printable(f"{failure.code}: {failure.where}")
+        case = ElementTree.SubElement(suite, "testcase", classname="budgetkit", name=named)
+        ElementTree.SubElement(
+            case, "failure", message=printable(failure.sentence)
+        ).text = printable(failure.detail)
+    if not failed:
+        ElementTree.SubElement(suite, "testcase", classname="budgetkit", name="check")
+    lines = [*map(str, checked.findings), *grown(changes, since)]
+    ElementTree.SubElement(suite, "system-out").text = printable("\n".join(lines))
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

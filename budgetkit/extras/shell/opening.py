@@ -1,0 +1,209 @@
+"""Commands that open something: ``budgetkit report``, ``explore`` and ``notebook``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import click
+
+import budgetkit
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.extras.shell.inputs import policies_named, with_conversation
+from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines
+from budgetkit.files import extra, shipped_folder
+from budgetkit.presets import PRESETS
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.loading import load_traces, shipped_traces
+
+#: The notebook that the extension under scripts/lab runs as soon as JupyterLab shows it.
+_RUN_FIRST = "notebooks/00-start.ipynb"
+
+
+def with_server(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that serves a page."""
+    port = click.option(
+        "--port", type=int, help="The port of the page; the first free one if left out."
+    )
+    browser = click.option(
+        "--no-browser", is_flag=True, help="Print the address, and open no browser."
+    )
+    return port(browser(command))
+
+
+@click.command("report")
+@with_conversation
+@click.option(
+    "-o", "--output", default="report.html", show_default=True, help="Where to; it ends with .html."
+)
+@click.option(
+    "-p",
+    "--policy",
+    "policies",
+    multiple=True,
+    help="A pruning policy, such as octopus; again for more.",
+)
+@click.option(
+    "--plan",
+    "is_plan",
+    is_flag=True,
+    help="Show how the budget plans each turn, without pruning policies.",
+)
+def report_command(
+    trace: Trace,
+    output: str,
+    policies: tuple[str, ...],
+    budget: Budget,
+    is_plan: bool,
+    as_json: bool,
+    model: str | None,
+    window: int | None,
+    named_options: dict[str, Any],
+    **_: Any,
+) -> None:
+    """Write a report of a conversation: one file of HTML, which needs no kernel and no network."""
+    # What was named is handed on as it was, so that the report opens as the explorer of the same arguments does.
+    preset = named_options["budget"]
+    lines = preset if preset in PRESETS else budget
+    named: dict[str, Any] = {"model": model, "window": window, "counter": named_options["counter"]}
+    if is_plan:
+        explorer = budgetkit.BudgetExplorer(lines, trace, **named)
+    else:
+        explorer = budgetkit.ConversationExplorer(
+            trace, lines, policies_named(policies) if policies else None, **named
+        )
+    explorer.save(output)
+    size = Path(output).expanduser().stat().st_size
+    if as_json:
+        return show_json({"report": output, "bytes": size})
+    click.echo(
+        f"{output}: {size / 1_000:,.0f} kB, in a window of {explorer.budget.window:,} tokens; --window gives another"
+    )
+
+
+@click.command("explore")
+@click.argument("file", default="support-chat")
+@with_server
+def explore_command(file: str, port: int | None, no_browser: bool) -> int:
+    """Open the design card on a file, in the browser.
+
+    It opens in the app, or in JupyterLab where only that is installed.
+    """
+    return explore(file, port, no_browser)
+
+
+def explore(source: str, port: int | None = None, no_browser: bool = False) -> int:
+    """Open a conversation in the app or in JupyterLab, whichever is installed."""
+    if source == PIPE:
+        raise ValueError(
+            "explore cannot read standard input; save the conversation and name its file"
+        )
+    has_app = find_spec("voila") is not None
+    if not has_app and not find_spec("jupyterlab"):
+        raise ImportError("explore needs Voilà or JupyterLab; run: pip install 'budgetkit[app]'")
+    with extra("lab", "explore"):
+        for library in ("ipywidgets", "anywidget", "plotly"):
+            import_module(library)
+    options = [f"--port={port}"] if port else []
+    if no_browser:
+        options.append("--no-browser")
+    if has_app:
+        import_module("budgetkit.lab.app.serving").serve(source, *options)
+        return 0
+
+    name = re.sub(r"[^\w.-]+", "-", Path(source).stem)
+    if source not in shipped_traces():
+        load_traces(source)  # an error is shown here, not in a cell
+        source = str(Path(source).expanduser().resolve())
+    path = Path(f"explore-{name}.ipynb")
+    is_new = not path.exists()
+    if is_new:
+        code = f"import budgetkit as bk\n\nbk.DesignCard(trace={source!r})"
+        path.write_text(json.dumps(_notebook(code)), encoding="utf-8")
+    return _open_lab(path, options, is_new)
+
+
+@click.command("notebook")
+@click.argument("name", default="all")
+@click.argument("folder", default="budgetkit-notebooks", type=click.Path(file_okay=False))
+@with_server
+def notebook_command(name: str, folder: str, port: int | None, no_browser: bool) -> int:
+    """Write the teaching notebooks to a folder, and open them in JupyterLab if it is installed.
+
+    NAME is a notebook's number or name, such as 02 or 02-budget-a-window; all are written if it is left out. A file
+    that exists is left as it is.
+    """
+    shipped = sorted(shipped_folder("notebooks").glob("*.ipynb"))
+    chosen = [path for path in shipped if name == "all" or name in (path.stem, path.stem[:2])]
+    if not chosen:
+        names = ", ".join(path.stem for path in shipped)
+        raise ValueError(f"Unknown notebook {brief(name)}. Choose one of: {names}, or all.")
+    goal = Path(folder).expanduser()
+    goal.mkdir(parents=True, exist_ok=True)
+    written = []
+    for source in chosen:
+        if not (goal / source.name).exists():
+            (goal / source.name).write_bytes(source.read_bytes())
+            written.append(source.name)
+    old = [path.name for path in chosen if path.name not in written]
+    if written:
+        show_lines([f"Wrote to {one_line(folder)}: {', '.join(written)}."])
+    if old:
+        show_lines([f"Left as they are in {one_line(folder)}: {', '.join(old)}."])
+    first = goal / chosen[0].name
+    if not find_spec("jupyterlab"):
+        show_lines(
+            [
+                "Open them in the notebook program that you use. For JupyterLab, run: pip install 'budgetkit[jupyter]'"
+            ]
+        )
+        return 0
+    options = [f"--port={port}"] if port else []
+    if no_browser:
+        options.append("--no-browser")
+    return _open_lab(first, options, first.name in written)
+
+
+def _notebook(code: str) -> dict[str, Any]:
+    """Return a notebook of one cell."""
+    cell = {
+        "cell_type": "code",
+        "id": "card",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+    }
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return {
+        "cells": [cell | {"source": code}],
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def _open_lab(path: Path, options: list[str], is_ours: bool) -> int:
+    """Open a notebook in JupyterLab; run it only if it was written just now, for nobody has read another one."""
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={path.parent.resolve()}"]
+    command += [f"--LabApp.default_url=/lab/tree/{path.name}", *options]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")  # JupyterLab refuses to start without it, in every container
+    with tempfile.TemporaryDirectory() as folder:
+        if is_ours:
+            extension = copytree(shipped_folder("scripts/lab"), Path(folder, "lab"))
+            script = extension / "budgetkit-start" / "static" / "start.js"
+            text = script.read_text(encoding="utf-8").replace(_RUN_FIRST, path.name)
+            script.write_text(text, encoding="utf-8")
+            command.append(f"--LabApp.extra_labextensions_path={extension}")
+        return subprocess.run(command).returncode

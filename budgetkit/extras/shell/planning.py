@@ -1,0 +1,216 @@
+"""Commands that plan: ``budgetkit fit``, ``replay`` and ``compare``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.extras.shell.inputs import policies_named, with_conversation
+from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
+from budgetkit.inputs.policies import policies_of
+from budgetkit.lab.replay import Replay, rank_policies, replay
+from budgetkit.lab.replay.cost import Prices, known_prices
+from budgetkit.plan import fit
+from budgetkit.requests import Framing
+from budgetkit.state import to_dict
+from budgetkit.trace.conversation import Trace
+from budgetkit.truncation import cutter
+
+_BY = click.option(
+    "--by", type=click.Choice(["turn", "request"]), default="turn", show_default=True
+)
+_PRICE = click.option(
+    "--price", help="The model whose prices hold; else that of --model, or of the file."
+)
+
+
+@click.command("fit")
+@with_conversation
+@click.option("--turn", type=int, help="From 1; the last when left out.")
+@click.option(
+    "--why", "section", help="Say why a section lost what it lost, and what would keep it."
+)
+def fit_command(
+    trace: Trace,
+    budget: Budget,
+    count: Any,
+    framing: Framing,
+    as_json: bool,
+    turn: int | None,
+    section: str,
+    **_: Any,
+) -> None:
+    """Fit one request of a conversation into a budget."""
+    items = trace.items(
+        len(trace.turns) if turn is None else turn, count, budget.roles or None, framing
+    )
+    plan = fit(replace(budget, deficit="signed", undeclared="pool"), items, cutter(count, framing))
+    if section:
+        why = str(plan.why(section)).splitlines()
+    else:
+        why = []
+    if as_json:
+        return show_json(to_dict(plan) | {"free": plan.free, "warnings": plan.warnings, "why": why})
+    caps = budget.caps
+    rows: list[Any] = [
+        (g.section, caps.get(g.section), g.demand, g.limit, g.granted, g.cut) for g in plan.grants
+    ]
+    rows += [(name, None, None, None, getattr(plan, name), None) for name in ("reserved", "free")]
+    columns = ["section", "cap", "asks for", "may take", "gets", "loses"]
+    show_table(f"{trace.id}: a window of {budget.window:,} tokens", columns, rows)
+    show_lines([*plan.warnings, *why])
+
+
+_REPLAYED = [
+    "request",
+    "limit",
+    "history",
+    "others",
+    "sent",
+    "cached",
+    "dropped",
+    "dropped_messages",
+    "over",
+]
+
+
+@click.command("replay")
+@with_conversation
+@click.option(
+    "-p",
+    "--policy",
+    default="oldest first",
+    show_default=True,
+    help="What leaves the history, and when.",
+)
+@_BY
+@_PRICE
+def replay_command(
+    trace: Trace,
+    budget: Budget,
+    count: Any,
+    framing: Framing,
+    as_json: bool,
+    policy: Any,
+    by: Any,
+    price: str | None,
+    model: str | None,
+    **_: Any,
+) -> None:
+    """Send a conversation through a budget and a pruning policy."""
+    ((name, rule),) = policies_named([policy]).items()
+    prices = _prices(price or model or trace.model)
+    lines = replace(budget, undeclared="pool")
+    outcome = replay(trace, lines, rule, counter=count, framing=framing, by=by, prices=prices)
+    frame = outcome.frame()
+    totals = outcome.totals()
+    if as_json:
+        return show_json({"totals": totals, "requests": frame.to_dict("records")})
+    show_table(f"{trace.id}, {name}, in tokens", _REPLAYED, frame[_REPLAYED].to_numpy().tolist())
+    show_table("All requests", ["what", "tokens, number or dollars"], totals.items())
+    return show_lines(_cost_notes(prices, totals["cost"] == totals["cost"]))
+
+
+def _prices(model: str | None) -> Prices | None:
+    return None if model is None else known_prices(model)
+
+
+def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
+    """Say why there is no cost in dollars, and how to get one."""
+    if has_costs:
+        return []
+    if prices is None:
+        return [
+            "No model is named, so there is no cost in dollars; name one with --price to get it."
+        ]
+    return [
+        f"No price is known for {prices.model}, so there is no cost in dollars; name another model with --price."
+    ]
+
+
+_COMPARED = [
+    "policy",
+    "cost",
+    "sent",
+    "cached",
+    "cached_share",
+    "dropped",
+    "dropped_messages",
+    "over",
+    "relative_cost",
+]
+
+
+@click.command("compare")
+@with_conversation
+@click.option(
+    "-p",
+    "--policy",
+    "policies",
+    multiple=True,
+    help="One to compare; all that are known when left out.",
+)
+@_BY
+@_PRICE
+def compare_command(
+    trace: Trace,
+    budget: Budget,
+    count: Any,
+    framing: Framing,
+    as_json: bool,
+    policies: tuple[str, ...],
+    by: Any,
+    price: str | None,
+    model: str | None,
+    named_options: Any,
+    **_: Any,
+) -> None:
+    """Put pruning policies and named systems side by side on one conversation, the cheapest first.
+
+    Where none is named, the policy of a configuration is among them.
+    """
+    lines = replace(budget, undeclared="pool")
+    rules = policies_named(policies)
+    if named_options["policy"] is not None and not policies:
+        rules = policies_of([named_options["policy"]]) | rules
+    prices = _prices(price or model or trace.model)
+    options = {"counter": count, "framing": framing, "by": by, "prices": prices}
+    replays = {name: replay(trace, lines, rule, **options) for name, rule in rules.items()}
+    table = rank_policies(replays)
+    if as_json:
+        return show_json(table.to_dict("records"))
+    idle = [name for name, outcome in replays.items() if not _acts(outcome)]
+    rows = table[~table["policy"].isin(idle)]
+    if idle:
+        unpruned = table[table["policy"] == idle[0]].assign(
+            policy=f"as it is: {len(idle)} that do not act"
+        )
+        rows = pd.concat([rows, unpruned]).sort_values("relative_cost", kind="stable")
+    has_costs = bool(table["cost"].notna().all())
+    units = "tokens and dollars" if table["cost"].notna().any() else "tokens"
+    show_table(
+        f"{trace.id}: policies, in {units}", _COMPARED, rows[_COMPARED].itertuples(index=False)
+    )
+    notes = _cost_notes(prices, has_costs)
+    if by == "turn" and any(message.tool_calls for message in trace.messages):
+        notes.append(
+            "One request a turn is counted; --by request counts one for each answer, as bk.compare does."
+        )
+    if idle:
+        largest = int(max(outcome.sent.max() for outcome in replays.values()))
+        size = f"the largest request takes {largest:,} of {budget.window:,} tokens; --window gives a smaller one"
+        notes.append(f"These do not act here: {', '.join(idle)}; {size}.")
+    return show_lines(notes)
+
+
+def _acts(outcome: Replay) -> bool:
+    """Say whether a policy has taken anything out."""
+    pruned = outcome.kept
+    return bool(
+        np.any(pruned.dropped) or np.any(pruned.shrunk_messages) or np.any(pruned.summaries)
+    )
