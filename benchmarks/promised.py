@@ -23,8 +23,8 @@ from benchmarks.accuracy import chosen, gathered, table
 from benchmarks.measure import machine
 from benchmarks.promises import Promised, gains, means, reserves, windows
 from budgetkit import accuracy
+from budgetkit.lab.accuracy.buffers import filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
-from budgetkit.lab.accuracy.simulation import filled_windows
 from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.forecast import bursts_notice, pace_beside, paths, straight_line
 from budgetkit.lab.replay.outlook import MOST_OTHERS

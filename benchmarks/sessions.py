@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 
 import budgetkit as bk
+from budgetkit.lab.sessions import causes
 from budgetkit.lab.sessions import causes as cause_rules
-from budgetkit.lab.sessions import foretelling
+from budgetkit.lab.sessions.causes import LEAST_MISS, expected
 from budgetkit.lab.sessions.comparing import RECORDED
-from budgetkit.lab.sessions.foretelling import LEAST_MISS, expected
 from budgetkit.lab.sessions.turning import by_price_of_reading
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
@@ -130,10 +130,9 @@ def close_reads(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
         values = dict(zip(CHOICES, choice, strict=True))
         with constants(foretelling, **values):
             for name, session in sessions:
-                happened = foretelling.events(session.trace, session.usage)
+                happened = causes.events(session.trace, session.usage)
                 difference = (
-                    foretelling.foretold(session.usage, happened)
-                    - session.usage["cache_read_tokens"]
+                    causes.foretold(session.usage, happened) - session.usage["cache_read_tokens"]
                 )
                 close = int((abs(difference.iloc[1:]) <= LEAST_MISS).sum())
                 row = {

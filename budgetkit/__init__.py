@@ -46,8 +46,10 @@ _NAMES = {
         "watch",
     ),
     "budgetkit.extras.redaction": ("redact",),
-    "budgetkit.lab.accuracy.document_claims": ("claims",),
-    "budgetkit.lab.accuracy.fitting": ("fit_bill",),
+    "budgetkit.lab.accuracy.document_claims": (
+        "claims",
+        "fit_bill",
+    ),
     "budgetkit.lab.app.app": ("App",),
     "budgetkit.lab.app.card": ("DesignCard",),
     "budgetkit.lab.deciding": (
@@ -65,7 +67,7 @@ _NAMES = {
         "rank_policies",
         "replay",
     ),
-    "budgetkit.lab.replay.evidence": ("evidence",),
+    "budgetkit.lab.replay.losses": ("evidence",),
     "budgetkit.lab.replay.section_orders": ("section_orders",),
     "budgetkit.lab.sessions": (
         "Session",
@@ -73,7 +75,7 @@ _NAMES = {
         "sessions",
     ),
     "budgetkit.models": ("model",),
-    "budgetkit.models.thinking": ("thinking",),
+    "budgetkit.models.resolved": ("thinking",),
     "budgetkit.plan": (
         "Decision",
         "Grant",

@@ -23,7 +23,7 @@ from budgetkit.lab import figures as figures
 from budgetkit.lab.accuracy import corpora as corpora
 from budgetkit.lab.accuracy import streaming as streaming
 from budgetkit.lab.accuracy.document_claims import claims as claims
-from budgetkit.lab.accuracy.fitting import fit_bill as fit_bill
+from budgetkit.lab.accuracy.document_claims import fit_bill as fit_bill
 from budgetkit.lab.app.app import App as App
 from budgetkit.lab.app.card import DesignCard as DesignCard
 from budgetkit.lab.deciding import solve as solve
@@ -39,13 +39,13 @@ from budgetkit.lab.replay import outlook as outlook
 from budgetkit.lab.replay import prompt_cache as prompt_cache
 from budgetkit.lab.replay import rank_policies as rank_policies
 from budgetkit.lab.replay import replay as replay
-from budgetkit.lab.replay.evidence import evidence as evidence
+from budgetkit.lab.replay.losses import evidence as evidence
 from budgetkit.lab.replay.section_orders import section_orders as section_orders
 from budgetkit.lab.sessions import Session as Session
 from budgetkit.lab.sessions import compare as compare
 from budgetkit.lab.sessions import sessions as sessions
 from budgetkit.models import model as model
-from budgetkit.models.thinking import thinking as thinking
+from budgetkit.models.resolved import thinking as thinking
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant
 from budgetkit.plan import Item as Item

@@ -35,8 +35,13 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
 from budgetkit.conversation.reading import check_sendable, read, whole
-from budgetkit.conversation.request import Request
-from budgetkit.conversation.running_tally import RunningTally, TallyRules
+from budgetkit.conversation.running_tally import (
+    Request,
+    RunningTally,
+    TallyRules,
+    capped,
+    placeholder,
+)
 from budgetkit.conversation.saved_settings import (
     SavedSettings,
     code_name,
@@ -45,10 +50,8 @@ from budgetkit.conversation.saved_settings import (
     warn_of_changes,
 )
 from budgetkit.conversation.saving import restored, saved
-from budgetkit.conversation.shortening import capped, placeholder
-from budgetkit.counters.locks import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.inputs.policies import policy_of
+from budgetkit.counters.encodings import ForkSafeLock
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, policy_of, setup_of
 from budgetkit.message import ROLES, Message
 from budgetkit.pruning.dropping import StartOn, usual_start
 from budgetkit.pruning.policies import (
@@ -63,9 +66,9 @@ from budgetkit.pruning.policies import (
 from budgetkit.pruning.search import Archive
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
-from budgetkit.requests.reading.pairing import Pairing, paired
+from budgetkit.requests.reading.records import Pairing, paired
 from budgetkit.trace import DEFAULT_ROLES
-from budgetkit.trace.sections import Roles, past_section
+from budgetkit.trace.tally import Roles, past_section
 
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
 #: What is said where a request would wait for itself.

@@ -24,28 +24,29 @@ from typing import Any, Final, Literal
 from zlib import crc32
 
 from budgetkit.budget import Budget
-from budgetkit.budget.notices import warn_caller
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, warn_caller
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.reading import whole
-from budgetkit.conversation.request import Left, Request
-from budgetkit.conversation.running_tally import RunningTally, TallyEntry
-from budgetkit.conversation.saving import packed, unpack
-from budgetkit.conversation.shortening import (
+from budgetkit.conversation.running_tally import (
+    Left,
+    Request,
+    RunningTally,
+    TallyEntry,
     capped,
     fewer_passages,
     placeholder,
     sent_at_least,
     shorten_results,
 )
+from budgetkit.conversation.saving import packed, unpack
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, allocate
-from budgetkit.plan.item import Item
-from budgetkit.plan.limits import with_undeclared
+from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan.items import Item
 from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, summary_role
 from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
 from budgetkit.pruning.policies import BringBack, Policy
-from budgetkit.requests.billing.thinking import ThinkingRules, uncounted_thinking
+from budgetkit.requests.billing.declarations import ThinkingRules, uncounted_thinking
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import Written, as_it_came, system_text, written
 

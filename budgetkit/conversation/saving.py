@@ -31,8 +31,8 @@ from budgetkit.budget.quoting import brief
 from budgetkit.conversation.running_tally import RunningTally, TallyEntry
 from budgetkit.conversation.saved_settings import SavedSettings, refusing
 from budgetkit.message import Message
-from budgetkit.plan.item import Item
-from budgetkit.plan.limits import with_undeclared
+from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan.items import Item
 from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
 from budgetkit.pruning.search import Archive
 from budgetkit.state import plain_data

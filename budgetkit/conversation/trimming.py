@@ -10,10 +10,8 @@ from budgetkit.budget import Budget
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.newest import newest
 from budgetkit.conversation.reading import check_sendable, read, whole
-from budgetkit.conversation.request import Left
-from budgetkit.conversation.running_tally import Count
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.inputs.policies import policy_of
+from budgetkit.conversation.running_tally import Count, Left
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, policy_of, setup_of
 from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn

@@ -22,7 +22,7 @@ import regex
 from budgetkit.message import Message
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.history import NEVER, History, Slots
-from budgetkit.pruning.policies.returning import BringBack
+from budgetkit.pruning.policies.pruners import BringBack
 
 Floats = npt.NDArray[np.float64]
 _WORD: Final = regex.compile(

@@ -17,9 +17,8 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
-from budgetkit.plan.decisions import REASONS, decisions_of
-from budgetkit.plan.grant import Grant
-from budgetkit.plan.item import Item
+from budgetkit.plan.decisions import REASONS, Grant, decisions_of
+from budgetkit.plan.items import Item
 from budgetkit.plan.plan import Plan, plan_of
 from budgetkit.state.plain_data import TEXT, TOKENS, changed, list_of, plain, shape, shape_of
 

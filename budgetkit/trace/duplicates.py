@@ -20,7 +20,7 @@ import pandas as pd
 
 from budgetkit.files import extra
 from budgetkit.message import Message
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 
 
 def near_duplicates(

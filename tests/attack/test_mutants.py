@@ -205,9 +205,8 @@ COUNTED = {
 def test_an_answer_with_one_thing_changed_is_a_count_or_half_a_sentence(
     name: str, data: st.DataObject, status: int
 ) -> None:
-    shapes = pytest.importorskip("budgetkit.extras.endpoints.shapes")
-    from budgetkit.extras.endpoints.exchange import Answer
-    from budgetkit.extras.endpoints.keys import Key
+    shapes = pytest.importorskip("budgetkit.extras.endpoints.asking")
+    from budgetkit.extras.endpoints.exchange import Answer, Key
 
     endpoint = shapes.ENDPOINTS.get(name, shapes.ENDPOINTS["openai"])
     key = Key("KEY", lambda key: {"key": key}, "sk-1234567890abcdef")

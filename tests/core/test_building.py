@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.accuracy import ways
 from budgetkit.presets import PRESETS
 from budgetkit.requests import DEFAULT_FRAMING
 

@@ -16,7 +16,7 @@ import budgetkit as bk
 from budgetkit.extras.shell.program import COMMANDS, run
 from budgetkit.models import models
 from budgetkit.models.conflicts import Conflict
-from budgetkit.trace.intake import intake
+from budgetkit.trace.opening import intake
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 ROGUE = "\x1b[31m\x1b]0;mine\x07\x9b2J"

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
-from budgetkit.extras.endpoints import growing
+from budgetkit.extras.endpoints import answers
 from budgetkit.extras.endpoints.magic import clients_in
 from budgetkit.extras.endpoints.streams import WatchedStream, watched_stream
 from budgetkit.extras.endpoints.watching import Watched
@@ -614,8 +614,8 @@ def test_messages_are_compared_only_where_a_conversation_may_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[object] = []
-    own = growing._key
-    monkeypatch.setattr(growing, "_key", lambda message: (made.append(message), own(message))[1])  # type: ignore[func-returns-value]
+    own = answers._key
+    monkeypatch.setattr(answers, "_key", lambda message: (made.append(message), own(message))[1])  # type: ignore[func-returns-value]
     client = made_up()
     with bk.watch(client) as watched:
         for number in range(60):

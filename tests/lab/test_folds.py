@@ -10,9 +10,9 @@ import pytest
 import budgetkit as bk
 from budgetkit import BudgetExplorer, ConversationExplorer
 from budgetkit.lab.deciding.tuning import candidates, sizes_of
-from budgetkit.lab.explorers import checked
+from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.billed import largest
+from budgetkit.lab.explorers.reading import largest
 from budgetkit.plan.findings import findings
 from budgetkit.presets import PRESETS
 
@@ -494,7 +494,7 @@ def test_the_conversations_policy_is_checked_too(monkeypatch: pytest.MonkeyPatch
         given.append(told)
         return ()
 
-    monkeypatch.setattr(checked, "findings", watched)
+    monkeypatch.setattr(reading, "findings", watched)
     explorer = opened(
         ConversationExplorer("coding-agent", policies=["oldest first"], window=16_384), "check"
     )

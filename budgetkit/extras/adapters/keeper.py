@@ -8,11 +8,10 @@ from itertools import count as counting
 from typing import Any
 
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.request import Request
+from budgetkit.conversation.running_tally import Request
 from budgetkit.conversation.trimming import budget_of, trim
-from budgetkit.counters.locks import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter
-from budgetkit.inputs.policies import policy_of
+from budgetkit.counters.encodings import ForkSafeLock
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, policy_of
 from budgetkit.message import Message
 from budgetkit.pruning.policies import BringBack, Policy
 

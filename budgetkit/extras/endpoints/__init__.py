@@ -13,8 +13,13 @@ without it, which is what it costs with the one letter "a" less one token.
 from budgetkit.files import extra
 
 with extra("endpoints", "asking a provider"):
-    from budgetkit.extras.endpoints.asking import ProviderCounter, provider_counter
-    from budgetkit.extras.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError
+    from budgetkit.extras.endpoints.asking import (
+        ENDPOINTS,
+        Endpoint,
+        EndpointError,
+        ProviderCounter,
+        provider_counter,
+    )
 from budgetkit.extras.endpoints.magic import load_ipython_extension
 from budgetkit.extras.endpoints.watching import watch
 

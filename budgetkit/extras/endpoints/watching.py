@@ -17,11 +17,11 @@ from functools import wraps
 from typing import Any, Final
 
 from budgetkit.budget.quoting import one_line
-from budgetkit.counters.locks import ForkSafeLock
-from budgetkit.extras.endpoints.growing import Growing, Grown, added
+from budgetkit.counters.encodings import ForkSafeLock
+from budgetkit.extras.endpoints.answers import Growing, Grown, added
 from budgetkit.extras.endpoints.streams import is_stream, watched_stream
 from budgetkit.trace import Trace
-from budgetkit.trace.objects import plain
+from budgetkit.trace.conversation import plain
 
 #: Where clients have what is called.
 METHODS: Final = (

@@ -39,11 +39,11 @@ from budgetkit.inputs.budgets import (
     AnyCounter,
     AnyModel,
     budget_of,
+    policy_of,
     read_budget,
 )
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import own_model
-from budgetkit.inputs.policies import policy_of
 from budgetkit.lab.replay import replay
 from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
@@ -56,7 +56,7 @@ from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing, framing_of, read_tools
 from budgetkit.requests.reading.tools import Toolset, function_name
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.sections import DEFAULT_ROLES
+from budgetkit.trace.tally import DEFAULT_ROLES
 
 Columns = dict[str, dict[str, Any]]
 Count = Callable[[str], int]

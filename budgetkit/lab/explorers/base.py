@@ -16,18 +16,14 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
-from budgetkit.lab.explorers.drawing import refusal
-from budgetkit.lab.explorers.folds import Folds
-from budgetkit.lab.explorers.kind import Data, F, Kind, S
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.commands import Data, F, Kind, S
+from budgetkit.lab.explorers.folds import Folds, refusal
 from budgetkit.lab.explorers.reach import Reach, arguments
-from budgetkit.lab.explorers.report import page
-from budgetkit.lab.explorers.still import Still, picture
-from budgetkit.lab.explorers.undo import Gesture, UndoStack
-from budgetkit.lab.explorers.uploads import Uploads
-from budgetkit.lab.explorers.view import View, sendable
+from budgetkit.lab.explorers.report import Still, page, picture
+from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
 from budgetkit.trace import Trace
 
 

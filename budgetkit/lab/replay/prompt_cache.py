@@ -118,7 +118,7 @@ class PromptCache:
         pauses : float64 array, shape (requests,), optional
             Seconds since the last request; NaN where nobody knows, which is taken as short.
         new_blocks : int64 array, shape (requests,), optional
-            Positions that the request adds to the last one (:func:`budgetkit.lab.replay.requests.new_blocks`).
+            Positions that the request adds to the last one (:func:`budgetkit.lab.replay.prefix.new_blocks`).
 
         Returns
         -------

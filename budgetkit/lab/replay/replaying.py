@@ -42,17 +42,24 @@ from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.outcome import Replay
-from budgetkit.lab.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
+from budgetkit.lab.replay.prefix import (
+    By,
+    PrefixLayout,
+    answers,
+    boundaries,
+    equal_prefix,
+    new_blocks,
+    pauses,
+    place,
+    requests_of,
+)
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
-from budgetkit.lab.replay.requests import By, answers, new_blocks, pauses, requests_of
 from budgetkit.lab.replay.returning import Returned, returned, shared_at_most
 from budgetkit.lab.replay.returning import sizes as sizes_of
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.models.resolved import resolve
-from budgetkit.plan.allocating import allocate, allocate_columns
-from budgetkit.plan.item import Item
-from budgetkit.plan.items import Floats, Ints
-from budgetkit.plan.limits import with_undeclared
+from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
+from budgetkit.plan.items import Floats, Ints, Item
 from budgetkit.pruning.dropping import (
     Measure,
     Retention,
@@ -68,8 +75,7 @@ from budgetkit.pruning.policies import Chain, Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing
 from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn, unpaired
-from budgetkit.trace.sections import Roles, past_section, roles_key
-from budgetkit.trace.tally import unwritable
+from budgetkit.trace.tally import Roles, past_section, roles_key, unwritable
 
 Columns = dict[str, dict[str, Ints]]
 Count = Callable[[str], int]

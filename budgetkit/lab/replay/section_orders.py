@@ -17,10 +17,10 @@ import pandas as pd
 
 from budgetkit.budget.quoting import quoted
 from budgetkit.lab.replay.outcome import Replay
-from budgetkit.lab.replay.requests import new_blocks, pauses
+from budgetkit.lab.replay.prefix import new_blocks, pauses
 from budgetkit.plan.items import Ints
 from budgetkit.pruning.history import NEVER
-from budgetkit.trace.sections import past_section
+from budgetkit.trace.tally import past_section
 
 Part = tuple[Hashable, int]
 Contents = dict[str, list[Part]]

@@ -22,7 +22,7 @@ from typing import Final
 from budgetkit.message import Image, Message
 from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, images_rule, model_name
-from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.declarations import Charge
 
 
 def tile_tokens(

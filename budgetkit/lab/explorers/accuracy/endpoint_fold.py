@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from budgetkit.counters import Counter
+from budgetkit.lab.accuracy.errors import USES, kind_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.accuracy.ways import USES, kind_of
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
-from budgetkit.lab.explorers.drawing import refusal
-from budgetkit.lab.explorers.folds import button, choice, text
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.folds import button, choice, refusal, text
+from budgetkit.lab.explorers.shelves import Library
 
 Data = dict[str, Any]
 MOST_TEXTS = 20  # texts that are sent: each is a call

@@ -10,13 +10,11 @@ from datetime import date
 from typing import Final
 
 from budgetkit.budget.quoting import brief
-from budgetkit.lab.explorers.conversation.choices import number_of
 from budgetkit.lab.explorers.conversation.results import ConversationResults
-from budgetkit.lab.explorers.conversation.rules import OWN
-from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings, number_of
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay.cost import PRICED
-from budgetkit.lab.replay.requests import By, requests_of
+from budgetkit.lab.replay.prefix import By, requests_of
 
 
 def choose_policy(

@@ -1,24 +1,107 @@
-"""The door: a foreign dictionary is checked field by field and becomes a trace, and a trace becomes a line of a file.
-
-Passages stand under ``contexts``, on the message they were retrieved for or on the conversation; there they
-belong to the message whose index is ``meta.contexts_apply_to_message``, else to the last one of the user.
-"""
+"""Turn whatever a user passes as conversations into messages and traces."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.budget.allocation import check_whole
-from budgetkit.budget.notices import warn_caller
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief, one_line, warn_caller
 from budgetkit.message import Message, Passage
-from budgetkit.requests.reading.located import placed
+from budgetkit.requests.reading.records import placed
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.turns import last_user
+from budgetkit.trace.tally import last_user
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """Hold what was read of a file.
+
+    Attributes
+    ----------
+    format : str
+        What the file was, such as "ChatGPT export".
+    titles : tuple of str
+        One for each conversation, in the file's order.
+    chosen : int
+        The place of the conversation that the rest is about, from 0.
+    roles : tuple of (str, int)
+        Messages by role, in the order in which the roles appear.
+    notes : tuple of str
+        What was left out, changed, or cannot be counted, a sentence each.
+    model : str or None
+        The model that the file says the conversation was held with; of several the last that is known.
+    """
+
+    format: str
+    titles: tuple[str, ...]
+    chosen: int
+    roles: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    model: str | None
+
+    @property
+    def messages(self) -> str:
+        """Say how many messages of which role there are.
+
+        Examples
+        --------
+        >>> trace = Trace("toy", [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}])
+        >>> intake([trace]).messages
+        '2 messages: 1 user, 1 assistant'
+        """
+        number = sum(many for _, many in self.roles)
+        parts = ", ".join(f"{many:,} {role}" for role, many in self.roles)
+        return f"{number:,} {'message' if number == 1 else 'messages'}: {parts}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Say all of it, a sentence each, for where nothing can be pressed."""
+        which = f"{self.format}, {self.messages}"
+        if len(self.titles) > 1:
+            which = f"{self.format}, conversation {self.chosen + 1:,} of {len(self.titles):,}, {self.messages}"
+        model = (f"the file names the model {self.model}",) if self.model else ()
+        return (which, *self.notes, *model)
+
+
+def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
+    """Say what was read of a file.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        All conversations of the file, at least one.
+    chosen : int
+        The place of the one that is looked at, from 0.
+
+    Returns
+    -------
+    Intake
+        The facts, of which each is shown as it stands.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> found = intake(bk.load_traces("support-chat"))
+    >>> found.format, found.roles[0], found.model
+    ('OpenAI chat', ('system', 1), None)
+    """
+    trace = traces[chosen]
+    roles = Counter(message.role for message in trace.messages)
+    return Intake(
+        format=trace.format,
+        titles=tuple(conversation.title for conversation in traces),
+        chosen=chosen,
+        roles=tuple(roles.items()),
+        notes=trace.warnings,
+        model=trace.model,
+    )
+
 
 _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 
