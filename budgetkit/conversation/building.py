@@ -33,12 +33,13 @@ from budgetkit.conversation.reading import (
     whole,
 )
 from budgetkit.conversation.running_tally import Count
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, policy_of, setup_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.reading.writing import system_text, written

@@ -51,7 +51,7 @@ from budgetkit.conversation.saved_settings import (
 )
 from budgetkit.conversation.saving import restored, saved
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, policy_of, setup_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.message import ROLES, Message
 from budgetkit.pruning.dropping import StartOn, usual_start
 from budgetkit.pruning.policies import (
@@ -63,6 +63,7 @@ from budgetkit.pruning.policies import (
     Policy,
     Summarise,
 )
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.pruning.search import Archive
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form

@@ -13,7 +13,7 @@ from os import PathLike
 from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
-from budgetkit.message import Message, Passage
+from budgetkit.message import Passage
 from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.plan import Item

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Allocation, Budget
-from budgetkit.budget.allocation import Allocation
 from budgetkit.budget.quoting import brief, nearest_name, one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.plan.items import Ints, Item, Items

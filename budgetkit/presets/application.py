@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, Literal
 
-from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Reserve
 from budgetkit.budget.amounts import Amount, Share, amount_of, check_tokens
 from budgetkit.budget.budget import Budget, WindowKind

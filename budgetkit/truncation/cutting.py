@@ -242,10 +242,8 @@ def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
             )
 
 
-Count_items = Callable[[str], int]
-
 #: What stands where text was left out, by what the section keeps.
-MARKERS_items: Final[Mapping[str, str]] = MappingProxyType(
+SECTION_MARKERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "newest": "[older text is left out here]\n",
         "best": "\n[less relevant text is left out here]",
@@ -274,7 +272,7 @@ class Cutting(Protocol):
 def cutter(
     counter: Counts,
     framing: Framing | None = None,
-    markers: Mapping[str, str] = MARKERS_items,
+    markers: Mapping[str, str] = SECTION_MARKERS,
     marker_at: MarkerAt = "cut",
 ) -> Callable[[Item, int, Cutting], Item | None]:
     r"""Return a function that cuts one item to a number of tokens.
@@ -333,8 +331,8 @@ def cutter(
 def _truncated(
     text: str,
     limit: int,
-    count: Count_items,
-    cost: Count_items,
+    count: Count,
+    cost: Count,
     keep: Keep,
     by: By,
     marker: str,
@@ -350,8 +348,8 @@ def _truncated(
 
 
 def _holder(
-    payload: Any, count: Count_items, framing: Framing
-) -> tuple[str, Count_items, Callable[[str], Any]] | None:
+    payload: Any, count: Count, framing: Framing
+) -> tuple[str, Count, Callable[[str], Any]] | None:
     """Return a payload's text, what the payload costs with any other, and the payload with it."""
     if isinstance(payload, str):
         return payload, count, str
@@ -367,5 +365,5 @@ def _holder(
     return None
 
 
-def _framed(message: Message, count: Count_items, framing: Framing) -> Count_items:
+def _framed(message: Message, count: Count, framing: Framing) -> Count:
     return lambda text: framing.message(message.with_text(text), count)

@@ -81,7 +81,7 @@ def with_package(
 
     package = SimpleNamespace(Tokenizer=Tokenizer)
     with mock.patch.multiple(
-        accelerated,
+        speed,
         find_spec=mock.Mock(return_value=True),
         import_module=mock.Mock(return_value=package),
     ):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.counters import vocabularies
 from budgetkit.lab.accuracy.corpora import shipped
-from budgetkit.lab.app.headline import CLASSES, by_kind, kinds_of
+from budgetkit.lab.accuracy.kinds import by_kind
+from budgetkit.lab.app.headline import CLASSES, kinds_of
 from budgetkit.lab.app.strip import Room
 from budgetkit.message import Message
 

@@ -11,9 +11,10 @@ from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.running_tally import Request
 from budgetkit.conversation.trimming import budget_of, trim
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, policy_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter
 from budgetkit.message import Message
 from budgetkit.pruning.policies import BringBack, Policy
+from budgetkit.pruning.policies.systems import policy_of
 
 #: The field of a message that holds the framework's own object.
 NATIVE = "native"

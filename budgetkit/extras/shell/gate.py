@@ -39,7 +39,6 @@ from budgetkit.inputs.budgets import (
     AnyCounter,
     AnyModel,
     budget_of,
-    policy_of,
     read_budget,
 )
 from budgetkit.inputs.configuration import filled_in
@@ -53,6 +52,7 @@ from budgetkit.plan import Plan, allocate
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
 from budgetkit.requests.reading.tools import Toolset, function_name
 from budgetkit.trace.conversation import Trace

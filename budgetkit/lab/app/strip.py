@@ -18,7 +18,8 @@ from budgetkit.budget.html import POOL, colour
 from budgetkit.budget.quoting import many
 from budgetkit.counters import Counter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.app.headline import CJK, CODE, OWN, PROSE, SHIPPED, Misjudgement
+from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
+from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement
 from budgetkit.lab.explorers.boxes import meaning
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.shelves import advice, basis, short_name

@@ -25,14 +25,7 @@ from budgetkit.budget import Allocation, Budget, Reserve, Share
 from budgetkit.budget.amounts import amount_of, check_tokens, tokens_of
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import count_of
-from budgetkit.inputs.budgets import (
-    AnyBudget,
-    AnyCounter,
-    AnyModel,
-    budget_of,
-    policy_of,
-    read_budget,
-)
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.lab.accuracy.streaming import Client, answers
@@ -49,6 +42,7 @@ from budgetkit.plan.allocating import with_undeclared
 from budgetkit.promise import FEWEST_FOR_A_GAIN, typical
 from budgetkit.pruning.history import SUMMARISED
 from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.trace import Trace
 
 Floats = npt.NDArray[np.float64]

@@ -273,7 +273,7 @@ def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
 turns = Question("How many turns does it last?", _answer, _draw_turns)
 
 
-ROW_conversations = 30  # pixels for one bar and the space around it
+LINE = 30  # pixels for one bar and the space around it
 
 
 def _answer_conversations(budget: Budget, demands: pd.DataFrame | RequestBatch) -> Columns:
@@ -305,7 +305,7 @@ def _draw_conversations(table: Columns) -> Spec:
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}
     return {
         "data": [bar],
-        "layout": layout(len(sections) * ROW_conversations + 70, x, y, meta=meta),
+        "layout": layout(len(sections) * LINE + 70, x, y, meta=meta),
     }
 
 

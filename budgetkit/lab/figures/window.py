@@ -112,7 +112,7 @@ def _few_letters(row: dict[str, Any]) -> str:
 sections = Question("Who asks for how much, and gets it?", _answer, _draw)
 
 
-ROW_window = 26  # pixels for one bar and the space around it
+LINE = 26  # pixels for one bar and the space around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ def _draw_waterfall(table: Columns) -> Spec:
         "zeroline": False,
     }
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": widest}
-    return {"data": [bar], "layout": layout(len(lines) * ROW_window + 84, x, y, meta=meta)}
+    return {"data": [bar], "layout": layout(len(lines) * LINE + 84, x, y, meta=meta)}
 
 
 def _planned(plan: Plan | Budget) -> Plan:

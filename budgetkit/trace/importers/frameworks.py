@@ -426,16 +426,16 @@ def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str,
                     "arguments": "",
                 }
                 blocks.setdefault(("arguments", at), call)
-            for field, kind in (
+            for part, kind in (
                 ("text", "text"),
                 ("thinking", "thinking"),
                 ("arguments", "tool_call"),
             ):
-                if isinstance(text := found(piece, names[field]), str) and (
-                    text or field != "thinking"
+                if isinstance(text := found(piece, names[part]), str) and (
+                    text or part != "thinking"
                 ):
-                    block = blocks.setdefault((field, at), {"type": kind, field: ""})
-                    block[field] += text
+                    block = blocks.setdefault((part, at), {"type": kind, part: ""})
+                    block[part] += text
     return list(blocks.values())
 
 

@@ -267,18 +267,18 @@ def _draw(table: pd.DataFrame) -> Spec:
     colours = list[str]()
     texts = list[str]()
     sizes = list[int | None]()
-    for line, rows in table.groupby("line", sort=False):
-        title = str(line) if line == POOL else f"{line} budget"
+    for name, rows in table.groupby("line", sort=False):
+        title = str(name) if name == POOL else f"{name} budget"
         names.append(f"<b>{label(title, 24)}</b>")
         sizes.append(None)
         texts.append("")
-        colours.append(colour(str(line)))
+        colours.append(colour(str(name)))
         for case, tokens in zip(rows["case"], rows["tokens"].astype(int), strict=True):
             # Unseen, so that each bar has a row of its own.
             names.append(plain(str(case)) + "\u200b" * len(names))
             sizes.append(int(tokens))
             texts.append(signed(int(tokens)))
-            colours.append(colour(str(line)))
+            colours.append(colour(str(name)))
     bar = bars(sizes, marker={"color": colours}, hovertemplate="%{x:,} tokens<extra></extra>")
     bar = written(bar, texts) | {"y": names}
     low = min(0, *table["tokens"])

@@ -29,7 +29,7 @@ from budgetkit.plan import Plan
 from budgetkit.plan.decisions import FITS, Decision
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
-from budgetkit.truncation.cutting import MARKERS_items as MARKERS
+from budgetkit.truncation.cutting import SECTION_MARKERS as MARKERS
 
 Data = dict[str, Any]
 # of each section: items that stay, that do not, and of the opening

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.conversation.results import ConversationResults
@@ -60,7 +60,7 @@ def set_floor(
     conflict: str | None = None,
 ) -> ConversationSettings:
     """Set how much of the history stays, in which unit, and what happens where it does not fit."""
-    given = {"least": least, "unit": unit, "conflict": conflict}
+    given: Mapping[str, Any] = {"least": least, "unit": unit, "conflict": conflict}
     changes = {name: value for name, value in given.items() if value is not None}
     return replace(settings, floor=replace(settings.floor, **changes))
 

@@ -13,14 +13,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, many
 from budgetkit.counters import Count
-from budgetkit.inputs.budgets import (
-    AnyBudget,
-    AnyPolicies,
-    name_of,
-    policies_of,
-    policy_of,
-    read_budget,
-)
+from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, name_of, policies_of, read_budget
 from budgetkit.inputs.conversations import DEFAULT_MODEL
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import begun
@@ -48,6 +41,7 @@ from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
