@@ -65,10 +65,6 @@ POLICIES: Mapping[str, bk.policies.Policy] = {
     "down to a half": bk.policies.TriggerTarget(bk.Share(1), bk.Share("0.5")),
     **IMPORTANCE,
 }
-RETURNING: Mapping[str, bk.policies.Policy] = {
-    "half of it brought back": bk.policies.BringBack(),
-    "nine tenths brought back": bk.policies.BringBack(share=bk.Share("0.9")),
-}
 SPLITS = 4
 KNOWN_SPLITS = 3
 FILLED = 40  # windows of each kind
@@ -362,7 +358,7 @@ def kept(trace: bk.Trace, by: Any) -> pd.DataFrame:
     rows = []
     for part in PARTS:
         limit = round(part * whole)
-        for name, policy in {**POLICIES, **IMPORTANCE, **RETURNING}.items():
+        for name, policy in POLICIES.items():
             outcome = bk.replay(trace, budget.assign(history=limit), policy, **options)
             lost = bk.losses(outcome, found)
             needed, present, possible = (

@@ -40,11 +40,7 @@ _NAMES = {
         "calibrate",
         "counter",
     ),
-    "budgetkit.extras.endpoints": (
-        "load_ipython_extension",
-        "provider_counter",
-        "watch",
-    ),
+    "budgetkit.extras.endpoints": ("provider_counter",),
     "budgetkit.extras.redaction": ("redact",),
     "budgetkit.lab.accuracy.document_claims": (
         "claims",
@@ -68,7 +64,6 @@ _NAMES = {
         "replay",
     ),
     "budgetkit.lab.replay.losses": ("evidence",),
-    "budgetkit.lab.replay.section_orders": ("section_orders",),
     "budgetkit.lab.sessions": (
         "Session",
         "compare",
@@ -100,7 +95,6 @@ _NAMES = {
         "list_traces",
         "load_trace",
         "load_traces",
-        "near_duplicates",
         "shipped_traces",
     ),
     "budgetkit.truncation": (

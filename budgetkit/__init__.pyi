@@ -13,9 +13,7 @@ from budgetkit.conversation import memory_tokens as memory_tokens
 from budgetkit.conversation import trim as trim
 from budgetkit.counters import calibrate as calibrate
 from budgetkit.counters import counter as counter
-from budgetkit.extras.endpoints import load_ipython_extension as load_ipython_extension
 from budgetkit.extras.endpoints import provider_counter as provider_counter
-from budgetkit.extras.endpoints import watch as watch
 from budgetkit.extras.redaction import redact as redact
 from budgetkit.lab import accuracy as accuracy
 from budgetkit.lab import deciding as deciding
@@ -40,7 +38,6 @@ from budgetkit.lab.replay import prompt_cache as prompt_cache
 from budgetkit.lab.replay import rank_policies as rank_policies
 from budgetkit.lab.replay import replay as replay
 from budgetkit.lab.replay.losses import evidence as evidence
-from budgetkit.lab.replay.section_orders import section_orders as section_orders
 from budgetkit.lab.sessions import Session as Session
 from budgetkit.lab.sessions import compare as compare
 from budgetkit.lab.sessions import sessions as sessions
@@ -66,7 +63,6 @@ from budgetkit.trace import Trace as Trace
 from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
-from budgetkit.trace import near_duplicates as near_duplicates
 from budgetkit.trace import shipped_traces as shipped_traces
 from budgetkit.truncation import cutter as cutter
 from budgetkit.truncation import truncate as truncate

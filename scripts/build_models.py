@@ -185,13 +185,25 @@ def framing(name: str) -> str:
     return "openai" if name.startswith(("gpt-3.5", "gpt-4")) else ""
 
 
-def differing(name: str, window: int) -> str:
-    """Say what genai-prices gives as the window where it is another number."""
+def conflict(row: dict[str, object]) -> str:
+    """Describe a window that genai-prices gives differently; "" where both agree.
+
+    A registry may mean the prompt alone or prompt and answer together, so either agrees with the row.
+    """
+    name = str(row["name"])
+    window = int(str(row["window"]))
+    longest_answer = int(str(row["max_output"] or 0)) if row["kind"] == "input" else 0
     try:
-        _, known = get_snapshot().find_provider_model(name, None, None, None)
+        provider, entry = get_snapshot().find_provider_model(name, None, None, None)
     except LookupError:
         return ""
-    return f"{known.context_window:,}" if known.context_window not in (None, window) else ""
+    # An entry may stand for a whole family, whose other members have other windows.
+    if entry.id != name or entry.context_window in (None, 0, window, window + longest_answer):
+        return ""
+    return (
+        f"{name}: {window:,} tokens ({row['source']}), but {entry.context_window:,} in genai-prices, "
+        f"{provider.id}/{entry.id}."
+    )
 
 
 def main(registry: str, release: str, date: str) -> None:
@@ -207,8 +219,8 @@ def main(registry: str, release: str, date: str) -> None:
         writer.writeheader()
         writer.writerows(table)
     for row in table:
-        if other := differing(str(row["name"]), int(str(row["window"]))):
-            print(f"{row['name']}: {row['window']:,} ({row['kind']}) here, {other} in genai-prices")
+        if sentence := conflict(row):
+            print(sentence)
 
 
 if __name__ == "__main__":

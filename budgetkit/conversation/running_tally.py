@@ -32,7 +32,6 @@ from budgetkit.plan import Grant, Plan, fit
 from budgetkit.plan.items import Item
 from budgetkit.pruning.dropping import LEAST_RESULT, least_tokens
 from budgetkit.pruning.history import History, Slots
-from budgetkit.pruning.search import Archive
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
 from budgetkit.trace.tally import (
@@ -192,7 +191,6 @@ class RunningTally:
 
     forms: set[str] = field(default_factory=set)  # of providers, in which messages came
     system: tuple[Message, ...] = ()  # the first, which tool schemas may follow
-    archive: Archive | None = None  # of all that was said, where it may come back
 
     def __post_init__(self) -> None:
         self.count_schemas()
@@ -320,8 +318,6 @@ class RunningTally:
             stamp=self.stamps,
             sent=False,
         )
-        if self.archive is not None:
-            self.archive.add(self.entries[slot].message)
         self.unsent.add(slot)
         if message.role in SYSTEM_ROLES and not self.system:
             self.system = (message,)

@@ -9,7 +9,6 @@
 
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace, messages_of
-from budgetkit.trace.duplicates import near_duplicates
 from budgetkit.trace.loading import (
     iter_traces,
     list_traces,
@@ -31,5 +30,5 @@ __all__ = [
     "list_traces",
     "load_trace",
 ]
-__all__ += ["load_traces", "messages_of", "near_duplicates", "readings", "shipped_traces"]
+__all__ += ["load_traces", "messages_of", "readings", "shipped_traces"]
 __all__ += ["to_line", "unpaired", "usage_frame"]

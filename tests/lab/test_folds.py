@@ -503,22 +503,6 @@ def test_the_conversations_policy_is_checked_too(monkeypatch: pytest.MonkeyPatch
     assert given[0]["tools"] > 0
 
 
-# --- bring back -----------------------------------------------------------------------------------
-
-
-def test_bring_back_is_among_the_policies_with_its_numbers_on_sliders() -> None:
-    explorer = ConversationExplorer(
-        "support-chat", window=8_192, policies=["bring back", "oldest first"]
-    )
-    run = explorer._results.run
-    by_hand = bk.replay(run.trace, run.budget, bk.policies.BringBack(), **run.options)
-    assert explorer.replay.frame().equals(by_hand.frame())
-    explorer.controls.numbers.boxes["share"].value = 25
-    assert explorer.replay.policy == bk.policies.BringBack(share=bk.Share("0.25"))
-    shares = explorer.ranking.set_index("policy")["evidence"]
-    assert shares["bring back"] > shares["oldest first"]
-
-
 def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
     said = [
         {"role": role, "content": "yes " * 80} for _ in range(4) for role in ("user", "assistant")

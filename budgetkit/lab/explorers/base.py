@@ -24,7 +24,6 @@ from budgetkit.lab.explorers.reach import Reach, arguments
 from budgetkit.lab.explorers.report import Still, page, picture
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
-from budgetkit.trace import Trace
 
 
 class Explorer(Kind[S, F]):
@@ -112,16 +111,6 @@ class Explorer(Kind[S, F]):
             texts are looked at, also a folder or a glob.
         """
         self._do("path", path=str(path))
-
-    def follow(self, trace: Trace) -> None:
-        """Show a conversation that has grown, in one step with its earlier growth.
-
-        Parameters
-        ----------
-        trace : Trace
-            The conversation as it is now.
-        """
-        self._do("grown", merge="drag grown", trace=trace)
 
     def load(self, text: str) -> None:
         """Take the budget of a saved state.
@@ -266,8 +255,6 @@ class Explorer(Kind[S, F]):
     def _told(self, content: Data) -> None:
         """Hear what a hand does in a fold; other settings are one step that can be taken back."""
         with self._turn():
-            if self.reach is not None and "send" in content:
-                self.reach.provider(str(content["send"]))
             to = self._folds.hear(self._history.now, self._results, content)
             if to is not None:
                 self._go(self._history.then(to), "")

@@ -25,7 +25,7 @@ from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import Library, Shelf
 from budgetkit.requests.reading.formats import table as format_table
-from budgetkit.trace import Trace, shipped_traces
+from budgetkit.trace import shipped_traces
 from budgetkit.trace.opening import intake
 from budgetkit.trace.tables import UnknownColumns
 
@@ -250,11 +250,6 @@ def choose_columns(
     return settings.showing(shelf_of(settings, library).decide(columns))
 
 
-def take_grown(settings: Any, results: Any, library: Library, trace: Trace) -> Any:
-    """Show a conversation that has grown since it was shown last."""
-    return choose(settings, results, library, library.conversations.follow(trace))
-
-
 def choose_conversation(settings: Any, results: Any, library: Library, number: int) -> Any:
     """Show another conversation of the file, from 0, at its end."""
     if number == settings.budget_settings.conversation:
@@ -279,6 +274,5 @@ SHARED: Final[Mapping[str, Command]] = {
 OF_CONVERSATIONS: Final[Mapping[str, Command]] = {
     **SHARED,
     "trace": choose,
-    "grown": take_grown,
     "conversation": choose_conversation,
 }

@@ -103,7 +103,6 @@ def basis(best: Counter, model: Model) -> str:
 #: Says what takes long, and how far it is, from 0 to 1.
 Report = Callable[[str, float], None]
 Entry = TypeVar("Entry")
-MOST_GROWN = 20  # earlier forms of a conversation that grows, to which one can go back
 LARGE = 2_000_000  # bytes of a file whose reading is reported
 
 
@@ -222,13 +221,6 @@ class Conversations(Shelf[list[Trace]]):
         else:
             file = Path(traces[0].source.split(", line")[0]).name
         return self.add(file or traces[0].id, traces)
-
-    def follow(self, trace: Trace) -> str:
-        """Take in a conversation that has grown, under its own name and length; of its earlier forms, few are kept."""
-        grown = [name for name in self._entries if name.startswith(f"{trace.id}, ")]
-        for name in grown[:-MOST_GROWN]:
-            del self._entries[name]
-        return self.add(f"{trace.id}, {len(trace.messages):,} messages", [trace])
 
     def one(self, name: str, number: int) -> Trace:
         """Return one conversation of a file, from 0."""

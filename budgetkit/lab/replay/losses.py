@@ -148,7 +148,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
         One row a request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
         (float64, missing where nothing is needed) and source. Possible is what hindsight could have held: the most
         pairs whose earlier messages fit into the history's limit together. A tool result of which a placeholder is
-        left, and a message that a summary replaced, count as absent; one that was brought back is there.
+        left, and a message that a summary replaced, count as absent.
 
     Examples
     --------
@@ -201,14 +201,7 @@ def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flag
         & ((gone == NEVER) | (gone > at))
         & ((shrunk == NEVER) | (shrunk > at))
     )
-    return at, needs, there | _came_back(outcome, needs, at)
-
-
-def _came_back(outcome: Replay, needs: Ints, at: Ints) -> Flags:
-    back = {(request, slot) for request, slots in enumerate(outcome.returned) for slot in slots}
-    return np.array(
-        [pair in back for pair in zip(at.tolist(), needs.tolist(), strict=True)], dtype=np.bool_
-    )
+    return at, needs, there
 
 
 def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:

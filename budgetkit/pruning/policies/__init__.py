@@ -10,7 +10,6 @@ from budgetkit.pruning.policies.policy import (
     SummaryRule,
 )
 from budgetkit.pruning.policies.pruners import (
-    BringBack,
     CapResults,
     Chain,
     ClearResults,
@@ -40,7 +39,6 @@ __all__ = [
     "NAMED",
     "POLICIES",
     "SYSTEMS",
-    "BringBack",
     "CapResults",
     "Chain",
     "ClearResults",

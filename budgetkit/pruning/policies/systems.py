@@ -22,7 +22,6 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.pruning.policies.policy import Floor, Policy, SummaryCall
 from budgetkit.pruning.policies.pruners import (
-    BringBack,
     CapResults,
     Chain,
     ClearResults,
@@ -295,7 +294,6 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
         "down to a mark": partial(TriggerTarget, target=Share(0.5)),
         "summarise": Summarise,
         "tool results first": DropToolResults,
-        "bring back": BringBack,
         **makers(),
     }
 )

@@ -26,7 +26,6 @@ from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import SHARED
-from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.models.resolved import listed_name
@@ -37,12 +36,6 @@ OWN_TEXTS = "my texts"
 
 
 OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
-FOLDS = {
-    "endpoint": Fold(
-        "What would the provider count?",
-        "budgetkit.lab.explorers.accuracy.endpoint_fold:EndpointFold",
-    ),
-}
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
 
 
@@ -89,7 +82,6 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     """
 
     commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**SHARED, **COMMANDS}
-    folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
         self,
