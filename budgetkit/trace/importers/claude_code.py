@@ -113,6 +113,7 @@ class Entry:
     counts: bool
     started: Any = None  # when the newest message was written that the request sends
     usage: Raw | None = None
+    calls: set[str] | None = None  # the ids of its blocks, once it goes on over a second record
 
 
 def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
@@ -285,18 +286,31 @@ def _answer_id(record: Raw) -> Hashable | None:
 def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> None:
     """Add the blocks of a further record to an answer; a call that stands there already is the same call."""
     before = entry.message or {}
-    # A list, as an id in a broken file may be what no set can hold.
-    calls = [
-        block["id"] for block in _blocks(before) if isinstance(block, Mapping) and "id" in block
-    ]
-    more = [
+    if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
+        before = {**before, "content": [*_blocks(before)]}
+        entry.calls = _ids_claude_code(before)
+    more = {**(message or {})}
+    blocks = before["content"]
+    blocks += [
         block
-        for block in _blocks(message or {})
-        if not (isinstance(block, Mapping) and block.get("id") in calls)
+        for block in _blocks(more)
+        if not (isinstance(block, Mapping) and _id_of(block) in entry.calls)
     ]
-    entry.message = {**before, **(message or {}), "content": [*_blocks(before), *more]}
+    entry.calls |= _ids_claude_code(more)
+    entry.message = {**before, **more, "content": blocks}
     if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
         entry.usage = usage
+
+
+def _ids_claude_code(message: Raw) -> set[str]:
+    blocks = [block for block in _blocks(message) if isinstance(block, Mapping)]
+    return {_id_of(block) for block in blocks} - {""}
+
+
+def _id_of(block: Raw) -> str:
+    """Return the id of a block; "" where it has none, or in a broken file one of another type."""
+    id = block.get("id")
+    return id if isinstance(id, str) else ""
 
 
 def _answered(usage: Any) -> int:
