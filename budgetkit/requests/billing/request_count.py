@@ -34,8 +34,7 @@ _ASSUMED: Final = {
     "gemini": "gemini",
 }
 # sizes of images that cost least and most
-_LEAST = (1, 1)
-_MOST = (2_048, 768)
+_EXTREMES = ((1, 1), (2_048, 768), (5_472, 5_472))
 # Fields that hold an answer's reasoning; behind it an answer costs 9 more in 57 of 100 recorded answers, 10 in 19.
 _REASONING: Final = ("reasoning", "reasoning_content", "reasoning_details")
 _AFTER_REASONING: Final = 9
@@ -373,8 +372,9 @@ def _interval(
     low = high = tokens
     for image in _unsized(request):
         taken = priced(image, rules.model)
-        low += min(0, image_price(request.model, *_LEAST, image.detail) - taken)
-        high += max(0, image_price(request.model, *_MOST, image.detail) - taken)
+        prices = [image_price(request.model, *size, image.detail) for size in _EXTREMES]
+        low += min(0, min(prices) - taken)
+        high += max(0, max(prices) - taken)
 
     # by how much the rules were wrong elsewhere says less than that the size of an image is unknown
     is_estimate = isinstance(rules, EstimatedRules) or bool(_unknown(request.model))
