@@ -305,7 +305,7 @@ def prompt_cache_name(facts: Model) -> str:
 
     Examples
     --------
-    >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
+    >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
     ['openai', 'anthropic-4096', 'longest prefix']
     """
     for name, row in read_rows("prompt_caches.toml", "cache").items():
