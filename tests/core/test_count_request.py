@@ -527,10 +527,91 @@ def test_one_resolution_holds_for_all_media_of_a_request_to_gemini() -> None:
     assert [row.tokens for row in counted.ledger if row.kind == "image"] == [16 * 16, 33 * 33]
 
 
+def pdf(pages: int) -> str:
+    return b64encode(b"%PDF-1.4\n/Type /Pages\n" + b"<</Type /Page>>\n" * pages).decode()
+
+
+def sound(seconds: float) -> str:
+    """Write a WAV file of 8,000 bytes a second."""
+    head = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0" + pack("<HHIIHH", 1, 1, 8_000, 8_000, 1, 8)
+    head += b"data\0\0\0\0"
+    return b64encode(head + b"\0" * round(8_000 * seconds)).decode()
+
+
+def film(seconds: int) -> str:
+    head = b"\0\0\0\x18ftypmp42" + b"\0" * 12 + b"mvhd" + b"\0" * 12
+    return b64encode(head + pack(">II", 1_000, 1_000 * seconds)).decode()
+
+
+def gemini(model: str, mime: str, data: str) -> dict[str, Any]:
+    part = {"inlineData": {"mimeType": mime, "data": data}}
+    return {"model": model, "contents": [{"role": "user", "parts": [part, {"text": "Hello"}]}]}
+
+
+def document(model: str, data: str) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "application/pdf", "data": data}
+    content = [{"type": "document", "source": source}, {"type": "text", "text": "Hello"}]
+    return {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+
+
+def chat_file(model: str, data: str) -> dict[str, Any]:
+    url = f"data:application/pdf;base64,{data}"
+    content = [{"type": "file", "file": {"filename": "a.pdf", "file_data": url}}]
+    return {"model": model, "messages": [{"role": "user", "content": content}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "part", "tokens", "billed"),
+    [
+        # what recorded calls billed beyond their text
+        (gemini("gemini-2.5-flash", "application/pdf", pdf(1)), "1 page", 258, (258, 1_289)),
+        (gemini("gemini-2.5-flash", "application/pdf", pdf(3)), "3 pages", 774, (774, 777)),
+        (gemini("gemini-3.5-flash", "application/pdf", pdf(1)), "1 page", 532, (520, 551)),
+        (document("claude-haiku-4-5", pdf(1)), "1 page", 2_650, (1_624, 4_233)),
+        (document("claude-sonnet-4-5", pdf(2)), "2 pages", 5_300, (5_358, 5_358)),
+        (chat_file("gpt-5.4", pdf(1)), "1 page", 1_000, (1_033, 1_034)),
+        (gemini("gemini-2.0-flash", "audio/x-wav", sound(1)), "1 second of sound", 33, (25, 35)),
+        (
+            gemini("gemini-2.0-flash", "video/mp4", film(5)),
+            "5 seconds of film",
+            1_475,
+            (1_290, 1_475),
+        ),
+    ],
+)
+def test_a_page_and_a_second_are_counted_within_an_interval(
+    body: dict[str, Any], part: str, tokens: int, billed: tuple[int, int]
+) -> None:
+    """They were named as what nobody can count, and the interval had no end."""
+    counted = bk.count_request(body)
+    (media,) = [row for row in counted.ledger if row.kind == "media"]
+    assert (media.part, counted.uncounted) == (part, ())
+    assert abs(media.tokens - tokens) <= 1 and not counted.exact
+    text = counted.tokens - media.tokens
+    low, high = counted.interval
+    assert high is not None and low <= text + billed[0] <= text + billed[1] <= high
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        document("claude-haiku-4-5", b64encode(b"%PDF-1.7 compressed").decode()),
+        document("grok-4.5", pdf(1)),
+        gemini("gemini-2.5-flash", "audio/mp3", b64encode(b"ID3").decode()),
+        gemini("gemini-2.5-flash", "application/pdf", "no base64"),
+    ],
+)
+def test_media_of_no_known_length_or_rule_are_named_as_not_counted(body: dict[str, Any]) -> None:
+    counted = bk.count_request(body)
+    assert counted.uncounted and counted.interval[1] is None
+
+
 def test_every_rule_for_images_names_its_source_and_date() -> None:
     rows = read_toml("images.toml")["image"]
-    assert all(row["source"] and date.fromisoformat(row["date"]) for row in rows)
+    media = read_toml("media.toml")["media"]
+    assert all(row["source"] and date.fromisoformat(row["date"]) for row in (*rows, *media))
     assert rows[-1]["models"] == ""
+    assert all(row["least"] <= row["usual"] <= row["most"] for row in media)
 
 
 def test_an_image_of_unknown_size_is_named_and_has_an_interval() -> None:

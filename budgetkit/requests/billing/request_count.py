@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,6 +20,7 @@ from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.evidence import Evidence, evidence_for
 from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
 from budgetkit.requests.billing.images import image_price, priced, sized
+from budgetkit.requests.billing.media import MediaCost, media_costs
 from budgetkit.requests.billing.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.requests.billing.thinking import thinking_charges, unruled_thinking
 from budgetkit.requests.reading.request import ProviderRequest, read_request
@@ -49,7 +51,7 @@ class LedgerRow:
     Parameters
     ----------
     kind : str
-        ``"framing"``, ``"message"``, ``"image"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
+        ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
     part : str
         What it is: a message's role, a tool's name.
     message : int or None
@@ -236,6 +238,12 @@ def count_request(
     count = counter_for(resolved)
     charges = rules.charges(replace(read, model=resolved.name))
     charges += thinking_charges(read, charges)
+    media = list(media_costs(read.messages, resolved.name))
+    charges += [cost.charge for cost in media]
+    measured = Counts(cost.kind for cost in media)
+    parts = Counts(str(part.get("type")) for message in read.messages for part in message.parts)
+    left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
+    read = replace(read, uncounted=tuple(left))
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
         for charge, tokens in zip(charges, sizes(charges, count), strict=True)
@@ -252,7 +260,9 @@ def count_request(
     evidence = evidence_for(billed, named)
     uncounted = (*billed.uncounted, *(["image of unknown size"] if _unsized(read) else []))
     tokens = sum(row.tokens for row in ledger)
-    basis = _basis(rules, count, evidence, is_sure=not (uncounted or assumed or _unknown(name)))
+    basis = _basis(
+        rules, count, evidence, is_sure=not (media or uncounted or assumed or _unknown(name))
+    )
     return RequestCount(
         model=name,
         shape=read.shape,
@@ -261,7 +271,7 @@ def count_request(
         exact=basis == "exact",
         interval=(tokens, tokens)
         if basis == "exact"
-        else _interval(rules, billed, charges, tokens, evidence),
+        else _interval(rules, billed, charges, tokens, evidence, media),
         uncounted=uncounted,
         ledger=ledger,
         basis=basis,
@@ -367,9 +377,11 @@ def _interval(
     charges: Sequence[Charge],
     tokens: int,
     evidence: Evidence,
+    media: Sequence[MediaCost],
 ) -> tuple[int, int | None]:
-    """Return the least and the most that may be billed, given images of unknown size and the errors of other calls."""
-    low = high = tokens
+    """Return the least and the most that may be billed, given media and the errors of other calls."""
+    low = tokens - sum(cost.charge.fixed - cost.least for cost in media)
+    high = tokens + sum(cost.most - cost.charge.fixed for cost in media)
     for image in _unsized(request):
         taken = priced(image, rules.model)
         prices = [image_price(request.model, *size, image.detail) for size in _EXTREMES]
@@ -383,7 +395,7 @@ def _interval(
     below = evidence.low
     above = evidence.high
     if is_estimate:
-        plain = all(charge.kind in ("framing", "message", "image") for charge in charges)
+        plain = all(charge.kind in ("framing", "message", "image", "media") for charge in charges)
         below, above = estimate_for(request.model).spread["text" if plain else "tools"]
     low = min(low - _NO_LESS, round(low * (1 + below)))
     high = max(high + _NO_LESS, round(high * (1 + above)))
