@@ -183,10 +183,9 @@ def models() -> tuple[Model, ...]:
 def model(
     name: str | Model, unknown: Literal["default", "raise"] = "default", **overrides: Any
 ) -> Model:
-    """Look a model up: by its exact name, by the longest prefix of it, in genai-prices, or by default.
+    """Look a model up: by its name in any spelling, in genai-prices, or by default.
 
-    Where a prefix would pass a wrong window on, as "o1" would to "o1-preview", the longer name has a row of its own
-    in the table: genai-prices takes a fifth of a second to import, which a dated name should not cost.
+    A date, a cloud's prefix or a router's suffix names the same model. Any other longer name may be another model.
 
     Parameters
     ----------
@@ -194,8 +193,8 @@ def model(
         ``"gpt-4o"``, or with a date, ``"gpt-4o-2024-08-06"``, or with a provider, ``"openai/gpt-4o"``. Upper
         and lower case are the same, and blanks around it do not count. A model stays what it is.
     unknown : {"default", "raise"}
-        What to do with a name that nothing knows: take a window of 8,192 tokens and cl100k_base, with a
-        warning, or raise.
+        What to do with a name that nothing knows: take the numbers of the listed model whose name it goes on from,
+        else a window of 8,192 tokens and cl100k_base, with a warning, or raise.
     **overrides
         Fields of :class:`Model` that are known better, such as ``window=32_768``.
 
