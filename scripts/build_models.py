@@ -188,6 +188,10 @@ CORRECTED: dict[str, dict[str, object]] = {
     },
     "MiniMax-M2": {"window": 204800, "max_output": 131072, "source": _MINIMAX},
     "MiniMax-M2.1": {"window": 204800, "max_output": 131072, "source": _MINIMAX},
+    "codestral-latest": {
+        "window": 256000,
+        "source": "Mistral, Models, as genai-prices 0.2.3, mistral/codestral; litellm 1.110.2 has 128,000",
+    },
     "codestral-2508": {
         "window": 256000,
         "source": "Mistral, Models, as genai-prices 0.2.3, mistral/codestral-2508; litellm 1.110.2 has 128,000",
