@@ -70,10 +70,9 @@ def command(
     if ways:
         return _ways([text for _, text in _texts(files, texts)], counters, as_json)
     if kind == "conversation":
-        pairs = _conversations(files or (PIPE,))
+        pairs = list(_conversations(files or (PIPE,)))
     else:
-        pairs = _texts(files, texts)
-    pairs = list(pairs)
+        pairs = list(_texts(files, texts))
     rows: list[Any] = [(name, *_counts(value, counters)) for name, value in pairs]
     totals = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
     columns = [way.name for way in counters]
