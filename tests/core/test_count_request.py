@@ -497,10 +497,10 @@ def test_an_image_is_priced_by_the_rule_of_its_own_generation(
     """Patches were capped at 1,536 for all of OpenAI's, Claude's at 1,568 tokens, and Gemini's were 258."""
     data = b64encode(picture(*size)).decode()
     if model.startswith("gemini"):
-        part = {"inlineData": {"mimeType": "image/png", "data": data}}
+        part: dict[str, Any] = {"inlineData": {"mimeType": "image/png", "data": data}}
         if detail:
             part["mediaResolution"] = {"level": f"MEDIA_RESOLUTION_{detail.upper()}"}
-        body = {"model": model, "contents": [{"role": "user", "parts": [part]}]}
+        body: dict[str, Any] = {"model": model, "contents": [{"role": "user", "parts": [part]}]}
     elif "claude" in model:
         source = {"type": "base64", "media_type": "image/png", "data": data}
         part = {"type": "image", "source": source}

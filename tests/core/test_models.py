@@ -328,7 +328,7 @@ def test_any_clouds_or_routers_spelling_is_the_same_model_with_all_its_fields(
     name: str, listed: str
 ) -> None:
     """A suffix went by genai-prices, which knows no longest answer, or was a model of 8,192 tokens."""
-    told = {"name": "", "provenance": ""}
+    told: dict[str, Any] = {"name": "", "provenance": ""}
     assert replace(bk.model(name, unknown="raise"), **told) == replace(bk.model(listed), **told)
     same = ("tokenizer", "openai_family", "calibration", "cache")
     one, other = resolve(name), resolve(listed)
