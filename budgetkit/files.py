@@ -128,17 +128,6 @@ class Table(Mapping[str, Any]):
         return repr(dict(self))
 
 
-def provenance(name: str) -> str:
-    """Read where the numbers of a shipped CSV file come from.
-
-    Examples
-    --------
-    >>> "litellm" in provenance("models.csv")
-    True
-    """
-    return read_bytes(name).decode().partition("\n")[0].removeprefix("#").strip()
-
-
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
     """Guard imports of what an extra brings; where it is missing, raise an error that names the extra.

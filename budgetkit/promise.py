@@ -27,7 +27,6 @@ from budgetkit.budget.quoting import brief
 
 __all__ = [
     "FEWEST_FOR_A_GAIN",
-    "band",
     "is_controlled",
     "lacking",
     "misses",
@@ -172,33 +171,6 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
     if above < 0:
         return None
     return sorted(numbers)[-1 - above]
-
-
-def band(numbers: Sequence[float], risk: float = 0.1) -> tuple[float, float] | None:
-    """Return between which bounds the next number lies but for that chance, half of it on either side.
-
-    Parameters
-    ----------
-    numbers : sequence of float
-        One for each unit.
-    risk : float
-        Chance that the next one lies outside.
-
-    Returns
-    -------
-    tuple of float, or None
-        Two of the numbers; None where they are too few.
-
-    Examples
-    --------
-    >>> band(range(1, 40)), band(range(1, 19))
-    ((2, 38), None)
-    """
-    outside = misses(len(numbers), risk / 2)
-    if outside < 0:
-        return None
-    ordered = sorted(numbers)
-    return ordered[outside], ordered[-1 - outside]
 
 
 def is_controlled(losses: Sequence[float], risk: float) -> bool:

@@ -4,9 +4,9 @@ Only a share turns a ratio of the window into tokens, and only this module round
 
     Share(r, low, high).of(W) = max(low, min(high, floor(r * W)))
 
-Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. `apportion` divides a
-total into parts that add up to it, to the token. The parts that `sizes` gives add up too, unless a share is clamped
-by its `at_least` or `at_most`: the clamp is kept, and the sum may differ.
+Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. With
+"largest_remainder" the parts that `sizes` gives add up to the token, unless a share is clamped by its `at_least` or
+`at_most`: the clamp is kept, and the sum may differ.
 """
 
 from __future__ import annotations
@@ -233,28 +233,6 @@ def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") 
     exact = [share._exact * window for share in shares]
     parts = iter(_largest_remainder(exact, _rounded(sum(exact, Fraction(0)), "floor")))
     return tuple(a.clamp(next(parts)) if isinstance(a, Share) else a for a in amounts)
-
-
-def apportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
-    """Divide a total by weights into whole parts that sum to it exactly.
-
-    Each part is its exact quota rounded down; the tokens that are left go one each to the largest
-    remainders, the first of equals first (Hamilton's method, used for seats since 1792).
-
-    Examples
-    --------
-    >>> apportion(100, [1, 2]), apportion(10, [1, 1, 1])
-    ((33, 67), (4, 3, 3))
-    """
-    check_tokens("total", total)
-    exact_weights = [exact_number(weight) for weight in weights]
-    exact = [weight for weight in exact_weights if weight is not None]
-    if len(exact) < len(exact_weights) or any(weight < 0 for weight in exact) or not sum(exact):
-        raise ValueError(
-            f"weights are {brief(list(weights))}; they must be 0 or more with one above 0; mend the list"
-        )
-    whole = sum(exact)
-    return _largest_remainder([total * weight / whole for weight in exact], total)
 
 
 def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...]:

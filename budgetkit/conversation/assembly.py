@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.budget.quoting import brief
-from budgetkit.conversation.listing import AnyListings, check_listings, listings_of, written_as_one
-from budgetkit.conversation.listing import Listing as Listing
+from budgetkit.conversation.reading import AnyListings, check_listings, listings_of, written_as_one
+from budgetkit.conversation.reading import Listing as Listing
 from budgetkit.counters import count_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Plan
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 from budgetkit.requests import Framing, framing_of
+
+__all__ = ["BUDGETKIT", "Listing", "PLAN_195", "Wording", "describe", "messages", "tools"]
 
 NEAR_LIMIT = 0.9
 
@@ -250,3 +252,7 @@ def _text(plan: Plan, used: int, title: str, wording: Wording) -> str:
         near = f" ({wording.near})" if grant.granted > NEAR_LIMIT * limit else ""
         lines.append(f"- {grant.section}: {number(grant.granted)}/{number(limit)}{near}")
     return "\n".join(lines)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -35,8 +35,13 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
 from budgetkit.conversation.reading import check_sendable, read, whole
-from budgetkit.conversation.request import Request
-from budgetkit.conversation.running_tally import RunningTally, TallyRules
+from budgetkit.conversation.running_tally import (
+    Request,
+    RunningTally,
+    TallyRules,
+    capped,
+    placeholder,
+)
 from budgetkit.conversation.saved_settings import (
     SavedSettings,
     code_name,
@@ -45,14 +50,11 @@ from budgetkit.conversation.saved_settings import (
     warn_of_changes,
 )
 from budgetkit.conversation.saving import restored, saved
-from budgetkit.conversation.shortening import capped, placeholder
-from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.inputs.policies import policy_of
 from budgetkit.message import ROLES, Message
 from budgetkit.pruning.dropping import StartOn, usual_start
 from budgetkit.pruning.policies import (
-    BringBack,
     CapResults,
     Compact,
     DropToolResults,
@@ -60,12 +62,12 @@ from budgetkit.pruning.policies import (
     Policy,
     Summarise,
 )
-from budgetkit.pruning.search import Archive
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
-from budgetkit.requests.reading.pairing import Pairing, paired
+from budgetkit.requests.reading.records import Pairing, paired
 from budgetkit.trace import DEFAULT_ROLES
-from budgetkit.trace.sections import Roles, past_section
+from budgetkit.trace.tally import Roles, past_section
 
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
 #: What is said where a request would wait for itself.
@@ -121,9 +123,8 @@ class Conversation:
 
     Notes
     -----
-    What was sent stays as it was until the policy cuts, so that a prompt cache holds it. What has left is forgotten: it
-    takes no memory, unless the policy is :class:`budgetkit.policies.BringBack`, which may bring it back. Threads and
-    tasks may share a conversation; requests wait for one another.
+    What was sent stays as it was until the policy cuts, so that a prompt cache holds it. What has left is forgotten
+    and takes no memory. Threads and tasks may share a conversation; requests wait for one another.
 
     Examples
     --------
@@ -185,17 +186,13 @@ class Conversation:
         )
         self._write = self._writer(summarise)
         empty = Message({"role": "tool", "content": ""})
-        for stage in self._stages:  # an error now, not after a hundred turns
+        for stage in self.policy.stages:  # an error now, not after a hundred turns
             if isinstance(stage, DropToolResults):
                 placeholder(empty, stage.placeholder, rules)
             if isinstance(stage, CapResults):
                 capped(empty, stage.most, rules)
-        if isinstance(self.policy, BringBack):
-            archive = Archive()
-        else:
-            archive = None
         schemas = [dict(whole(schema)) for schema in read_tools(tools).entries]
-        tally = RunningTally(rules, schemas, archive=archive)
+        tally = RunningTally(rules, schemas)
         self._engine = Engine(budget, self.policy, tally, tell, shorten, overrun, start_on, form)
         self._model = model
         self._roles = roles
@@ -466,25 +463,19 @@ class Conversation:
         conversation._pairing.forget_answered()
         return conversation
 
-    @property
-    def _stages(self) -> tuple[Policy, ...]:
-        if isinstance(self.policy, BringBack):
-            return self.policy.policy.stages
-        return self.policy.stages
-
     def _next(self) -> RequestSteps:
         with self._lock:
             if self._inbox:
                 self._engine.tally.take(self._inbox)
                 self._inbox = []
-            if any(isinstance(stage, Summarise | Compact) for stage in self._stages):
+            if any(isinstance(stage, Summarise | Compact) for stage in self.policy.stages):
                 self._before = self._saved()
         return self._engine.next()
 
     def _writer(self, summarise: Write | None) -> Write:
         if summarise is not None:
             return summarise
-        if any(map(_needs_writer, self._stages)):
+        if any(map(_needs_writer, self.policy.stages)):
             raise ValueError(
                 f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
                 "a conversation sends them; pass summarise=, a function from messages to a text"

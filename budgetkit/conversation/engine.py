@@ -1,8 +1,7 @@
 """Engine: one request after the other, pruned, planned and written; :class:`Conversation` says who may ask when.
 
-One request takes six steps: what every section asks for, the room that this leaves for the history, the policy's cuts
-in it, what new messages lose on their way in, what comes back for this question, and the plan, inside which texts are
-cut where they do not fit.
+One request takes five steps: what every section asks for, the room that this leaves for the history, the policy's cuts
+in it, what new messages lose on their way in, and the plan, inside which texts are cut where they do not fit.
 
 A window of 40 tokens, 10 of them reserved, one token a letter; the policy summarises, and a summary is "S". After
 "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr", "bbbbbbbbb" (user and assistant by turns), a user asks "tttt":
@@ -24,35 +23,35 @@ from typing import Any, Final, Literal
 from zlib import crc32
 
 from budgetkit.budget import Budget
-from budgetkit.budget.notices import warn_caller
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, warn_caller
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.reading import whole
-from budgetkit.conversation.request import Left, Request
-from budgetkit.conversation.running_tally import RunningTally, TallyEntry
-from budgetkit.conversation.saving import packed, unpack
-from budgetkit.conversation.shortening import (
+from budgetkit.conversation.running_tally import (
+    Left,
+    Request,
+    RunningTally,
+    TallyEntry,
     capped,
     fewer_passages,
     placeholder,
     sent_at_least,
     shorten_results,
 )
+from budgetkit.conversation.saving import packed, unpack
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, allocate
-from budgetkit.plan.item import Item
-from budgetkit.plan.limits import with_undeclared
+from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan.items import Item
 from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, summary_role
 from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
-from budgetkit.pruning.policies import BringBack, Policy
-from budgetkit.requests.billing.thinking import ThinkingRules, uncounted_thinking
+from budgetkit.pruning.policies import Policy
+from budgetkit.requests.billing.declarations import ThinkingRules, uncounted_thinking
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import Written, as_it_came, system_text, written
 
 Overrun = Literal["warn", "raise", "tell"]
 RequestSteps = Generator[list[Message], str, Request]
 _MOST_DEAD_SLOTS = 256  # slots that what has left may take up
-_STAMP_OF_RETURNING = 1 << 40  # beyond the stamps of messages that never left
 
 
 @dataclass
@@ -72,8 +71,6 @@ class Engine:
     form: Form | None = None
     # the summary that is sent in place of older messages, by the first of their slots
     summaries: dict[int, TallyEntry] = field(default_factory=dict)
-    # what has left and is sent again with this request alone
-    returning: list[TallyEntry] = field(default_factory=list)
     requests: int = 0  # how many were made
 
     # of the last request: stamps of its messages, the messages before they are written in their provider's form, and
@@ -137,10 +134,9 @@ class Engine:
             raise
         self.requests += 1
 
-        # 4. to 6. What new messages lose on their way in, what comes back for this question, and the plan.
+        # 4. and 5. What new messages lose on their way in, and the plan.
         tally.enter(entering, arrived)
         left = [*self._apply_departures(), *self._cut_large_results(entering)]
-        self.returning = self._brought_back(room.limit)
         return self._fit_to_window(plan, demand, pinned, left, texts)
 
     def in_form(self, request: Request) -> Request:
@@ -220,8 +216,6 @@ class Engine:
                 continue
             message = capped(entry.message, tokens[slot], tally.rules)
             tally.restamp(slot, message, tokens[slot])
-            if tally.archive is not None:
-                tally.archive.messages[slot] = message
             yield Left(entry.message.raw, "shortened")
 
     def _fit_to_window(
@@ -230,13 +224,12 @@ class Engine:
         """Plan what is left, and cut inside what the window still has no room for."""
         tally = self.tally
         section = self.tally.rules.section
-        pinned += sum(entry.tokens for entry in self.returning)
 
         def plan_again() -> Plan:
             now = tally.demand()
             return self._planned(now, pinned + now[section] - demand[section])
 
-        # Plan again where the policy has cut the history, or something came back.
+        # Plan again where the policy has cut the history.
         if tally.history.tokens + pinned != demand[section] or plan[section].cut:
             plan = self._planned(demand, pinned)
 
@@ -266,26 +259,6 @@ class Engine:
         dropped = [item for item in tally.passages if item not in passages]
         tally.passages = passages
         return [Left(item.payload.raw, "dropped") for item in dropped]
-
-    def _brought_back(self, limit: int) -> list[TallyEntry]:
-        """Bring back for this request what its question asks for, as it was."""
-        tally = self.tally
-        policy = self.policy
-        if tally.archive is None or not isinstance(policy, BringBack):
-            return []
-        messages = tally.archive.messages
-        tokens = tally.history.slots.tokens
-        slots = tally.archive.returns(tally.history, policy, limit, tally.start, self.start_on)
-        return [
-            TallyEntry(
-                message=messages[slot],
-                tokens=tokens[slot],
-                past="",
-                present="",
-                stamp=_STAMP_OF_RETURNING + slot,
-            )
-            for slot in slots
-        ]
 
     def _planned(self, demand: Counter[str], pinned: int) -> Plan:
         """Plan what the sections ask for, with the history as it is now."""
@@ -327,9 +300,7 @@ class Engine:
             Left(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
         ]
         tools = [dict(schema) for schema in tally.tools]
-        if tally.archive is None and len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(
-            tally.entries
-        ):
+        if len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(tally.entries):
             self.summaries = unpack(tally, packed(tally, self.summaries))
         return Request(
             messages=messages,
@@ -380,11 +351,10 @@ class Engine:
             entries = entries | self.summaries
         slots = sorted(entries.keys() - tally.unsent)
         in_order = [entries[slot] for slot in slots]
-        if tally.passages or self.returning:
+        if tally.passages:
             turn_start = sum(slot < tally.start for slot in slots)
             in_order[turn_start:turn_start] = [
-                *self.returning,
-                *(_passage(item, tally.turn) for item in tally.passages),
+                _passage(item, tally.turn) for item in tally.passages
             ]
         return in_order
 

@@ -10,14 +10,13 @@ from budgetkit.budget import Budget
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.newest import newest
 from budgetkit.conversation.reading import check_sendable, read, whole
-from budgetkit.conversation.request import Left
-from budgetkit.conversation.running_tally import Count
+from budgetkit.conversation.running_tally import Count, Left
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.inputs.policies import policy_of
 from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form, form_of_all, forms_of
 from budgetkit.requests.reading.writing import as_it_came, written

@@ -15,8 +15,7 @@ from typing import Final, Literal, get_args
 
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens, exact_number
 from budgetkit.budget.quoting import brief
-from budgetkit.counters.basis import Basis
-from budgetkit.counters.protocol import check_text, check_texts
+from budgetkit.counters.protocol import Basis, check_text, check_texts
 
 __all__ = ["RULES", "CharacterCounter", "Rounding", "Unit"]
 

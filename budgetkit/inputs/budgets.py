@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, resolve, warn_of
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
-from budgetkit.presets.agent_prompt import agent_prompt
-from budgetkit.presets.window import window_of
+from budgetkit.presets.application import window_of
+from budgetkit.presets.token_budget import agent_prompt
 from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import NAMED, known_name, policy_of
 from budgetkit.requests import Framing, framing_for, framing_of
 from budgetkit.state import from_dict
 from budgetkit.state.plain_data import json_data, yaml_data
@@ -324,3 +325,40 @@ def _text_at(path: Path) -> str:
         raise ValueError(
             f"{one_line(str(path))} is no UTF-8 text ({where}); save it as UTF-8"
         ) from None
+
+
+AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
+
+
+def policies_of(
+    policies: AnyPolicies | None = None,
+) -> dict[str, Policy]:
+    """Return policies by their names: those that are named or given, all that go by a name where none is.
+
+    Examples
+    --------
+    >>> policies_of("octopus")
+    {'octopus': System('octopus', 'document 000')}
+    >>> list(policies_of(["last-turns", "oldest first"]))
+    ['last turns', 'oldest first']
+    """
+    if policies is None:
+        policies = list(NAMED)
+    if isinstance(policies, Mapping):
+        return {name: policy_of(policy) for name, policy in policies.items()}
+    if isinstance(policies, Policy | str):
+        entries = [policies]
+    elif not isinstance(policies, Iterable):
+        raise TypeError(
+            f"policies {brief(policies)}; known are policies and their names; give one, or a list of them"
+        )
+    else:
+        entries = list(policies)
+    return {name_of(policy): policy_of(policy) for policy in entries}
+
+
+def name_of(policy: Policy | str) -> str:
+    """Return what a policy is called: its name as it is listed, or how it is written."""
+    if isinstance(policy, str):
+        return known_name(policy)
+    return repr(policy)

@@ -20,8 +20,7 @@ from typing import Any, Final, Literal
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import block
-from budgetkit.budget.notices import warn_caller
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief, one_line, warn_caller
 from budgetkit.files import missing, read_table
 from budgetkit.models.names import (
     LONGEST_NAME,

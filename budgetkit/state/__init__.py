@@ -238,3 +238,7 @@ def schema() -> dict[str, Any]:
     """
     one = {"oneOf": [{"required": ["budget"]}, {"required": ["plan"]}]}
     return schema_of(reader()) | {"title": "budgetkit saved state"} | one
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,6 @@
 """Saved: what stands in a saved state, field by field, and what reads it.
 
-The role tables that a plan's items were made with are each written once; states of 0.1.0 have none.
+The role tables that a plan's items were made with are each written once.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, PlainValidator, TypeAdapter, WithJsonSchema
+from pydantic import PlainValidator, TypeAdapter, WithJsonSchema
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Reserve
-from budgetkit.budget.orders import with_order
 from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
-from budgetkit.plan.decisions import REASONS, decisions_of
-from budgetkit.plan.grant import Grant
-from budgetkit.plan.item import Item
+from budgetkit.plan.decisions import REASONS, Grant, decisions_of
+from budgetkit.plan.items import Item
 from budgetkit.plan.plan import Plan, plan_of
 from budgetkit.state.plain_data import TEXT, TOKENS, changed, list_of, plain, shape, shape_of
 
@@ -28,10 +26,10 @@ VERSION = 1
 
 
 def check_version(version: object, what: str) -> None:
-    """Refuse what another version of budgetkit wrote."""
+    """Refuse a file of another version."""
     if type(version) is not int or version != VERSION:  # true == 1, and is no version
         raise ValueError(
-            f"{what} has version {brief(version)}; this budgetkit reads {VERSION}; save it again with this version"
+            f"{what} has version {brief(version)}, but this budgetkit reads version {VERSION}; save it again"
         )
 
 
@@ -74,7 +72,7 @@ def reader() -> TypeAdapter[Any]:
         "reserves": list_of(shape_of(Reserve)),
         "allocations": list_of(shape_of(Allocation, importance=int)),
     }
-    budget: Any = Annotated[shape_of(Budget, **lines, name=str), BeforeValidator(with_order)]
+    budget = shape_of(Budget, **lines, name=str)
     number = Annotated[Any, WithJsonSchema({"type": "number"})]
     kinds = {"type": ["string", "number", "boolean", "null", "array"]}
     group = Annotated[Any, PlainValidator(_group), WithJsonSchema(kinds)]

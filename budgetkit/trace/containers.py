@@ -23,8 +23,16 @@ from typing import Any, BinaryIO, Final, TypeVar
 from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
 from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
-from budgetkit.trace.kinds import kind_of, kind_of_archive, kind_of_text
-from budgetkit.trace.outflow import MOST_MEMBERS, Outflow, XzStream, buffered, measure
+from budgetkit.trace.outflow import (
+    MOST_MEMBERS,
+    Outflow,
+    XzStream,
+    buffered,
+    kind_of,
+    kind_of_archive,
+    kind_of_text,
+    measure,
+)
 
 #: A name for errors, and the numbered values of one file in a container.
 Part = tuple[str, Iterator[Numbered]]

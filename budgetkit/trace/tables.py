@@ -19,9 +19,8 @@ import yaml
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import extra
-from budgetkit.requests.reading.formats import row_of
+from budgetkit.requests.reading.formats import filled, row_of, unpacked
 from budgetkit.requests.reading.formats import table as format_table
-from budgetkit.requests.reading.paths import filled, unpacked
 from budgetkit.requests.reading.records import is_record, read_records
 from budgetkit.trace.jsonl import Numbered
 from budgetkit.trace.outflow import Outflow, OutflowError, marks

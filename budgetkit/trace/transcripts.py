@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from budgetkit.requests.reading.paths import filled
+from budgetkit.requests.reading.formats import filled
 from budgetkit.trace.jsonl import Numbered
 
 _AIDER = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)

@@ -100,17 +100,6 @@ def test_a_narrow_page_beside_the_file_browser_holds_bar_and_controls_and_nothin
         assert found["x"] + found["width"] <= room["x"] + room["width"]
 
 
-def test_the_colours_of_what_is_played_are_named_at_every_width(
-    notebook: Callable[..., Notebook], tmp_path: Path
-) -> None:
-    own = notebook(written(tmp_path, "bk.ConversationExplorer()"))
-    own.resize(1024, 768)
-    own.run_all()
-    own.page.get_by_role("button", name="Play").click()
-    expect(own.page.locator(".bk-play .bk-legend")).to_contain_text("read from the cache")
-    expect(own.page.locator(".bk-play .bk-legend")).to_be_visible()
-
-
 @pytest.mark.parametrize("width", [1440, 1024, 640])
 def test_names_and_numbers_are_whole_at_every_width(
     notebook: Callable[..., Notebook], tmp_path: Path, width: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
 
 import pandas as pd
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.budget.amounts import apportion, sizes
+from budgetkit.budget.amounts import sizes
 
 
 def test_a_ratio_is_the_decimal_that_it_prints_as() -> None:
@@ -47,21 +46,6 @@ def test_contradicting_limits_are_refused() -> None:
     """A clamp goes from low to high."""
     with pytest.raises(ValueError, match=r"at_least \(500\) is above at_most \(400\)"):
         bk.Share(0.1, 500, 400)
-
-
-@given(st.integers(0, 10**7), st.lists(st.integers(0, 1_000), min_size=1).filter(any))
-def test_apportioned_parts_sum_to_the_total_and_are_fair(total: int, weights: list[int]) -> None:
-    """To the token, and no part is more than one token from its exact quota."""
-    parts = apportion(total, weights)
-    assert sum(parts) == total
-    for part, weight in zip(parts, weights, strict=True):
-        assert abs(part - Fraction(total * weight, sum(weights))) < 1
-
-
-def test_apportion_needs_a_weight() -> None:
-    """Nothing to divide by is an error, not a zero."""
-    with pytest.raises(ValueError, match="0 or more with one above 0"):
-        apportion(100, [0, 0])
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 100), min_size=1, max_size=8))

@@ -51,8 +51,8 @@ PUBLIC = {
         "RequestCount",
         "fit_bill",
     ),
-    *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
-    *("thinking", "section_orders", "near_duplicates", "Session", "sessions", "compare"),
+    *("solve", "tune", "Conversation", "trim", "redact"),
+    *("thinking", "Session", "sessions", "compare"),
     *("deciding", "build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
 }
 
@@ -111,7 +111,6 @@ DOORS = {
     **dict.fromkeys(("click", "rich", "pytest"), {"extras.shell"}),
     **dict.fromkeys(("httpx", "anyio", "socket"), {"extras.endpoints"}),
     "tqdm": {"lab.accuracy"},
-    "rapidfuzz": {"trace"},
     **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"extras.adapters"}),
     **dict.fromkeys(("http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
@@ -204,7 +203,9 @@ def test_the_kit_needs_neither_laboratory_nor_extras() -> None:
 
 def test_a_request_is_read_without_knowing_what_it_costs() -> None:
     """Two folders of one room: what reads a request imports nothing of what bills it."""
-    for path in sorted((PACKAGE / "requests" / "reading").glob("*.py")):
+    paths = sorted((PACKAGE / "requests" / "reading").glob("*.py"))
+    assert paths
+    for path in paths:
         names = [name for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))]
         assert [name for name in names if within(name, "budgetkit.requests.billing")] == [], (
             path.name
@@ -218,6 +219,17 @@ def test_the_first_level_is_the_kit_and_two_folders() -> None:
         if not path.name.startswith("__")
     }
     assert entries - {"py.typed", "data"} == KIT | {"lab", "extras"}
+
+
+def test_no_module_imports_a_private_name_of_another() -> None:
+    names = {
+        name.rpartition(".")[2]
+        for path in SOURCES
+        for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))
+        if within(name, "budgetkit")
+    }
+    assert "Budget" in names
+    assert [name for name in sorted(names) if name.startswith("_")] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
@@ -283,6 +295,15 @@ def test_public_names_are_pinned() -> None:
     assert set(budgetkit.__all__) == PUBLIC
     assert len(budgetkit.__all__) == len(PUBLIC)
     assert set(dir(budgetkit)) >= PUBLIC
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in sorted(PUBLIC) if isinstance(getattr(budgetkit, name), ModuleType)]
+)
+def test_completion_offers_only_what_a_public_module_declares(name: str) -> None:
+    module = getattr(budgetkit, name)
+    assert sorted(dir(module)) == sorted(module.__all__)
+    assert [inner for inner in module.__all__ if not hasattr(module, inner)] == []
 
 
 def stub_names(package: ModuleType) -> dict[str, str]:

@@ -138,7 +138,7 @@ def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
             {"policy": {"class": "SlidingWindow", "turn": 3}},
             "'turn', which is nearly 'turns'; SlidingWindow has 'turns'",
         ),
-        ({"budgetkit": 99}, "a configuration has version 99; this budgetkit reads 1"),
+        ({"budgetkit": 99}, "a configuration has version 99, but this budgetkit reads version 1"),
         ({"policy": {"class": "SlidingWindow", "turns": {"class": "X"}}}, "known are a name"),
     ],
 )

@@ -21,9 +21,9 @@ import budgetkit as bk
 from budgetkit.files import read_toml
 from budgetkit.requests import framing_for
 from budgetkit.requests.billing.images import size_in
-from budgetkit.requests.billing.openai_families import FAMILIES, family_of
+from budgetkit.requests.billing.openai_chat import FAMILIES, family_of
 from budgetkit.requests.billing.openai_tools import namespace, schema_block
-from budgetkit.requests.billing.providers import counter_for
+from budgetkit.requests.billing.registry import counter_for
 
 N = bk.counter("o200k_base")
 HELLO = {"role": "user", "content": "Hello world"}

@@ -7,7 +7,6 @@ import time
 import warnings
 from dataclasses import replace
 from importlib.metadata import version
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 import budgetkit as bk
-import budgetkit.models.conflicts as conflicts_module
 from budgetkit.counters import encoding_names
 from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, models
 from budgetkit.models.names import family_encoding, nearest_names
@@ -462,32 +460,3 @@ def test_a_name_of_a_hundred_thousand_characters_is_unknown_at_once(unit: str) -
         "claude-haiku-4-5",
     }
     assert time.process_time() - start < 0.5
-
-
-class Registry:
-    """Another list of models, with the windows that a test gives it."""
-
-    def __init__(self, **windows: int) -> None:
-        self.windows = windows
-
-    def find_provider_model(self, name: str, *_: object) -> tuple[Any, Any]:
-        key = name.replace("-", "_")
-        if key not in self.windows:
-            raise LookupError(name)
-        return SimpleNamespace(id="openai"), SimpleNamespace(
-            id=name, context_window=self.windows[key]
-        )
-
-
-def test_registries_that_disagree_about_a_window_are_reported_with_both_sources(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """GPT-5 is 272,000 for the prompt and 400,000 in all: that is one fact, told twice."""
-    registry = Registry(gpt_4o=64_000, gpt_5=400_000, gpt_4_1=model("gpt-4.1").window)
-    monkeypatch.setattr(conflicts_module, "price_list", lambda: registry)
-    (conflict,) = conflicts_module.conflicts()
-    assert (conflict.model, conflict.window, conflict.other) == ("gpt-4o", 128_000, 64_000)
-    assert str(conflict).startswith("gpt-4o has a window of 128,000 tokens (")
-    assert "of 64,000 by genai-prices, openai/gpt-4o; the first is taken" in str(conflict)
-    monkeypatch.setattr(conflicts_module, "price_list", lambda: None)
-    assert conflicts_module.conflicts() == ()

@@ -48,12 +48,6 @@ def test_the_next_loss_is_at_most_the_risk_in_the_mean(units: int) -> None:
     assert np.mean(lost) <= 0.06
 
 
-def test_a_band_leaves_out_half_of_its_risk_on_either_side() -> None:
-    assert promise.band(range(1, 20), 0.1) == (1, 19)
-    assert promise.band(range(1, 40), 0.1) == (2, 38)
-    assert promise.band(range(1, 19), 0.1) is None
-
-
 @pytest.mark.parametrize("risk", [0, 1, -0.1, 2, "much", True])
 def test_what_is_no_risk_is_refused(risk: float) -> None:
     with pytest.raises(ValueError, match=r"a risk is a chance between 0 and 1; give 0\.05"):

@@ -46,7 +46,6 @@ def test_every_policy_with_a_name_is_saved_and_made_again(name: str) -> None:
                 [policies.DropToolResults(intact=1), policies.Step(200)], unit="turn"
             )
         },
-        {"policy": policies.BringBack(policies.SlidingWindow(2), bk.Share("0.3"), neighbours=0)},
         {"policy": policies.OldestFirst(floor=policies.Floor(2, "turns", "raise"))},
         {"counter": "chars/4"},
         {"model": "claude-sonnet-4-5"},
@@ -156,7 +155,7 @@ def test_a_counter_that_would_open_a_file_is_not_made_from_a_saved_text() -> Non
         ("counter", {"name": "nobody's"}, "no counter"),
         ("framing", {"name": "nobody's"}, "KeyError"),
         ("roles", {"table": {"user": 3}}, "its roles are"),
-        ("shorten", "yes", "shorten of its settings is 'yes', which is no truth value"),
+        ("shorten", "yes", "shorten is 'yes'; known is true or false"),
         ("start_on", "assistant", "start_on"),
     ],
 )

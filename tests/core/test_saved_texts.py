@@ -92,9 +92,12 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
         ),
         (
             '{"budgetkit": true, "budget": {"window": 1}}',
-            "has version True; this budgetkit reads 1",
+            "has version True, but this budgetkit reads version 1",
         ),
-        ('{"budgetkit": 1.0, "budget": {"window": 1}}', "has version 1.0; this budgetkit reads 1"),
+        (
+            '{"budgetkit": 1.0, "budget": {"window": 1}}',
+            "has version 1.0, but this budgetkit reads version 1",
+        ),
         (
             PLAN % (BUDGET, GRANT % (50, 900, 500), "[]", "[]", "[]", ""),
             "grant of 'a' is 500 of a demand of 50 and a limit of 900 tokens; no section gets more",

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import presets, state
-from budgetkit.budget.amounts import apportion
 from budgetkit.presets import PRESETS
 from budgetkit.state import schema
 from tests.strategies import ITEMS, budgets
@@ -174,7 +173,10 @@ ITEMS_OF_A = (
     [
         ("{", "saved state is no JSON"),
         ("[]", "saved state is a list; it has keys"),
-        ('{"budgetkit": 2, "budget": {"window": 1}}', "has version 2; this budgetkit reads 1"),
+        (
+            '{"budgetkit": 2, "budget": {"window": 1}}',
+            "has version 2, but this budgetkit reads version 1",
+        ),
         (
             '{"budget": {"window": 1}}',
             "no saved state: it has 'budget'; a saved one says its version under",
@@ -322,13 +324,12 @@ def test_a_number_too_long_to_calculate_with_is_refused_at_once(ratio: str) -> N
         lambda: bk.Share(ratio),
         lambda: bk.counter(f"chars/{ratio}"),
         lambda: bk.counter(f"chars/1/{ratio}"),
-        lambda: apportion(9, [1, ratio]),  # type: ignore[list-item]
         lambda: presets.agent_prompt(None, {"allocations": {"a": {"max_tokens": f"{ratio}%"}}}),
     ]
     for ask in asked:
         with pytest.raises(
             ValueError,
-            match=r"^(budget.*: ratio is|ratio is|a ratio of|weights are|max_tokens of 'a' is) .*; .*; ",
+            match=r"^(budget.*: ratio is|ratio is|a ratio of|max_tokens of 'a' is) .*; .*; ",
         ):
             ask()
     assert time.process_time() - start < 1

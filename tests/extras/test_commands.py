@@ -15,8 +15,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.extras.shell.program import COMMANDS, run
 from budgetkit.models import models
-from budgetkit.models.conflicts import Conflict
-from budgetkit.trace.intake import intake
+from budgetkit.trace.opening import intake
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 ROGUE = "\x1b[31m\x1b]0;mine\x07\x9b2J"
@@ -152,25 +151,6 @@ def test_models_are_listed_with_what_is_known_of_each(capsys: Captured) -> None:
     ]
     assert run(["models", "no-such-model"]) == 0
     assert "no model 'no-such-model'" in capsys.readouterr().out
-
-
-def test_conflicts_between_registries_are_sentences_with_both_sources(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    conflict = Conflict(
-        "gpt-4o", 128_000, 64_000, "OpenAI's page", "2026-11-20", "genai-prices, openai/gpt-4o"
-    )
-    monkeypatch.setattr("budgetkit.extras.shell.models_command.conflicts", lambda: (conflict,))
-    assert run(["models", "--conflicts"]) == 0
-    assert capsys.readouterr().out == f"{conflict}.\n"
-    assert [row["other"] for row in data(capsys, "models", "--conflicts", "openai/gpt-4o")] == [
-        64_000
-    ]
-    assert run(["models", "--conflicts", "gpt-4o-mini"]) == 0
-    assert capsys.readouterr().out == "No two registries are known to differ on 'gpt-4o-mini'.\n"
-    monkeypatch.setattr("budgetkit.extras.shell.models_command.price_list", lambda: None)
-    assert run(["models", "--conflicts"]) == 2
-    assert "budgetkit[lab]" in capsys.readouterr().err
 
 
 def test_standard_input_is_counted_where_no_file_is_named() -> None:

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from budgetkit import accuracy
+from budgetkit.lab.accuracy.buffers import filled_windows
 from budgetkit.lab.accuracy.kinds import language_of
-from budgetkit.lab.accuracy.simulation import filled_windows
 from tests.lab.test_accuracy import errors_of
 
 
@@ -115,14 +115,6 @@ def test_the_interval_holds_the_share_of_all_kinds() -> None:
     truth = accuracy.buffer_for(drawn(99, 400, 4, 10), 32_000, 0.2).share
     found = [accuracy.buffer_for(drawn(seed, 10, 4, 30), 32_000, 0.2) for seed in range(40)]
     assert np.mean([buffer.low <= truth <= buffer.high for buffer in found]) >= 0.8
-
-
-@pytest.mark.slow
-def test_the_former_name_of_the_mix_still_works_and_says_so() -> None:
-    errors = drawn(0, kinds=3)
-    with pytest.warns(DeprecationWarning, match="together is now window_mix"):
-        old = accuracy.buffer_for(errors, 4_096, together="class")
-    assert old == accuracy.buffer_for(errors, 4_096, window_mix="class")
 
 
 def test_a_mix_by_a_column_that_is_not_there_is_refused() -> None:

@@ -22,24 +22,10 @@ from budgetkit.lab.replay.forecast import (
     pace_beside,
     paths,
     straight_line,
-    turns_left,
 )
 from budgetkit.lab.replay.outlook import contexts, first_cut
 
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
-
-
-def test_turns_left_by_the_mean_growth() -> None:
-    """P14: a growth of 600 a turn and 4,900 tokens that remain are 8 turns."""
-    contexts = [3_300, 3_900, 4_500, 5_100]
-    assert turns_left(contexts, contexts[-1] + 4_900) == 8
-
-
-def test_growth_counts_since_the_last_deep_cut() -> None:
-    assert turns_left([1_000, 9_000, 2_000, 2_100, 2_200], 2_500) == 3
-    assert turns_left([100, 90, 80], 1_000) is None
-    assert turns_left([100], 1_000) is None
-    assert turns_left([100, 200], 150) == 0
 
 
 def test_a_pace_may_be_a_pair() -> None:

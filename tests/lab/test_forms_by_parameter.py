@@ -7,11 +7,8 @@ its `repr`. The table says which forms are one thing: each cell has to give what
 
 from __future__ import annotations
 
-import ast
 import json
-import re
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -640,84 +637,6 @@ def test_a_model_brings_its_window_its_counter_and_its_framing() -> None:
     claude = framing_for("claude-sonnet-4-5")
     assert request.plan.budget.window == 200_000
     assert request.tokens == claude.request(SPOKEN, bk.counter("claude-sonnet-4-5"))
-
-
-OLD_NAMES: dict[str, Callable[[], Any]] = {
-    "build": lambda: bk.build(working_memory(), count="gpt-4o", current=TEXT),
-    "Conversation": lambda: bk.Conversation(working_memory(), count="gpt-4o"),  # type: ignore[call-arg]
-    "trim": lambda: bk.trim(SPOKEN, 30, count="gpt-4o"),  # type: ignore[call-arg]
-    "replay": lambda: bk.replay(SPOKEN, working_memory(), "oldest first", count="gpt-4o"),  # type: ignore[call-arg]
-    "Trace.counts": lambda: TRACE.counts(count="gpt-4o"),  # type: ignore[call-arg]
-    "truncate": lambda: bk.truncate(TEXT, 6, count="gpt-4o"),  # type: ignore[call-arg]
-}
-
-
-@pytest.mark.parametrize("function", OLD_NAMES)
-def test_an_old_name_is_taken_with_a_warning_that_points_at_the_caller(function: str) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        OLD_NAMES[function]()
-    (warning,) = [each for each in caught if issubclass(each.category, DeprecationWarning)]
-    assert Path(warning.filename) == Path(__file__)
-    assert "count= goes in version 0.5; write counter=" in str(warning.message)
-
-
-def test_a_tally_is_still_made_by_the_name_that_it_had() -> None:
-    """A ledger is what a bill has (`RequestCount.ledger`); what a conversation holds is its tally."""
-    trace = bk.load_trace("support-chat")
-    with pytest.warns(DeprecationWarning, match=r"ledger is called tally now; .* write tally"):
-        assert trace.ledger("chars/4") is trace.tally("chars/4")
-
-
-#: Functions that are called with `counter=`; with `count=` they warn.
-RENAMED = {
-    "replay",
-    "build",
-    "build_async",
-    "Conversation",
-    "from_json",
-    "trim",
-    "truncate",
-    "cutter",
-    "describe",
-}
-RENAMED |= {
-    "counts",
-    "answers",
-    "demand",
-    "items",
-    "tally",
-    "redact",
-    "check",
-    "evidence_shares",
-    "tune",
-}
-
-
-def old_names(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call):
-            name = (
-                node.func.attr
-                if isinstance(node.func, ast.Attribute)
-                else getattr(node.func, "id", "")
-            )
-            yield from (
-                name for keyword in node.keywords if keyword.arg == "count" and name in RENAMED
-            )
-
-
-def test_pages_notebooks_and_code_use_the_new_names() -> None:
-    """A reader copies what stands there, and would copy the warning with it."""
-    for path in [
-        *ROOT.glob("budgetkit/**/*.py"),
-        *ROOT.glob("benchmarks/*.py"),
-        *ROOT.glob("tests/**/*.py"),
-    ]:
-        if path != Path(__file__):
-            assert not [*old_names(path.read_text(encoding="utf-8"))], path
-    for path in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb"), ROOT / "README.md"]:
-        assert not re.search(r"(?<![\w.\"-])count=(?!=)", path.read_text(encoding="utf-8")), path
 
 
 @pytest.mark.parametrize("wrong", [None, 7, b"gpt-4o", {"x": 1}], ids=repr)

@@ -8,16 +8,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.program import run
 from budgetkit.lab.explorers import report
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.film import film as budget_film
-from budgetkit.lab.explorers.conversation.choices import CHOICES
-from budgetkit.lab.explorers.conversation.film import film
 from tests.hostile import BIDI, MARKUP, ODD
 
 HOSTILE = (
@@ -67,87 +63,36 @@ def conversation() -> bk.ConversationExplorer:
     return bk.ConversationExplorer("coding-agent", window=16_000)
 
 
-def sums(played: dict[str, Any], track: dict[str, Any]) -> list[int]:
-    """Add up what the page shows of each request, as its script does."""
-    found = []
-    for request in range(1, len(played["turns"]) + 1):
-        total = sum(sizes[request - 1] for _, sizes in (*track["before"], *track["after"]))
-        for slot, first in enumerate(played["first"]):
-            ends = [
-                column[slot]
-                for column in (track["gone"], track["shrunk"])
-                if column and column[slot]
-            ]
-            if first and first <= request and not any(end <= request for end in ends):
-                total += played["tokens"][slot]
-        total += sum(
-            size
-            for _, begins, end, size in track["summaries"]
-            if begins <= request < (end or 10**9)
-        )
-        total += sum(played["tokens"][slot] for slot in track["back"].get(str(request), ()))
-        found.append(total)
-    return found
-
-
 @pytest.mark.parametrize(("name", "window"), [("coding-agent", 16_000), ("support-chat", 9_000)])
-def test_what_is_played_sums_to_what_is_sent_under_every_policy(name: str, window: int) -> None:
-    budget = bk.presets.working_memory(window, output=1_024)
-    policies = {each: choice.policy({}, bk.policies.Floor()) for each, choice in CHOICES.items()}
-    policies["bring back"] = bk.policies.BringBack(bk.policies.OldestFirst())
-    trace = bk.load_trace(name)
-    replays = {
-        each: bk.replay(trace, budget, policy, by="request") for each, policy in policies.items()
-    }
-    played = film(replays)
-    for track in played["tracks"]:
-        assert sums(played, track) == replays[track["name"]].sent.tolist(), track["name"]
-        assert track["sent"] == replays[track["name"]].sent.tolist()
-    whole = [track for track in played["tracks"] if not track["shrunk"]]
-    others = played["kinds"].index(("other history", dict(played["kinds"])["other history"]))
-    for track in whole:  # nothing is hidden in a block for the rest: each message is a block
-        rest = [sizes for kind, sizes in (*track["before"], *track["after"]) if kind == others]
-        assert not np.any(rest), track["name"]
+def test_the_messages_of_a_request_are_those_of_the_replay(
+    name: str, window: int, tmp_path: Path
+) -> None:
+    explorer = bk.ConversationExplorer(name, window=window, policies=["oldest first"])
+    requests = Page(saved(explorer, tmp_path)).data["requests"]
+    outcome = explorer.replay
+    assert requests["turns"] == outcome.frame()["turn"].tolist()
+    assert len(requests["messages"]) == len(outcome.trace.messages)
+    assert any(requests["gone"]), "something is dropped"
+    kept = outcome.frame()["history"].tolist()
+    for request, expected in enumerate(kept, start=1):
+        total = sum(
+            tokens
+            for tokens, first, gone in zip(
+                requests["tokens"], requests["first"], requests["gone"], strict=True
+            )
+            if first <= request and not 0 < gone <= request
+        )
+        assert total == expected
 
 
-def test_the_cache_goes_cold_by_a_pause_and_by_a_changed_beginning() -> None:
-    texts = ["word " * 1_500, "answer", "more " * 1_200, "yes", "late", "end"]
-    times = [0, 1, 60, 61, 5_000, 5_001]
-    said = [
-        {
-            "role": "user" if at % 2 == 0 else "assistant",
-            "content": text,
-            "timestamp": 1_700_000_000 + time,
-        }
-        for at, (text, time) in enumerate(zip(texts, times, strict=True))
-    ]
-    trace, cache = bk.Trace("pause", tuple(map(bk.Message, said))), bk.prompt_cache.CACHES["openai"]
-    wide = bk.replay(
-        trace, bk.presets.working_memory(16_000, output=500), "oldest first", cache=cache
-    )
-    assert film({"a": wide})["tracks"][0]["cold"] == [0, 0, 1]
-    narrow = bk.replay(
-        trace,
-        bk.Budget(2_500, [], [bk.Allocation("history")], undeclared="pool"),
-        "oldest first",
-        cache=cache,
-    )
-    assert narrow.kept.gone[0] > 0
-    assert film({"a": narrow})["tracks"][0]["cold"] == [0, 2, 1]
-
-
-def test_a_budget_is_shown_over_its_turns_and_its_blocks_fill_the_window() -> None:
+def test_a_budget_shows_the_messages_that_each_turn_asks_for(tmp_path: Path) -> None:
     explorer = bk.BudgetExplorer("chat", "support-chat", window=8_192)
-    played = budget_film(explorer._results)
-    track = played["tracks"][0]
-    blocks = np.array([sizes for _, sizes in track["before"]])
-    assert blocks.shape == (len(played["kinds"]), 75)
-    assert (blocks.sum(axis=0) == 8_192).all()
-    rows = dict(track["rows"])
-    columns = explorer._results.turns.columns(explorer.plan.budget)  # type: ignore[union-attr]
-    assert rows["granted"] == sum(column["granted"] for column in columns.values()).tolist()  # type: ignore[union-attr]
-    assert played["spans"][0] == (1, 2)
-    assert budget_film(bk.BudgetExplorer("chat")._results)["turns"] == [0]
+    requests = Page(saved(explorer, tmp_path)).data["requests"]
+    assert requests["turns"] == list(range(1, 76))
+    trace = bk.load_trace("support-chat")
+    for request, turn in enumerate(trace.turns, start=1):
+        assert sum(first <= request for first in requests["first"]) == turn.sent
+    assert Page(saved(bk.BudgetExplorer("chat"), tmp_path)).data["requests"] == {}
 
 
 def test_a_report_is_one_file_that_forbids_itself_any_request(
@@ -210,7 +155,7 @@ def test_every_text_of_a_conversation_is_text(tmp_path: Path) -> None:
         assert {tag for tag, _ in page.elements} <= known | {"tspan", "circle", "title"}
         assert [tag for tag, _ in page.elements].count("script") == 2
         assert not any(name.startswith("on") for _, given in page.elements for name in given)
-        shown = [message[1] for message in page.data["film"]["messages"]]
+        shown = [message[1] for message in page.data["requests"]["messages"]]
         assert any("$\\frac{1}{2}$" in each for each in shown)
         assert shown == [re.sub("[\ud800-\udfff\ufffe\uffff]", "\ufffd", each) for each in HOSTILE]
 
@@ -227,7 +172,7 @@ def test_a_page_that_grows_too_large_keeps_less_of_tables_and_messages(tmp_path:
     text = saved(explorer, tmp_path)
     assert len(text.encode()) <= report.LARGEST
     page = Page(text)
-    assert len(page.data["film"]["messages"]) == 6_000
+    assert len(page.data["requests"]["messages"]) == 6_000
     assert page.data["tables"]["turns"]["all"] == 3_000 > len(page.data["tables"]["turns"]["rows"])
 
 
@@ -248,13 +193,15 @@ def test_a_report_is_html_and_what_stands_there_stays_when_it_cannot_be_written(
 
 
 def test_the_other_explorers_save_what_they_show(tmp_path: Path) -> None:
-    card = Page(saved(bk.DesignCard("chat", "mixed-language", window=8_192), tmp_path))
-    assert [row[0] for row in card.data["tables"]["strip"]["rows"]] == ["Code, data"] * 2 + [
-        "CJK"
-    ] * 2 + ["Prose"] * 2
+    text = saved(bk.DesignCard("chat", "mixed-language", window=8_192), tmp_path)
+    kinds = ["Code, data", "Code, data", "CJK", "CJK", "Prose", "Prose"]
+    assert [row["kind"] for row in Page(text).data["strip"]["rows"]] == kinds
+    without_scripts = text.partition("<noscript>")[2].partition("</noscript>")[0]
+    assert "How far off is chars/4?" in without_scripts
+    assert without_scripts.count("<tr>") == 6
     accuracy = Page(saved(bk.AccuracyExplorer(), tmp_path))
     assert len(accuracy.data["tables"]) == 7
-    assert accuracy.data["film"] == {}
+    assert accuracy.data["requests"] == {}
 
 
 def test_the_command_writes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -278,7 +225,7 @@ def test_the_command_writes_one(tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
     assert capsys.readouterr().out.startswith(f"{goal}: ")
     page = Page(goal.read_text("utf-8"))
-    assert [track["name"] for track in page.data["film"]["tracks"]] == ["octopus", "oldest first"]
+    assert page.found["h1"].endswith("octopus, oldest first")
     assert (
         run(["report", "support-chat", "--plan", "-m", "gpt-4.1", "-o", str(goal), "--json"]) == 0
     )
@@ -299,15 +246,6 @@ def test_a_report_names_the_file_and_not_where_it_lies(tmp_path: Path) -> None:
         written = (tmp_path / "report.html").read_text(encoding="utf-8")
         assert "mine.json" in written
         assert "secret-folder" not in written
-
-
-def test_a_report_of_more_turns_than_are_played_is_a_still_and_holds_no_message_that_nobody_sees(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("budgetkit.lab.explorers.budget.film._MOST", 10)
-    explorer = bk.BudgetExplorer("chat", "support-chat")
-    played, messages = explorer._film(explorer._results)
-    assert (played["turns"], played["request"], messages) == ([explorer._results.turn], 1, ())
 
 
 def test_a_conversation_in_which_nothing_is_asked_has_empty_figures() -> None:

@@ -18,7 +18,8 @@ KNOWN = {
         glm-5.3-flash.window gpt-4-32k.window
         gemini-2.5-flash-image.window deepseek-chat.window deepseek-reasoner.window""",
     ("litellm", "1.110.2"): """
-        gemini-4-argon.max_output codestral-latest.window codestral-2508.window MiniMax-M2.window MiniMax-M2.max_output MiniMax-M2.1.window
+        gemini-4-argon.max_output codestral-latest.window codestral-2508.window MiniMax-M2.window
+        MiniMax-M2.max_output MiniMax-M2.1.window
         MiniMax-M2.1.max_output deepseek-v3.2.window deepseek-v3.2.max_output""",
 }
 

@@ -11,7 +11,6 @@ from budgetkit.extras.adapters.keeper import NATIVE, Keeper
 from budgetkit.message import Message
 
 Filter = Callable[[Any], Coroutine[Any, Any, Any]]
-_INSTRUCTIONS = object()
 
 
 def input_filter(*budget: Any, **more: Any) -> Filter:

@@ -18,8 +18,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from budgetkit.budget.notices import warn_caller
-from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.budget.quoting import warn_caller
+from budgetkit.counters.encodings import ForkSafeLock
 
 #: No request has more tokens; an answer that says so is none.
 MOST_TOKENS: Final = 10**9
@@ -123,7 +123,7 @@ def _opened(path: Path, salt: bytes | None = None) -> sqlite3.Connection:
 
 
 def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Connection:
-    """Make the tables that are missing; that of 0.1.0, whose checksums had no secret, is wiped."""
+    """Create the tables that are missing."""
     try:
         with opened:
             opened.execute("PRAGMA secure_delete = ON")
@@ -135,7 +135,6 @@ def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Conn
                 "CREATE TABLE IF NOT EXISTS kept (name BLOB PRIMARY KEY, tokens INTEGER NOT NULL)"
             )
             opened.execute("INSERT OR IGNORE INTO salt VALUES (1, ?)", (salt or os.urandom(32),))
-            opened.execute("DROP TABLE IF EXISTS counts")
             if not isinstance(opened.execute("SELECT value FROM salt").fetchone()[0], bytes):
                 raise sqlite3.DatabaseError("its secret is none")
         opened.execute("SELECT name, tokens FROM kept LIMIT 1").fetchone()

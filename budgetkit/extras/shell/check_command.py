@@ -15,7 +15,7 @@ from budgetkit.extras.shell.inputs import tools_of, traces_of
 from budgetkit.extras.shell.options import with_budget
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.extras.shell.reports import as_data, github, grown, growth, junit, save
-from budgetkit.inputs.policies import policy_of
+from budgetkit.pruning.policies.systems import policy_of
 
 
 @click.command("check")

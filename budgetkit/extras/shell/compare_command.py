@@ -13,7 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.extras.shell.inputs import policies_named
 from budgetkit.extras.shell.options import with_conversation
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
-from budgetkit.inputs.policies import policies_of
+from budgetkit.inputs.budgets import policies_of
 from budgetkit.lab.replay import Replay, rank_policies, replay
 from budgetkit.requests import Framing
 from budgetkit.trace.conversation import Trace

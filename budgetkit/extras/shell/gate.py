@@ -43,7 +43,6 @@ from budgetkit.inputs.budgets import (
 )
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import own_model
-from budgetkit.inputs.policies import policy_of
 from budgetkit.lab.replay import replay
 from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
@@ -53,10 +52,11 @@ from budgetkit.plan import Plan, allocate
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
 from budgetkit.requests.reading.tools import Toolset, function_name
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.sections import DEFAULT_ROLES
+from budgetkit.trace.tally import DEFAULT_ROLES
 
 Columns = dict[str, dict[str, Any]]
 Count = Callable[[str], int]

@@ -15,11 +15,10 @@ from warnings import catch_warnings, warn
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.extras.shell.text_files import PIPE, text_of
-from budgetkit.inputs.budgets import AnyBudget, budget_in, read_budget
+from budgetkit.inputs.budgets import AnyBudget, budget_in, policies_of, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import opening_model
-from budgetkit.inputs.policies import policies_of
 from budgetkit.presets import PRESETS
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import read_tools

@@ -17,8 +17,8 @@ from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.requests import framing_for
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.intake import intake
 from budgetkit.trace.loading import shipped_traces
+from budgetkit.trace.opening import intake
 
 _OPTIONS = (
     click.option(

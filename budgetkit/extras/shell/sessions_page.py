@@ -7,11 +7,8 @@ took out. What another rule would have cost stands in one figure and its table, 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from budgetkit.budget.quoting import many, one_line
 from budgetkit.counters import counter
@@ -20,12 +17,11 @@ from budgetkit.extras.shell.printed import show_lines
 from budgetkit.extras.shell.sessions_command import dollars, largest_of
 from budgetkit.files import write_whole
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.film import film
-from budgetkit.lab.explorers.drawing import listed
-from budgetkit.lab.explorers.report import Lead, page
+from budgetkit.lab.explorers.folds import listed
+from budgetkit.lab.explorers.report import Lead, page, replay_requests
 from budgetkit.lab.explorers.view import sendable
 from budgetkit.lab.sessions import Session
-from budgetkit.lab.sessions.comparing import RECORDED, USUAL, Comparison, as_held, comparison
+from budgetkit.lab.sessions.comparing import USUAL, Comparison, as_held, comparison
 from budgetkit.lab.sessions.sentences import (
     MARKS,
     finding,
@@ -97,26 +93,6 @@ def _key_figures(session: Session) -> list[Data]:
     return [{"value": value, "label": label} for value, _, label in numbers]
 
 
-def _film(session: Session, compared: Comparison) -> Data:
-    """Return the session as it was held, to be played: its prompts, reads and costs are the recorded ones."""
-    record = compared.setup.record
-    if record is None:
-        return {}
-    usage = session.usage.iloc[record.rows]
-    outcome = as_held(compared.setup)
-    outcome = replace(
-        outcome,
-        cached=usage["cache_read_tokens"].to_numpy(dtype=np.int64),
-        written=usage["cache_write_tokens"].to_numpy(dtype=np.int64),
-    )
-    played = film({RECORDED: outcome})
-    (track,) = played["tracks"]
-    track["sent"] = usage["context_tokens"].tolist()
-    cost = session.cost[record.rows]
-    track["cost"] = None if np.isnan(cost).any() else np.cumsum(cost).round(6).tolist()
-    return played
-
-
 def save(session: Session, window: int | None, output: str, with_text: bool) -> None:
     """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
     if Path(output).suffix.lower() not in (".html", ".htm"):
@@ -137,9 +113,13 @@ def save(session: Session, window: int | None, output: str, with_text: bool) -> 
     lead = _lead(session, compared, f"{title}{', ' if cost else ''}{cost}")
     state = {"kpis": _key_figures(session), "status": {"text": "", "level": ""}}
     record = compared.setup.record
-    unlogged = () if record is None else record.trace.messages[:1]
-    messages = (*unlogged, *trace.messages)
-    html = page(lead.title, state, {}, _film(session, compared), messages, "", lead)
+    if record is None:
+        requests: Data = {}
+    else:
+        outcome = as_held(compared.setup)
+        messages = (*record.trace.messages[:1], *trace.messages)
+        requests = replay_requests(outcome, len(outcome.over)) | {"messages": messages}
+    html = page(lead.title, state, {}, requests, "", lead)
     before = os.umask(0o077)
     try:
         write_whole(output, html.encode())

@@ -11,8 +11,7 @@ import pandas as pd
 
 from budgetkit.budget.quoting import one_line
 from budgetkit.files import write_whole
-from budgetkit.lab.app.headline import headline, key_figures
-from budgetkit.lab.app.misjudgement import misjudgements
+from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.receipt import picture, receipt
 from budgetkit.lab.app.sides import pin, unpinned
 from budgetkit.lab.app.strip import CounterPair, room_of, strip
@@ -21,7 +20,7 @@ from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
-from budgetkit.lab.explorers.truth import advice
+from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.explorers.view import View, sendable, view_of
 
 Data = dict[str, Any]
@@ -171,12 +170,11 @@ class DesignCard(BudgetExplorer):
             now = self._history.now
             results = self._results
             answers = sendable(receipt(now, self._library))
-            film, messages = self._film(results) if texts else ({}, ())
+            requests = self._requests(results) if texts else {}
             budget = results.plan.budget
             title = f"{budget.name or 'A budget of your own'}: a window of {budget.window:,} tokens"
-            page = receipt_page(
-                title, answers, film, messages, self._texts(results).get("yaml", "")
-            )
+            setup = self._texts(results).get("yaml", "")
+            page = receipt_page(title, answers, requests, setup)
             present = "|".join(map(str, answers["now"]))
             return page, picture(answers["points"][present])
 

@@ -16,7 +16,6 @@ from budgetkit.lab.deciding.solving import (
     cut_at_most,
     holds_turns,
     nothing_cut,
-    sent_at_most,
     solve,
     solve_models,
 )
@@ -39,10 +38,13 @@ __all__ = [
     "holds_turns",
     "nothing_cut",
     "sensitivity",
-    "sent_at_most",
     "solve",
     "solve_models",
     "token_prices",
     "tune",
     "turn_floor",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

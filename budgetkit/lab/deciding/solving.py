@@ -282,28 +282,6 @@ def at_least(section: str, tokens: int) -> Condition:
     return Condition(name, holds, "helps", tokens=tokens)
 
 
-def sent_at_most(tokens: int) -> Condition:
-    """Say that all rows together send at most so many tokens.
-
-    Parameters
-    ----------
-    tokens : int
-        The most that may be sent.
-
-    Returns
-    -------
-    Condition
-        With it :func:`budgetkit.solve` looks for the largest size.
-
-    Examples
-    --------
-    >>> sent_at_most(1_000_000).name
-    'at most 1,000,000 tokens are sent in all'
-    """
-    name = f"at most {tokens:,} tokens are sent in all"
-    return Condition(name, lambda plans: int(plans.granted.sum()) <= tokens, "harms")
-
-
 def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
     """Say that all rows together cost at most a sum.
 

@@ -28,8 +28,7 @@ from budgetkit.counters import count_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, traces_of
-from budgetkit.inputs.policies import policy_of
-from budgetkit.lab.accuracy.dask import Client, answers
+from budgetkit.lab.accuracy.streaming import Client, answers
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
     answer_reserve,
@@ -38,12 +37,12 @@ from budgetkit.lab.deciding.answers import (
 )
 from budgetkit.lab.replay import Replay, replay
 from budgetkit.lab.replay.cost import Prices, prices_of
-from budgetkit.lab.replay.evidence import evidence
-from budgetkit.lab.replay.losses import needed_there
-from budgetkit.plan.limits import with_undeclared
+from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.plan.allocating import with_undeclared
 from budgetkit.promise import FEWEST_FOR_A_GAIN, typical
 from budgetkit.pruning.history import SUMMARISED
 from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.trace import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -552,15 +551,15 @@ def tune(
 
     # The choice, by the part that is chosen on alone; a setting is left out where it may not be chosen.
     reasons = []
-    for row, short in enumerate(below):
+    for place, short in enumerate(below):
         reason = ""
         if short and space.floor is not None:
             reason = f"reserves less than the {space.floor.tokens:,} tokens that answers need"
-        elif np.isnan(scores[:, 1 + row, 0]).any():
+        elif np.isnan(scores[:, 1 + place, 0]).any():
             reason = CANNOT_BE_PLANNED
         reasons.append(reason)
     means = scores[chosen_on].mean(axis=0)
-    bounded = [place for place, name in enumerate(objectives) if name in no_more]
+    bounded = [column for column, name in enumerate(objectives) if name in no_more]
     brings_more = (means[1:, bounded] > means[0, bounded] + TIE).any(axis=1)
     row = _chosen_row(space, settings, means[:, 0], reasons, brings_more)
 

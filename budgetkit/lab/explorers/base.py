@@ -16,19 +16,14 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
-from budgetkit.lab.explorers.drawing import refusal
-from budgetkit.lab.explorers.folds import Folds
-from budgetkit.lab.explorers.kind import Data, F, Kind, S
-from budgetkit.lab.explorers.library import Library
-from budgetkit.lab.explorers.reach import Reach
-from budgetkit.lab.explorers.report import page
-from budgetkit.lab.explorers.still import Still, picture
-from budgetkit.lab.explorers.undo import Gesture, UndoStack
-from budgetkit.lab.explorers.uploads import Uploads
-from budgetkit.lab.explorers.view import View, sendable
-from budgetkit.trace import Trace
+from budgetkit.lab.explorers.commands import Data, F, Kind, S
+from budgetkit.lab.explorers.folds import Folds, refusal
+from budgetkit.lab.explorers.reach import Reach, arguments
+from budgetkit.lab.explorers.report import Still, page, picture
+from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
 
 
 class Explorer(Kind[S, F]):
@@ -48,7 +43,7 @@ class Explorer(Kind[S, F]):
         # moves whose beginning or whose end alone has come
         self._begun: set[str] = set()
         self._ended: set[str] = set()
-        #: Which files are opened by their path; any where it is None.
+        #: Which files commands may open; any where it is None.
         self.reach: Reach | None = None
         self.still = Still()
         self.view = view
@@ -96,8 +91,8 @@ class Explorer(Kind[S, F]):
             )
             charts = sendable(drawn)
             texts = self._texts(results)
-            film, messages = self._film(results)
-            html = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
+            requests = self._requests(results)
+            html = page(self._heading(), state, charts, requests, texts.get("yaml", ""))
         write_whole(path, html.encode())
 
     @property
@@ -116,16 +111,6 @@ class Explorer(Kind[S, F]):
             texts are looked at, also a folder or a glob.
         """
         self._do("path", path=str(path))
-
-    def follow(self, trace: Trace) -> None:
-        """Show a conversation that has grown, in one step with its earlier growth.
-
-        Parameters
-        ----------
-        trace : Trace
-            The conversation as it is now.
-        """
-        self._do("grown", merge="drag grown", trace=trace)
 
     def load(self, text: str) -> None:
         """Take the budget of a saved state.
@@ -172,16 +157,25 @@ class Explorer(Kind[S, F]):
         return str(self.view.state["status"]["text"])
 
     def _do(
-        self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any
+        self,
+        kind: str,
+        ack: str = "",
+        merge: str = "",
+        *,
+        beside: str = "",
+        sent: Data | None = None,
+        **values: Any,
     ) -> None:
         """Carry out a command; if it fails, change nothing and say why, beside the box it came from."""
         with self._turn(ack, beside):
             if self._quiet:
                 return
-            if self.reach is not None:
-                values = _reachable(kind, values, self.reach)
-            settings = self._command(kind)(
-                self._history.now, self._results, self._library, **values
+            command = self._command(kind)
+            settings = command(
+                self._history.now,
+                self._results,
+                self._library,
+                **arguments(kind, command, values if sent is None else sent, self.reach),
             )
             step = self._gesture.step(merge)
             self._go(self._history.then(settings, step), ack, self._gesture.held and bool(merge))
@@ -261,8 +255,6 @@ class Explorer(Kind[S, F]):
     def _told(self, content: Data) -> None:
         """Hear what a hand does in a fold; other settings are one step that can be taken back."""
         with self._turn():
-            if self.reach is not None and "send" in content:
-                self.reach.provider(str(content["send"]))
             to = self._folds.hear(self._history.now, self._results, content)
             if to is not None:
                 self._go(self._history.then(to), "")
@@ -270,14 +262,14 @@ class Explorer(Kind[S, F]):
 
     def _heard(self, view: View, content: Data, buffers: list[Any]) -> None:
         """Carry out a message of the page: a command, a piece of a file, a key, a fold."""
-        kind = content.get("kind", "")
+        kind = str(content.get("kind", ""))
         if kind == "plotly":
             with self._turn():
                 self.view.send_plotly()
-        elif kind == "file" and buffers:
+        elif kind == "file":
             # Pieces of a file come in threads of their own, as other messages do.
             with self._turn():
-                self._uploads.piece(content, bytes(buffers[0]))
+                self._uploads.piece(content, b"".join(buffers))
         elif kind in ("grab", "release"):
             self._hold(kind == "grab", str(content.get("move", "")))
         elif kind == "fold":
@@ -292,7 +284,7 @@ class Explorer(Kind[S, F]):
                 for name, value in content.items()
                 if name not in ("kind", "id", "gesture")
             }
-            self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
+            self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), sent=values)
 
     def _say(self, notice: Data, ack: str = "") -> None:
         self._show(self._pictured(self._history, self._results, notice), ack)
@@ -366,13 +358,3 @@ class Explorer(Kind[S, F]):
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
-
-
-def _reachable(kind: str, values: Data, reach: Reach) -> Data:
-    """Return what a command is given, where it names no file out of reach; whoever sends it is in a browser."""
-    if kind == "path":
-        return {**values, "path": reach.file(str(values["path"]))}
-    if kind in ("counter", "exact"):
-        for value in values.values():
-            reach.counter(str(value))
-    return values

@@ -28,14 +28,12 @@ from budgetkit.lab.deciding.tuning import (
     tune,
 )
 from budgetkit.lab.explorers.budget.commands import move_line, set_amount
-from budgetkit.lab.explorers.budget.requests import FileRequests
-from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit
+from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.drawing import listed, refusal
-from budgetkit.lab.explorers.folds import button, choice, text
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.folds import button, choice, listed, refusal, text
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay.cost import Prices, prices
 from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch
@@ -289,9 +287,9 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
     objectives = (objective, _second(case, objective))
     tell("Counting answers", 0.0)
-    values: Values = candidates(case.budget, case.traces, case.count, risk, case.locked)
-    if case.policies:
-        values["policy"] = dict(case.policies)
+    lines = candidates(case.budget, case.traces, case.count, risk, case.locked)
+    policies = {"policy": dict(case.policies)} if case.policies else {}
+    values: Values = {**lines, **policies}
     options = {"policy": case.policy, "prices": case.prices, **case.options}
 
     def progress(sentence: str, low: float, high: float) -> Callable[[int, int], None]:
@@ -303,13 +301,13 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     # What exceeds the window is left out, unless the present budget does.
     strict = kept_deficit(case.budget, "raise")
     moves = sensitivity(case.traces, strict, values, objective, progress=progress_of, **options)
-    lines = matter(moves)
-    if not lines:
+    moved = matter(moves)
+    if not moved:
         raise ValueError(
             f"none of {quoted(values)}, each moved alone, changes the {OBJECTIVES[objective].noun} of these "
             "conversations; choose another objective, a smaller window, or unlock a line"
         )
-    vary = {line: values[line] for line in values if line in lines}
+    vary = {line: values[line] for line in values if line in moved}
     progress_of = progress("Settings together", 0.4, 1.0)
     no_more = ("evidence",) if objectives[1] == "evidence" else ()
     tuned = tune(

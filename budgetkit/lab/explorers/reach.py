@@ -1,17 +1,32 @@
-"""Reach: which files of this machine an explorer opens by their path, and whether it asks a provider.
+"""Reach: the arguments that an explorer's commands take, and the files that they may open.
+
+A command declares its arguments by its annotations, and `arguments` lets nothing else through. A page sends JSON, so
+`bytes` come only from an upload and a `Trace` only from code.
 
 In a notebook whoever types a path has a kernel to read it with, so any path is opened. Where an explorer is served to a
 browser without one, as by ``make app``, the boxes for paths would read with the rights of whoever started the server:
-there they open one file or one folder, and no link that leads out of it. No provider is asked
-there, for the same reason.
+there they open one file or one folder, and no link that leads out of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from inspect import signature
 from pathlib import Path
+from typing import Annotated, Any, Final, get_type_hints
 
-from budgetkit.budget.quoting import brief, one_line
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+)
+
+from budgetkit.budget.quoting import brief, one_line, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +81,7 @@ class Reach:
         folder = root if root.is_dir() else root.parent
         place = (folder / Path(path.strip())).resolve()
         if not place.is_relative_to(root) or any(
-            not inner.resolve().is_relative_to(root) for inner in _inside(place)
+            not opened.resolve().is_relative_to(root) for opened in _opened(place)
         ):
             raise PermissionError(
                 f"{asked}; here only {one_line(str(root))} and what lies in it is opened; name that"
@@ -74,24 +89,72 @@ class Reach:
         return str(place)
 
     def counter(self, name: str) -> str:
-        """Return the name of a counter; one that names a tokenizer's file is refused."""
-        if ".json" in name:
+        """Return the name of a counter; refuse one that names a tokenizer file."""
+        # "models/tokenizer.json" and "gpt-4o (tokenizer models/tokenizer.model)"; "mistral:" and "litellm:" open
+        # only files of these libraries
+        if ".json" in name or "(tokenizer " in name:
             raise PermissionError(
                 f"the counter {brief(name)} is a file; here no tokenizer is opened by its path; "
                 "choose a counter by its name"
             )
         return name
 
-    def provider(self, name: str) -> str:
-        """Refuse to ask a provider: its key is that of whoever started the server."""
-        raise PermissionError(
-            f"{brief(name)} was to be asked to count; here no text is sent to a provider, since the key is that of "
-            "whoever started the app; ask it in a notebook, or in the shell with budgetkit count --ask"
-        )
 
-
-def _inside(place: Path) -> list[Path]:
-    """List the files of a folder, which are read together."""
+def _opened(place: Path) -> list[Path]:
+    """List the files that are read with a path: those of a folder, and those that match a pattern."""
     if place.is_dir():
         return [*place.rglob("*")]
-    return []
+    if place.exists():
+        return []
+    return [*Path(place.anchor).glob(str(place.relative_to(place.anchor)))]
+
+
+def _path(path: str, info: ValidationInfo) -> str:
+    return info.context.file(path) if info.context else path
+
+
+def _counter(name: str, info: ValidationInfo) -> str:
+    return info.context.counter(name) if info.context else name
+
+
+#: Arguments that can open a file: each is checked by the explorer's `Reach`.
+FilePath = Annotated[str, AfterValidator(_path)]
+CounterName = Annotated[str, AfterValidator(_counter)]
+#: Parameters that the explorer fills in itself.
+_OWN: Final = ("self", "settings", "results", "library")
+_STRICT: Final = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+def arguments(
+    kind: str, command: Callable[..., Any], values: Mapping[str, Any], reach: Reach | None
+) -> dict[str, Any]:
+    """Return the arguments of a command, checked against its annotations.
+
+    Raises
+    ------
+    TypeError
+        If one is missing, unknown or not of its type.
+    PermissionError
+        If one would open a file that is out of reach.
+    """
+    model = _model(getattr(command, "__func__", command))
+    try:
+        return dict(model.model_validate(values, context=reach))
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise TypeError(
+            f"Invalid argument {brief(first['loc'][0])} of the command {brief(kind)}: {one_line(first['msg'])}. "
+            f"Its arguments are: {quoted(model.model_fields) or 'none'}."
+        ) from None
+
+
+@cache
+def _model(command: Callable[..., Any]) -> type[BaseModel]:
+    """Return the arguments that a command declares as a schema."""
+    hints = get_type_hints(command, include_extras=True)
+    fields: dict[str, Any] = {
+        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in signature(command).parameters.items()
+        if name not in _OWN
+    }
+    return create_model("Arguments", __config__=_STRICT, **fields)

@@ -7,6 +7,7 @@ itself, by its policy, any script but its own and any request at all. The same e
 from __future__ import annotations
 
 import json
+import threading
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +15,139 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
-from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, safe, xml_element
+from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, safe, shown
 from budgetkit.lab.figures.svg.drawing import svg
+from budgetkit.lab.replay import Replay
 from budgetkit.message import Message
 
 Data = dict[str, Any]
+SETTLED: Final = 0.7  # seconds without a change until the picture is published anew
+_NAMED: Final = 0.08  # of the bar
+_SMALL: Final = "font-size:12px;color:#767676"
+
+
+class Still:
+    """The picture of one explorer, once that has been shown."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._last = ""
+        self._timer: threading.Timer | None = None
+
+    def show(self, drawn: str) -> None:
+        """Publish the picture for the first time, or anew in another cell."""
+        from IPython.display import display
+
+        self._name = f"budgetkit-{uuid4().hex}"
+        self._last = drawn
+        display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
+
+    def change(self, state: Data, title: str) -> None:
+        """Publish the picture anew once nothing has changed for a moment."""
+        if not self._name:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(SETTLED, self._publish, [state, title])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _publish(self, state: Data, title: str) -> None:
+        from IPython.display import update_display
+
+        drawn = picture(state, title)
+        if drawn != self._last:
+            self._last = drawn
+            update_display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
+
+
+def picture(state: Data, title: str) -> str:
+    """Return what a view shows at once as HTML: its key figures, its bar, its sentence, and where it comes from.
+
+    Examples
+    --------
+    >>> state = {"status": {"text": "It < fits."}, "kpis": [{"label": "usable", "value": "6,554"}], "source": ""}
+    >>> drawn = picture(state, "chat")
+    >>> "It &lt; fits." in drawn, "6,554" in drawn, "<script" in drawn
+    (True, True, False)
+    """
+    headline = state.get("headline", {}).get("text", "")
+    return shown(
+        element("p", element("b", title)),
+        _kpis(state.get("kpis", [])),
+        element("p", f"{headline} {state['status']['text']}"),
+        _bar(state.get("bar")),
+        strip_table(state.get("strip")),
+        element("p", state.get("source") or "", style=_SMALL),
+        element("p", "This is how it stood; run the cell to move it.", style=_SMALL),
+        class_="bk-still",
+    )
+
+
+def _kpis(kpis: list[Data]) -> Markup:
+    cells = [
+        element(
+            "td",
+            element("b", kpi["value"]),
+            element("br"),
+            str(kpi["label"]),
+            style="text-align:left",
+        )
+        for kpi in kpis
+    ]
+    if not cells:
+        return NOTHING
+    return element("table", element("tr", *cells))
+
+
+def _bar(bar: Data | None) -> Markup:
+    """Return the window as a row of coloured cells, each as wide as its share."""
+    if bar is None:
+        segments = []
+    else:
+        segments = [segment for segment in bar["segments"] if segment["tokens"] > 0]
+    whole = sum(segment["tokens"] for segment in segments)
+    cells = [
+        element(
+            "td",
+            _named(segment, whole),
+            width=f"{max(1, round(100 * segment['tokens'] / whole))}%",
+            bgcolor=segment["color"],
+            style=f"background-color:{segment['color']};color:{_ink(segment)};text-align:left",
+        )
+        for segment in segments
+    ]
+    if not cells:
+        return NOTHING
+    return element("table", element("tr", *cells), width="100%", style="width:100%")
+
+
+def strip_table(strip: Data | None) -> Markup:
+    """Return the design card's table of errors for a page without scripts."""
+    if strip is None:
+        return NOTHING
+    names = ("kind", "where", "error", "really", "verdict")
+    rows = [element("tr", *(element("td", row[name]) for name in names)) for row in strip["rows"]]
+    heading = element("p", element("b", strip["title"]), f" {strip['note']}")
+    return joined([heading, element("table", *rows)])
+
+
+def _named(segment: Data, whole: int) -> Markup:
+    """Return the name and size written in a segment of the bar; nothing where it is too narrow."""
+    if segment["tokens"] < _NAMED * whole:
+        return NOTHING
+    return joined([str(segment["name"]), element("br"), str(segment["text"])])
+
+
+def _ink(segment: Data) -> str:
+    """Return the colour of its letters; a theme's own is not known here."""
+    return "#111111" if str(segment["ink"]).startswith("var") else str(segment["ink"])
+
+
 _FOLDER: Final = Path(__file__).parent / "view"
 LARGEST: Final = 1_900_000  # bytes of a page
-BARS: Final = 2  # the column of a strip in which the bars stand
 #: Rows of a table and characters of a message; where a page grows too large, the next pair is tried.
 _LEVELS: Final = ((1_000, 700), (300, 250), (100, 80), (20, 0))
 
@@ -44,49 +169,42 @@ def page(
     title: str,
     state: Data,
     charts: Mapping[str, Data],
-    film: Data,
-    messages: Sequence[Message],
+    requests: Data,
     text: str,
     lead: Lead | None = None,
 ) -> str:
-    """Return a report: key figures, what is played turn by turn, figures with their tables, and the set-up as text."""
+    """Return a report: key figures, a slider over its requests, figures with their tables, and the set-up."""
     if lead is not None:
         title = lead.title
     before, behind = _around(title, state, charts, text, lead=lead)
     if lead is not None:
         charts = {**lead.charts, **charts}
     for rows, longest in _LEVELS:
-        shown_messages = [_message(message, longest) for message in messages]
-        data = _data(state, charts, rows, film and {**film, "messages": shown_messages})
+        data = _data(state, charts, rows, _shortened(requests, longest))
         if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
             return f"{before}{data}{behind}"
     return f"{before}{_data(state, charts, 0, {})}{behind}"
 
 
-def receipt_page(
-    title: str, receipt: Data, film: Data, messages: Sequence[Message], text: str
-) -> str:
+def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     """Return a receipt: stored answers among which the page chooses; messages stand in it only where they are given."""
     state: Data = {"status": {"text": "", "level": "none"}}
     before, behind = _around(title, state, {}, text, element("section", id="bk-receipt"))
     for _, longest in _LEVELS:
-        said = [_message(message, longest) for message in messages]
-        data = _json(
-            {"film": film and {**film, "messages": said}, "tables": {}, "receipt": receipt}
-        )
+        shown_requests = _shortened(requests, longest)
+        data = _json({"requests": shown_requests, "tables": {}, "receipt": receipt})
         if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
             return f"{before}{data}{behind}"
-    return f"{before}{_json({'film': {}, 'tables': {}, 'receipt': receipt})}{behind}"
+    return f"{before}{_json({'requests': {}, 'tables': {}, 'receipt': receipt})}{behind}"
 
 
-def _data(state: Data, charts: Mapping[str, Data], rows: int, film: Data) -> str:
+def _data(state: Data, charts: Mapping[str, Data], rows: int, requests: Data) -> str:
     """Return what the script of a report reads."""
     tables = {
         name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")
     }
-    if strip := state.get("strip"):
-        tables["strip"] = strip_table(strip)
-    return _json({"film": film, "tables": tables})
+    shown = {name: state.get(name) for name in ("bar", "strip")}
+    return _json({"requests": requests, "tables": tables, **shown})
 
 
 def _json(content: Data) -> str:
@@ -107,8 +225,6 @@ def _around(
 ) -> tuple[str, str]:
     """Return the page before its data and behind them; the two together are whole."""
     cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
-    if strip := state.get("strip"):
-        cards.append(strip_card(strip))
     script, style = parts()
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
@@ -129,9 +245,14 @@ def _around(
         _key_figures(state.get("kpis", [])),
         *_begin(lead),
         _status(status),
-        element("noscript", element("p", _WITHOUT, class_="bk-note")),
+        element(
+            "noscript",
+            element("p", _WITHOUT, class_="bk-note"),
+            strip_table(state.get("strip")),
+        ),
         receipt,
-        element("div", id="bk-film"),
+        element("div", id="bk-window"),
+        element("div", id="bk-requests"),
         element("div", *cards, class_="bk-figures"),
         element("div", id="bk-messages"),
         _setup(setup),
@@ -186,8 +307,8 @@ def parts() -> tuple[str, str]:
     script, style = (
         "\n".join((_FOLDER / f"{name}.{kind}").read_text("utf-8") for name in names)
         for kind, names in (
-            ("js", ("dom", "lane", "play", "strip", "receipt", "report")),
-            ("css", ("view", "play", "report")),
+            ("js", ("dom", "strip", "receipt", "report")),
+            ("css", ("view", "report")),
         )
     )
     return f"(() => {{\n{script}\n}})();", style
@@ -211,23 +332,18 @@ def _key_figures(kpis: Iterable[Data]) -> Markup:
 def _figure(name: str, chart: Data) -> Markup:
     drawn = Markup(svg(chart["spec"], f"{chart['title']} {chart['note']}", heading=False))
     figure = element("div", drawn, class_="bk-figure", data_by=chart["click"])
-    return _card(name, chart["title"], chart["note"], figure)
-
-
-def _card(name: str, title: str, note: str, drawn: Markup, classes: str = "bk-card") -> Markup:
     scroll = element(
         "div",
         element("table", class_="bk-table"),
         class_="bk-scroll",
         tabindex="0",
         role="region",
-        aria_label=f"Table: {title}",
+        aria_label=f"Table: {chart['title']}",
     )
     table = element("details", element("summary", "Table"), scroll, data_table=name)
-    heading = element("h2", title)
-    return element(
-        "section", heading, element("p", note, class_="bk-note"), drawn, table, class_=classes
-    )
+    heading = element("h2", chart["title"])
+    note = element("p", chart["note"], class_="bk-note")
+    return element("section", heading, note, figure, table, class_="bk-card")
 
 
 def _short(table: Data, rows: int) -> Data:
@@ -235,105 +351,27 @@ def _short(table: Data, rows: int) -> Data:
     return {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
 
 
-def strip_table(strip: Data) -> Data:
-    """Return the design card's table of errors, to be read as a table."""
-    names = ("kind", "where", "error", "really", "between", "pool", "verdict", "tip")
-    heads = (
-        "kind",
-        "text",
-        "error",
-        "really",
-        "nine texts in ten",
-        "pool left",
-        "that is",
-        "counted",
-    )
-    rows = [[str(row[name]) for name in names] for row in strip["rows"]]
+def replay_requests(outcome: Replay, request: int) -> Data:
+    """Return the requests of a replay, and when each message enters and leaves them."""
+    placed = outcome.placed
     return {
-        "columns": [{"name": name, "number": False} for name in heads],
-        "rows": rows,
-        "all": len(rows),
+        "by": "turn" if len(placed.requests) == len(outcome.trace.turns) else "request",
+        "turns": [each.number for each in placed.requests],
+        "request": request,
+        "note": "",
+        "messages": outcome.trace.messages,
+        "first": (placed.entry + 1).tolist(),
+        "gone": [at + 1 for at in outcome.kept.gone],  # 0 where it stays
+        "tokens": placed.tokens.tolist(),
     }
 
 
-def strip_card(strip: Data) -> Markup:
-    """Return the design card's picture of errors, as the page of a living card draws it."""
-    line = float(strip["line"])
-    scale = element(
-        "div",
-        element("b", strip["line_text"], style=f"right:{100 - line:.2f}%"),
-        element("span", strip["behind"], style=f"left:{line:.2f}%"),
-        class_="bk-scale",
-    )
-    heads = [
-        element("th", element("span", name), scope="col", role="columnheader", title=meaning)
-        for name, meaning in zip(strip["columns"], strip["meanings"], strict=True)
-    ]
-    heads[BARS] = element(
-        "th", scale, scope="col", role="columnheader", aria_label=strip["columns"][BARS]
-    )
-    kinds = [row["kind"] for row in strip["rows"]]
-    rows = [
-        _strip_row(row, strip, kinds.index(row["kind"]) == place)
-        for place, row in enumerate(strip["rows"])
-    ]
-    table = element(
-        "table",
-        element("thead", element("tr", *heads, role="row"), role="rowgroup"),
-        element("tbody", *rows, role="rowgroup"),
-        class_="bk-strip-table",
-        role="table",
-        aria_label=strip["title"],
-        style=f"--bk-own:{strip['color']}",
-    )
-    return _card(
-        "strip", str(strip["title"]), str(strip["note"]), table, classes="bk-card bk-errors"
-    )
-
-
-def _strip_row(row: Data, strip: Data, is_first: bool) -> Markup:
-    """Return one kind of text, with its bar."""
-    low, high = row["interval"]
-    line = float(strip["line"])
-    bar = float(row["bar"])
-    safety, pool = strip["bands"]
-    places = [
-        ("safety", safety["x"], safety["width"], 0, 14),
-        ("pool", pool["x"], pool["width"], 0, 14),
-        ("unused", bar, max(0, line - bar) if bar else 0, 3, 8),
-        ("within", 0, min(bar, line), 3, 8),
-        ("beyond", line, max(0, bar - line), 3, 8),
-        ("line", line - 0.15, 0.3 if bar else 0, 0, 14),
-        ("interval", low, max(0, high - low), 6.4, 1.2),
-        ("least", low, 0.3 if high > low else 0, 4, 6),
-        ("most", high - 0.3, 0.3 if low < high < 100 else 0, 4, 6),
-    ]
-    drawn = [
-        xml_element(
-            "rect", class_=f"bk-{name}", x=f"{x:.2f}", y=y, width=f"{width:.2f}", height=height
-        )
-        for name, x, width, y, height in places
-    ]
-    reach = xml_element(
-        "svg",
-        *drawn,
-        class_="bk-reach",
-        viewBox="0 0 100 14",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
-    cells: list[str | Markup] = [
-        str(row["where"]),
-        reach,
-        str(row["error"]),
-        joined([element("b", row["really"]), element("small", row["between"])]),
-        joined([element("b", row["pool"]), element("small", row["pool_between"])]),
-        str(row["verdict"]),
-    ]
-    marks = f"bk-is-{row['level']}{' bk-first' if is_first else ''}"
-    head = element("th", row["kind"], scope="row", role="rowheader", title=row["means"])
-    shown_cells = [element("td", cell, role="cell") for cell in cells]
-    return element("tr", head, *shown_cells, role="row", class_=marks, title=row["tip"])
+def _shortened(requests: Data, longest: int) -> Data:
+    """Return requests with at most so many characters of each message."""
+    if not requests:
+        return {}
+    messages = [_message(message, longest) for message in requests["messages"]]
+    return {**requests, "messages": messages}
 
 
 def _message(message: Message, longest: int) -> list[str]:

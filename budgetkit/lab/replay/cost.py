@@ -23,6 +23,8 @@ from budgetkit.models.names import host_of, spellings
 from budgetkit.models.resolved import ResolvedModel, model_name
 from budgetkit.plan.items import Floats, Ints
 
+__all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
+
 MILLION = 1_000_000
 #: What has a price of its own: fields of :class:`Prices`.
 PRICED: Final = ("input", "output", "cache_read", "cache_write")
@@ -316,3 +318,7 @@ def _price(value: Any) -> Price | None:
             float(value.base), tuple((int(tier.start), float(tier.price)) for tier in value.tiers)
         )
     return Price(float(value))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -38,7 +38,6 @@ from budgetkit.plan.items import Floats, Ints
 from budgetkit.promise import upper
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_DROP = 0.25
 # variance of the logarithm of the pace: of conversations, and of few turns seen
 _PACE = 0.36
 _FEW = 1.2
@@ -334,29 +333,3 @@ def first_over(drawn: Ints | Floats, limits: Mapping[str, float], first: int = 1
         rows.append((event, float(limit), float(passed.any(axis=1).mean()), *known))
     columns = ["event", "limit", "reached", "low", "median", "high"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:], "Int64"))
-
-
-def turns_left(contexts: Sequence[int] | Ints, limit: int) -> int | None:
-    """Return how many more turns fit, by the mean growth since the last deep cut.
-
-    left = floor(remaining / mean growth since the context last fell by more than 25 %)
-
-    Notes
-    -----
-    The rule of Context Lens (July 2026).
-
-    Examples
-    --------
-    >>> turns_left([3_300, 3_900, 4_500, 5_100], 10_000)
-    8
-    """
-    sizes = np.asarray(contexts, dtype=np.int64)
-    falls = np.flatnonzero(sizes[1:] < sizes[:-1] * (1 - _DROP))
-    since = sizes[falls[-1] + 1 :] if len(falls) else sizes
-    if len(since) > 1:
-        growth = float(np.diff(since).mean())
-    else:
-        growth = 0.0
-    if growth > 0:
-        return max(0, int((limit - int(sizes[-1])) // growth))
-    return None

@@ -26,6 +26,8 @@ from budgetkit.models import Model
 from budgetkit.models.resolved import IDEAL_CACHE, ResolvedModel, resolve
 from budgetkit.plan.items import Floats, Ints
 
+__all__ = ["CACHES", "IDEAL", "PromptCache", "provider_rules"]
+
 Breakpoint = Literal["head", "end"]
 
 
@@ -116,7 +118,7 @@ class PromptCache:
         pauses : float64 array, shape (requests,), optional
             Seconds since the last request; NaN where nobody knows, which is taken as short.
         new_blocks : int64 array, shape (requests,), optional
-            Positions that the request adds to the last one (:func:`budgetkit.lab.replay.requests.new_blocks`).
+            Positions that the request adds to the last one (:func:`budgetkit.lab.replay.prefix.new_blocks`).
 
         Returns
         -------
@@ -235,3 +237,7 @@ def provider_rules(model: str | Model | ResolvedModel) -> str:
     ('openai-5.6', 'anthropic-512')
     """
     return resolve(model).cache
+
+
+def __dir__() -> list[str]:
+    return __all__

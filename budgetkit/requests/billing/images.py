@@ -27,7 +27,7 @@ from budgetkit.message import Image, Message
 from budgetkit.models import Model
 from budgetkit.models.names import bare
 from budgetkit.models.resolved import ResolvedModel, model_name
-from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.declarations import Charge
 
 
 def tile_tokens(

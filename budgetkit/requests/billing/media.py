@@ -18,8 +18,8 @@ from typing import Any, Final
 from budgetkit.files import read_toml
 from budgetkit.message import Message
 from budgetkit.models.names import bare
-from budgetkit.requests.billing.charges import Charge
-from budgetkit.requests.reading.paths import found
+from budgetkit.requests.billing.declarations import Charge
+from budgetkit.requests.reading.formats import found
 
 #: Where a part holds its bytes, in any provider's form.
 _BYTES: Final = (

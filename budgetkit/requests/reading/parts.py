@@ -12,8 +12,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from budgetkit.requests.reading.formats import table
-from budgetkit.requests.reading.paths import filled, found, unpacked
+from budgetkit.requests.reading.formats import filled, found, table, unpacked
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]

@@ -20,10 +20,8 @@ from typing import Any, Final
 
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.reading.formats import format_named
-from budgetkit.requests.reading.pairing import paired
-from budgetkit.requests.reading.paths import found, holds
-from budgetkit.requests.reading.records import Records, read_records, system_messages
+from budgetkit.requests.reading.formats import format_named, found, holds
+from budgetkit.requests.reading.records import Records, paired, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 
 Raw = Mapping[str, Any]
@@ -241,7 +239,7 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     """Name thinking that is billed again and that nobody can count, since only the provider can read it.
 
     `records` are as the shape has them, `messages` the same in OpenAI's chat format. What else goes out with thinking
-    is a matter of the model's rules, see :mod:`budgetkit.requests.billing.thinking`.
+    is a matter of the model's rules, see :mod:`budgetkit.requests.billing.declarations`.
     """
     if shape == "responses":
         if not _thinks_before_a_call(messages):

@@ -8,25 +8,25 @@ from typing import Final
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.lab.accuracy.simulation import MIXED
-from budgetkit.lab.explorers.accuracy.kinds import named_kind
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults
+from budgetkit.lab.accuracy.buffers import MIXED
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults, named_kind
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.commands import choose
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.reach import CounterName
+from budgetkit.lab.explorers.shelves import Library
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
 def choose_counter(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
+    settings: AccuracySettings, results: AccuracyResults, library: Library, name: CounterName
 ) -> AccuracySettings:
     """Return the settings with another cheap counter."""
     return replace(settings, counter=name.strip())
 
 
 def choose_exact(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
+    settings: AccuracySettings, results: AccuracyResults, library: Library, name: CounterName
 ) -> AccuracySettings:
     """Take another counter as the one that is right; an empty name is the model's own."""
     return replace(settings, exact=name.strip() or None)

@@ -10,14 +10,11 @@ from datetime import date
 from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
-from budgetkit.lab.explorers.conversation.choices import number_of
 from budgetkit.lab.explorers.conversation.results import ConversationResults
-from budgetkit.lab.explorers.conversation.rules import OWN
-from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings, number_of
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay.cost import PRICED
-from budgetkit.lab.replay.requests import requests_of
-from budgetkit.pruning.policies import Floor
+from budgetkit.lab.replay.prefix import By, requests_of
 
 
 def choose_policy(
@@ -55,15 +52,21 @@ def set_number(
 
 
 def set_floor(
-    settings: ConversationSettings, results: ConversationResults, library: Library, **fields: Any
+    settings: ConversationSettings,
+    results: ConversationResults,
+    library: Library,
+    least: int | None = None,
+    unit: str | None = None,
+    conflict: str | None = None,
 ) -> ConversationSettings:
-    """Say what stays of the history, in which unit, and what happens where it does not fit."""
-    floor_fields = {name: getattr(settings.floor, name) for name in ("least", "unit", "conflict")}
-    return replace(settings, floor=Floor(**{**floor_fields, **fields}))
+    """Set how much of the history stays, in which unit, and what happens where it does not fit."""
+    given: Mapping[str, Any] = {"least": least, "unit": unit, "conflict": conflict}
+    changes = {name: value for name, value in given.items() if value is not None}
+    return replace(settings, floor=replace(settings.floor, **changes))
 
 
 def choose_by(
-    settings: ConversationSettings, results: ConversationResults, library: Library, by: Any
+    settings: ConversationSettings, results: ConversationResults, library: Library, by: By
 ) -> ConversationSettings:
     """Make one request a turn, or one an answer; the request on show stays in its turn."""
     request = settings.request

@@ -3,7 +3,14 @@
 const NEWEST = 30; // messages that are shown of those in the window
 const LATELY = 10; // messages that are shown of those that have left
 
-const { film, tables, receipt } = JSON.parse(document.getElementById("bk-data").textContent);
+const { requests, tables, bar, strip, receipt } = JSON.parse(document.getElementById("bk-data").textContent);
+
+const grouped = (number) => number.toLocaleString("en-US");
+
+function nameOf(request) {
+  const turn = grouped(requests.turns[request - 1]);
+  return requests.by === "turn" ? `turn ${turn}` : `request ${grouped(request)} (turn ${turn})`;
+}
 
 // The line that stands at the chosen turn moves along with it.
 function markFigures(request, turn) {
@@ -44,35 +51,30 @@ function fillTable(details) {
 }
 
 // The messages around a request: the newest that are in it, and those that left last.
-function messagesAt(lane, request) {
-  if (film.spans?.length) {
-    const [, sent] = film.spans[request - 1];
-    const from = Math.max(0, sent - NEWEST);
-    return film.messages.slice(from, sent).map((_, i) => ({ i: from + i, mark: "" }));
-  }
-  const { track } = lane;
-  const entered = film.first.map((first, i) => i).filter((i) => film.first[i] && film.first[i] <= request);
-  const isGone = (i) => track.gone[i] && track.gone[i] <= request;
-  const gone = entered.filter(isGone).sort((a, b) => track.gone[a] - track.gone[b] || a - b).slice(-LATELY);
+function messagesAt(request) {
+  const { first, gone: left } = requests;
+  const entered = first.map((_, i) => i).filter((i) => first[i] <= request);
+  const isGone = (i) => left[i] && left[i] <= request;
+  const gone = entered.filter(isGone).sort((a, b) => left[a] - left[b] || a - b).slice(-LATELY);
   const there = entered.filter((i) => !isGone(i)).slice(-NEWEST);
-  return [...gone, ...there].sort((a, b) => a - b).map((i) => ({ i, mark: isGone(i) ? `, out at ${nameOf(film, track.gone[i])}` : "" }));
+  return [...gone, ...there].sort((a, b) => a - b).map((i) => ({ i, mark: isGone(i) ? `, out at ${nameOf(left[i])}` : "" }));
 }
 
-function showMessages(box, lane, request) {
-  const blocks = messagesAt(lane, request).map(({ i, mark }) => {
-    const [speaker, text] = film.messages[i];
-    const size = film.tokens.length ? `${grouped(film.tokens[i])} tokens` : "";
+function showMessages(box, request) {
+  const blocks = messagesAt(request).map(({ i, mark }) => {
+    const [speaker, text] = requests.messages[i];
+    const size = requests.tokens.length ? `${grouped(requests.tokens[i])} tokens` : "";
     const label = element("div", { class: "bk-label" }, element("b", {}, `#${grouped(i)} `, element("bdi", {}, speaker)), element("span", {}, size + mark));
     return element("li", { class: `bk-block${mark ? " bk-is-gone" : ""}` }, label, element("div", { class: "bk-text", dir: "auto" }, text));
   });
-  say(box.querySelector("h2"), `Messages at ${nameOf(film, request)}`);
-  say(box.querySelector("p"), film.spans?.length ? `The last ${grouped(blocks.length)} that it asks for, before the budget cuts.` : "");
+  say(box.querySelector("h2"), `Messages at ${nameOf(request)}`);
+  say(box.querySelector("p"), requests.note);
   box.querySelector("ol").replaceChildren(...blocks);
   box.querySelector(".bk-scroll").scrollTop = 1e9; // the newest are last
 }
 
 // A click anywhere along a figure goes to the turn or request that stands there.
-function goByFigure(event, play) {
+function goByFigure(event, goTo) {
   const figure = event.target.closest(".bk-figure[data-by=turn], .bk-figure[data-by=request]");
   const svg = figure?.firstElementChild;
   if (!svg?.dataset.along) return;
@@ -80,34 +82,56 @@ function goByFigure(event, play) {
   const { left, width } = svg.getBoundingClientRect();
   const x = ((event.clientX - left) / width) * svg.viewBox.baseVal.width;
   const value = Math.floor(low + ((x - start) / (end - start)) * (high - low) + (figure.dataset.by === "turn" ? 0.5 : 0));
-  const at = figure.dataset.by === "turn" ? film.turns.indexOf(value) + 1 : value;
-  if (at >= 1 && at <= film.turns.length) play.goTo(at);
+  const at = figure.dataset.by === "turn" ? requests.turns.indexOf(value) + 1 : value;
+  if (at >= 1 && at <= requests.turns.length) goTo(at);
+}
+
+// The whole window in one bar, as it stood when the report was saved.
+function showBar() {
+  const segments = bar.segments.filter(({ tokens }) => tokens > 0);
+  const whole = segments.reduce((sum, { tokens }) => sum + tokens, 0);
+  const parts = segments.map((segment) => ({ ...segment, tip: `${segment.name} ${segment.text}`, width: (100 * segment.tokens) / whole }));
+  document.getElementById("bk-window").append(element("section", { class: "bk-card bk-receipt-bar" }, makeMiniature(parts), makeKey(parts)));
+}
+
+function showStrip() {
+  const card = createStrip("h2");
+  document.querySelector(".bk-figures").append(card.root);
+  card.paint(strip);
 }
 
 function createReport() {
+  let now = requests.request;
   for (const details of document.querySelectorAll("details[data-table]")) {
     const known = tables[details.dataset.table];
     if (!known) details.remove();
     details.addEventListener("toggle", () => {
       if (!details.querySelector("thead")) fillTable(details);
-      if (play.film) markTables(play.at, film.turns[play.at - 1]);
+      if (requests.turns) markTables(now, requests.turns[now - 1]);
     });
   }
+  if (bar) showBar();
+  if (strip) showStrip();
+  if (!requests.turns) return;
   const reader = element("section", { class: "bk-card" }, element("h2"), element("p", { class: "bk-note" }), element("div", { class: "bk-scroll bk-reading", tabindex: 0, role: "region", "aria-label": "Messages" }, element("ol", { class: "bk-blocks" })));
-  const moved = (request, isResting) => {
-    const turn = film.turns[request - 1];
+  const range = element("input", { type: "range", min: 1, max: requests.turns.length, step: 1 });
+  const where = element("output");
+  const label = element("label", { class: "bk-card bk-scrub" }, element("b", {}, requests.by === "turn" ? "Turn" : "Request"), range, where);
+  const goTo = (request) => {
+    now = request;
+    range.value = request;
+    const turn = requests.turns[request - 1];
+    put(range, { "aria-valuetext": nameOf(request) });
+    say(where, `${nameOf(request)} of ${grouped(requests.turns.at(-1))}${requests.by === "turn" ? "" : " turns"}`);
     markFigures(request, turn);
-    if (!isResting) return;
     markTables(request, turn);
-    if (film.messages?.length) showMessages(reader, play.lanes[0], request);
+    showMessages(reader, request);
   };
-  const play = createPlay(moved, null, "h2");
-  if (!film.tracks) return;
-  document.getElementById("bk-film").append(play.root);
-  if (film.messages.length) document.getElementById("bk-messages").append(reader);
-  document.addEventListener("click", (event) => goByFigure(event, play));
-  play.show(film, film.request);
-  play.moved(play.at, true);
+  range.addEventListener("input", () => goTo(Number(range.value)));
+  document.addEventListener("click", (event) => goByFigure(event, goTo));
+  document.getElementById("bk-requests").append(label);
+  document.getElementById("bk-messages").append(reader);
+  goTo(now);
 }
 
 createReport();

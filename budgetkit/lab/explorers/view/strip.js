@@ -4,8 +4,8 @@ const STRIP_BAR = 2; // the column of the bars
 const LONG_BETWEEN = 20; // letters of an interval, as of "765,774 to 1,277,583", beside which two columns leave no room for bars
 const STRIP_LAYERS = ["safety", "pool", "unused", "within", "beyond", "line", "interval", "least", "most"];
 
-function createStrip() {
-  const title = element("h3", {});
+function createStrip(heading = "h3") {
+  const title = element(heading);
   const note = element("p", { class: "bk-note" });
   const scale = element("div", { class: "bk-scale" }, element("b"), element("span"));
   const heads = element("tr", { role: "row" });

@@ -41,10 +41,9 @@ function render({ model, el }) {
 
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
-  const play = createKeptPlay(model, courier.post);
   const folds = createFolds(model, alive, (bar) => pane?.preview(bar, model.get("state").bar));
   const takeaway = createTakeaway(model, opens(true));
-  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), ...play.nodes, folds.root, charts.root, takeaway.root);
+  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), folds.root, charts.root, takeaway.root);
   const dock = element("div", { class: "bk-view bk-dock" }, reader.root);
 
   el.classList.add("bk-host");
@@ -86,7 +85,6 @@ function render({ model, el }) {
     fitKpis(kpis);
     pane?.redraw();
     charts.drawAll();
-    play.paint();
     folds.redraw();
   };
   const receive = (message, buffers) => {
@@ -100,7 +98,6 @@ function render({ model, el }) {
     "change:door": () => door.paint(model.get("door")),
     "change:texts": takeaway.paint,
     "change:reader": oncePerFrame(reader.paint, (paint) => painted().then(paint)),
-    "change:play": play.draw,
     "change:opened": () => [charts.drawAll(), folds.paint()],
     "change:folds": folds.paint,
     "msg:custom": receive,
