@@ -414,7 +414,7 @@ def calls_of(form: str, ids: list[str]) -> list[Any]:
             {"role": "model", "parts": [{"functionCall": {"name": i, "args": {}}} for i in ids]}
         ]
     if form == "converse":
-        uses = [{"toolUse": {"toolUseId": i, "name": "look", "input": {}}} for i in ids]
+        uses: list[Any] = [{"toolUse": {"toolUseId": i, "name": "look", "input": {}}} for i in ids]
         return [{"role": "assistant", "content": uses}]
     if form == "responses":
         call = {"type": "function_call", "name": "look", "arguments": "{}"}
@@ -446,8 +446,8 @@ def results_of(form: str, results: dict[str, str], picture: bool) -> list[Any]:
             blocks.append({"role": "tool", "tool_call_id": id, "content": text})
     if picture and form == "responses":
         url = f"data:image/png;base64,{PIXEL}"
-        text = {"type": "input_text", "text": blocks[-1]["output"]}
-        blocks[-1]["output"] = [text, {"type": "input_image", "image_url": url}]
+        words = {"type": "input_text", "text": blocks[-1]["output"]}
+        blocks[-1]["output"] = [words, {"type": "input_image", "image_url": url}]
     if picture and form == "anthropic":
         source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
         blocks[-1]["content"].append({"type": "image", "source": source})
@@ -488,7 +488,7 @@ class RulesMachine(RuleBasedStateMachine):
             model=COUNTED_BY[form],
             overrun="tell",
             start_on=start_on,
-            form=form,
+            form=form,  # type: ignore[arg-type]
             **self.more,
         )
         self.live: set[str] = set()  # marks of the messages that a request may hold
