@@ -192,7 +192,7 @@ def test_a_system_is_one_policy_by_its_name_its_row_and_its_function(name: str) 
 
 
 HELLO = {"role": "user", "content": "Hello"}
-SUMMARISES = {"summarise": lambda messages: "They spoke."}
+SUMMARISES: dict[str, Any] = {"summarise": lambda messages: "They spoke."}
 SAVED = json.loads(bk.Conversation("chat", window=8_000).to_json())
 
 
