@@ -26,7 +26,7 @@ from unittest import mock
 
 from benchmarks.measure import machine
 from budgetkit import streaming
-from budgetkit.counters import accelerated, counter, encodings
+from budgetkit.counters import counter, encodings, speed
 
 RESULTS = Path(__file__).parent / "corpus.md"
 ENCODING = "o200k_base"
@@ -111,7 +111,7 @@ def counted(corpus: Path, way: str) -> Run:
     without = (
         nullcontext()
         if way == "gigatoken"
-        else mock.patch.object(accelerated, "accelerated", lambda _: None)
+        else mock.patch.object(speed, "accelerated", lambda _: None)
     )
     with without, client_of(way) as client:
         counter(ENCODING)("Hello world")

@@ -13,7 +13,7 @@ from unittest import mock
 
 from benchmarks.measure import Row, interleaved, rows_beside
 from budgetkit import files
-from budgetkit.counters import ExactCounter, accelerated, encodings
+from budgetkit.counters import ExactCounter, encodings, speed
 from budgetkit.counters.exact import memory
 
 ENCODING = "o200k_base"
@@ -74,7 +74,7 @@ def _beside(group: str, texts: list[str], repeats: int) -> Iterator[Row]:
         OWN: partial(_fresh, texts),
         "budgetkit, counted before": lambda: ExactCounter(ENCODING).many(texts),
     }
-    if accelerated.accelerated(ENCODING) is not None:
+    if speed.accelerated(ENCODING) is not None:
         ways[AGAIN] = partial(_fresh, texts, faster=True)
     ways |= _litellm(texts) | _langchain(texts) | _tokenizers(texts)
     exact, found = ways[BASELINE](), {name: way() for name, way in ways.items()}
@@ -89,7 +89,7 @@ def _unseen(text: str) -> Iterator[Row]:
         BASELINE: lambda text: built.encode(text, disallowed_special=()),
         OWN: lambda text: _fresh([text]),
     }
-    if accelerated.accelerated(ENCODING) is not None:
+    if speed.accelerated(ENCODING) is not None:
         ways[FASTER] = lambda text: _fresh([text], faster=True)
     documents = [text[at : at + UNSEEN] for at in range(0, len(text) - UNSEEN + 1, UNSEEN)]
     cases = {name: partial(next, map(way, documents)) for name, way in ways.items()}
@@ -104,7 +104,7 @@ def _fresh(texts: list[str], faster: bool = False) -> list[int]:
     memory(ENCODING).forget()
     if faster:
         return ExactCounter(ENCODING).many(texts)
-    with mock.patch.object(accelerated, "accelerated", return_value=None):
+    with mock.patch.object(speed, "accelerated", return_value=None):
         return ExactCounter(ENCODING).many(texts)
 
 

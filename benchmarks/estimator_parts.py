@@ -18,8 +18,15 @@ from unittest import mock
 import numpy as np
 
 from budgetkit import files
-from budgetkit.counters.estimate.table import LEAST, Weights, looked_up
-from budgetkit.counters.estimate.windows import BEFORE, LEVELS, WINDOW, windows
+from budgetkit.counters.estimate.windows import (
+    BEFORE,
+    LEAST,
+    LEVELS,
+    WINDOW,
+    Weights,
+    looked_up,
+    windows,
+)
 
 __all__ = ["PARTS", "Part", "trained", "training"]
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.measure import machine
-from budgetkit.counters import accelerated, counter, encodings
+from budgetkit.counters import counter, encodings, speed
 
 PAGE = Path(__file__).parent / "processes.md"
 ENCODING = "o200k_base"
@@ -90,7 +90,7 @@ def timed(folder: Path, way: str) -> Iterator[tuple[str, float]]:
     """Time the calls of a process one after the other, seconds each; the small ones come first."""
     built, count = encodings.encoding(ENCODING), counter(ENCODING)
     if way == "with gigatoken":
-        accelerated.accelerated(ENCODING)
+        speed.accelerated(ENCODING)
     alone = way == "tiktoken"
     one: Callable[[str], int] = (
         (lambda text: len(built.encode(text, disallowed_special=()))) if alone else count

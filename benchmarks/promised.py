@@ -23,8 +23,8 @@ from benchmarks.accuracy import chosen, gathered, table
 from benchmarks.measure import machine
 from benchmarks.promises import Promised, gains, means, reserves, windows
 from budgetkit import accuracy
+from budgetkit.lab.accuracy.buffers import filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
-from budgetkit.lab.accuracy.simulation import filled_windows
 from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.forecast import bursts_notice, pace_beside, paths, straight_line
 from budgetkit.lab.replay.outlook import MOST_OTHERS
@@ -64,10 +64,6 @@ POLICIES: Mapping[str, bk.policies.Policy] = {
     "last 20 turns": bk.policies.SlidingWindow(20),
     "down to a half": bk.policies.TriggerTarget(bk.Share(1), bk.Share("0.5")),
     **IMPORTANCE,
-}
-RETURNING: Mapping[str, bk.policies.Policy] = {
-    "half of it brought back": bk.policies.BringBack(),
-    "nine tenths brought back": bk.policies.BringBack(share=bk.Share("0.9")),
 }
 SPLITS = 4
 KNOWN_SPLITS = 3
@@ -362,7 +358,7 @@ def kept(trace: bk.Trace, by: Any) -> pd.DataFrame:
     rows = []
     for part in PARTS:
         limit = round(part * whole)
-        for name, policy in {**POLICIES, **IMPORTANCE, **RETURNING}.items():
+        for name, policy in POLICIES.items():
             outcome = bk.replay(trace, budget.assign(history=limit), policy, **options)
             lost = bk.losses(outcome, found)
             needed, present, possible = (

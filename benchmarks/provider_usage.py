@@ -24,11 +24,10 @@ import budgetkit as bk
 from benchmarks import calibrations, exactness
 from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows, spreads
 from budgetkit.counters import basis_of
-from budgetkit.requests.billing.evidence import looked_up
 from budgetkit.requests.billing.frames import frame_for
-from budgetkit.requests.billing.openai_families import family_of
-from budgetkit.requests.billing.providers import counter_for
-from budgetkit.requests.billing.request_count import rules_name
+from budgetkit.requests.billing.openai_chat import family_of
+from budgetkit.requests.billing.registry import counter_for
+from budgetkit.requests.billing.request_count import looked_up, rules_name
 from budgetkit.requests.reading.request import ProviderRequest, objects, read_request
 from budgetkit.trace import readings
 

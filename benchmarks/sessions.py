@@ -23,9 +23,8 @@ import pandas as pd
 
 import budgetkit as bk
 from budgetkit.lab.sessions import causes as cause_rules
-from budgetkit.lab.sessions import foretelling
+from budgetkit.lab.sessions.causes import LEAST_MISS, expected
 from budgetkit.lab.sessions.comparing import RECORDED
-from budgetkit.lab.sessions.foretelling import LEAST_MISS, expected
 from budgetkit.lab.sessions.turning import by_price_of_reading
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
@@ -116,7 +115,7 @@ def constants(module: ModuleType, **values: Any) -> Iterator[None]:
             setattr(module, name, value)
 
 
-#: The constants of foretelling that were chosen on recorded sessions, and what else they might be.
+#: The constants of cause_rules that were chosen on recorded sessions, and what else they might be.
 CHOICES: Final = {
     "_LAST_TURNS": (1, 3, 5),
     "UNTOLD_LIFE": (300.0, 600.0, 1_800.0, 3_600.0, 7_200.0),
@@ -128,11 +127,11 @@ def close_reads(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
     rows = []
     for choice in product(*CHOICES.values()):
         values = dict(zip(CHOICES, choice, strict=True))
-        with constants(foretelling, **values):
+        with constants(cause_rules, **values):
             for name, session in sessions:
-                happened = foretelling.events(session.trace, session.usage)
+                happened = cause_rules.events(session.trace, session.usage)
                 difference = (
-                    foretelling.foretold(session.usage, happened)
+                    cause_rules.foretold(session.usage, happened)
                     - session.usage["cache_read_tokens"]
                 )
                 close = int((abs(difference.iloc[1:]) <= LEAST_MISS).sum())

@@ -33,10 +33,10 @@ from benchmarks.figure import BLUE, GREY, STYLE, scaled
 from benchmarks.measure import machine, readable
 from benchmarks.sample import sampled
 from budgetkit import corpora, files
-from budgetkit.counters import Counter, ExactCounter, accelerated, calibrate, counter
+from budgetkit.counters import Counter, ExactCounter, calibrate, counter, speed
 from budgetkit.counters.estimate import EstimateCounter, estimate
-from budgetkit.counters.estimate.table import Weights
-from budgetkit.counters.estimate.table import table as table_of
+from budgetkit.counters.estimate.windows import Weights
+from budgetkit.counters.estimate.windows import table as table_of
 from budgetkit.counters.exact import memory
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 
@@ -170,7 +170,7 @@ def known_ways(texts: pd.DataFrame, exact: str) -> Iterator[Way]:
         (counter(lambda text: sampled(text, exact).tokens),) * 2,
     )
     yield Way("exact, tiktoken", "exact", (ExactCounter(exact),) * 2, memory(exact).forget)
-    if (faster := accelerated.accelerated(exact)) is not None:
+    if (faster := speed.accelerated(exact)) is not None:
         yield Way(
             "exact, extra fast",
             "exact",
@@ -193,7 +193,7 @@ def fitted(name: str, texts: pd.DataFrame) -> tuple[Counter, Counter]:
 def forgotten(faster: Any, exact: str) -> None:
     """Forget counts, and the words that the faster tokenizer saw."""
     memory(exact).forget()
-    faster.encode, faster.counted = accelerated._encode(exact), 0
+    faster.encode, faster.counted = speed._encode(exact), 0
 
 
 def trained_ways(
@@ -245,7 +245,7 @@ def times(ways: Sequence[Way], messages: list[str], large: str, repeats: int) ->
 def timed(way: Way, call: Callable[[], object]) -> float:
     """Return the processor time of one call of which nothing is remembered."""
     way.forget()
-    slow = mock.patch.object(accelerated, "accelerated", return_value=None)
+    slow = mock.patch.object(speed, "accelerated", return_value=None)
     with nullcontext() if way.faster else slow:
         began = time.process_time()
         call()

@@ -40,14 +40,12 @@ _NAMES = {
         "calibrate",
         "counter",
     ),
-    "budgetkit.extras.endpoints": (
-        "load_ipython_extension",
-        "provider_counter",
-        "watch",
-    ),
+    "budgetkit.extras.endpoints": ("provider_counter",),
     "budgetkit.extras.redaction": ("redact",),
-    "budgetkit.lab.accuracy.document_claims": ("claims",),
-    "budgetkit.lab.accuracy.fitting": ("fit_bill",),
+    "budgetkit.lab.accuracy.document_claims": (
+        "claims",
+        "fit_bill",
+    ),
     "budgetkit.lab.app.app": ("App",),
     "budgetkit.lab.app.card": ("DesignCard",),
     "budgetkit.lab.deciding": (
@@ -65,15 +63,14 @@ _NAMES = {
         "rank_policies",
         "replay",
     ),
-    "budgetkit.lab.replay.evidence": ("evidence",),
-    "budgetkit.lab.replay.section_orders": ("section_orders",),
+    "budgetkit.lab.replay.losses": ("evidence",),
     "budgetkit.lab.sessions": (
         "Session",
         "compare",
         "sessions",
     ),
     "budgetkit.models": ("model",),
-    "budgetkit.models.thinking": ("thinking",),
+    "budgetkit.models.resolved": ("thinking",),
     "budgetkit.plan": (
         "Decision",
         "Grant",
@@ -98,7 +95,6 @@ _NAMES = {
         "list_traces",
         "load_trace",
         "load_traces",
-        "near_duplicates",
         "shipped_traces",
     ),
     "budgetkit.truncation": (

@@ -13,9 +13,7 @@ from budgetkit.conversation import memory_tokens as memory_tokens
 from budgetkit.conversation import trim as trim
 from budgetkit.counters import calibrate as calibrate
 from budgetkit.counters import counter as counter
-from budgetkit.extras.endpoints import load_ipython_extension as load_ipython_extension
 from budgetkit.extras.endpoints import provider_counter as provider_counter
-from budgetkit.extras.endpoints import watch as watch
 from budgetkit.extras.redaction import redact as redact
 from budgetkit.lab import accuracy as accuracy
 from budgetkit.lab import deciding as deciding
@@ -23,7 +21,7 @@ from budgetkit.lab import figures as figures
 from budgetkit.lab.accuracy import corpora as corpora
 from budgetkit.lab.accuracy import streaming as streaming
 from budgetkit.lab.accuracy.document_claims import claims as claims
-from budgetkit.lab.accuracy.fitting import fit_bill as fit_bill
+from budgetkit.lab.accuracy.document_claims import fit_bill as fit_bill
 from budgetkit.lab.app.app import App as App
 from budgetkit.lab.app.card import DesignCard as DesignCard
 from budgetkit.lab.deciding import solve as solve
@@ -39,13 +37,12 @@ from budgetkit.lab.replay import outlook as outlook
 from budgetkit.lab.replay import prompt_cache as prompt_cache
 from budgetkit.lab.replay import rank_policies as rank_policies
 from budgetkit.lab.replay import replay as replay
-from budgetkit.lab.replay.evidence import evidence as evidence
-from budgetkit.lab.replay.section_orders import section_orders as section_orders
+from budgetkit.lab.replay.losses import evidence as evidence
 from budgetkit.lab.sessions import Session as Session
 from budgetkit.lab.sessions import compare as compare
 from budgetkit.lab.sessions import sessions as sessions
 from budgetkit.models import model as model
-from budgetkit.models.thinking import thinking as thinking
+from budgetkit.models.resolved import thinking as thinking
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant
 from budgetkit.plan import Item as Item
@@ -66,7 +63,6 @@ from budgetkit.trace import Trace as Trace
 from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
-from budgetkit.trace import near_duplicates as near_duplicates
 from budgetkit.trace import shipped_traces as shipped_traces
 from budgetkit.truncation import cutter as cutter
 from budgetkit.truncation import truncate as truncate

@@ -15,9 +15,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from budgetkit.counters.accelerated import in_contexts, tokens_digest
-from budgetkit.counters.encodings import tokens
-from budgetkit.counters.pieces import characters
+from budgetkit.counters.encodings import characters, tokens
+from budgetkit.counters.speed import in_contexts, tokens_digest
 from tests.hostile import MIXED, SHORT
 
 GOLDEN = Path(__file__).resolve().parent.parent / "data" / "encodings" / "golden.json"

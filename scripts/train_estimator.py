@@ -23,8 +23,16 @@ import numpy as np
 from training_text import Document, odd, read, sources, spoken
 
 from budgetkit.counters import encodings
-from budgetkit.counters.estimate.table import CHECK, MIDDLE, SCALE
-from budgetkit.counters.estimate.windows import BEFORE, HASHED, LEVELS, WINDOW, Windows
+from budgetkit.counters.estimate.windows import (
+    BEFORE,
+    CHECK,
+    HASHED,
+    LEVELS,
+    MIDDLE,
+    SCALE,
+    WINDOW,
+    Windows,
+)
 
 ENCODINGS = ("o200k_base", "cl100k_base")
 EVEN = 90_000  # characters of a class up to which its weight grows in proportion, then as their square root

@@ -24,9 +24,8 @@ import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 with atheris.instrument_imports(include=["budgetkit"]):
     import budgetkit as bk
     from budgetkit.budget import Budget
-    from budgetkit.extras.endpoints.exchange import Answer
-    from budgetkit.extras.endpoints.keys import Key
-    from budgetkit.extras.endpoints.shapes import ENDPOINTS, tokens_in
+    from budgetkit.extras.endpoints.asking import ENDPOINTS, tokens_in
+    from budgetkit.extras.endpoints.exchange import Answer, Key
     from budgetkit.plan import Plan
     from budgetkit.state import from_json, from_yaml, to_json, to_yaml
     from budgetkit.trace import load_traces

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from budgetkit import Item
 from budgetkit.budget.allocation import Fill, Keep
-from budgetkit.plan.selection import KNAPSACK_CELLS
+from budgetkit.plan.items import KNAPSACK_CELLS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

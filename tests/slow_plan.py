@@ -14,6 +14,7 @@ import numpy as np
 from budgetkit import Allocation, Budget, Item
 from budgetkit.budget.allocation import Fill, Overflow
 from budgetkit.budget.quoting import brief
+from budgetkit.plan.allocating import by_weight, with_undeclared
 from budgetkit.plan.decisions import (
     BEYOND_BEST,
     FITS,
@@ -22,12 +23,11 @@ from budgetkit.plan.decisions import (
     UNCUT,
     WINDOW_FULL,
     Decisions,
+    Grant,
+    full,
 )
 from budgetkit.plan.fitting import Cut
-from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Items
-from budgetkit.plan.limits import by_weight, with_undeclared
-from budgetkit.plan.losses import full
 from budgetkit.plan.plan import Plan, raise_if_overrun
 from tests.slow_columns import Columns, Ints, Units, select
 

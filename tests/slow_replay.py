@@ -10,7 +10,7 @@ from budgetkit.lab.replay import requests_of
 from budgetkit.message import Message
 from budgetkit.pruning.policies import Cut, Floor, Policy, PruningContext
 from budgetkit.requests import Framing
-from budgetkit.trace.sections import past_section, present_section
+from budgetkit.trace.tally import past_section, present_section
 
 ONE_A_CHARACTER = Framing()
 

@@ -7,8 +7,8 @@ from typing import get_args
 from hypothesis import strategies as st
 
 import budgetkit as bk
+from budgetkit.budget.allocation import Order
 from budgetkit.budget.amounts import Amount
-from budgetkit.budget.orders import Order
 
 SECTIONS = ("system", "memory", "retrieval", "history", "tool")
 TOKENS = st.integers(0, 300)

@@ -270,3 +270,19 @@ def line_with(line: LineT, what: str, value: object) -> LineT:
             "or a new amount"
         )
     return replace(line, **changes)
+
+
+Order = Literal[
+    "importance", "caps first", "pool together", "pool each", "pool by item", "open by item"
+]
+Pool = Literal["open", "together", "each"]
+
+#: Whether sections with a cap are asked first, what those without may take, and whether their items compete for it.
+ORDERS: dict[str, tuple[bool, Pool, bool]] = {
+    "importance": (False, "open", False),
+    "caps first": (True, "open", False),
+    "pool together": (False, "together", False),
+    "pool each": (False, "each", False),
+    "pool by item": (True, "together", True),
+    "open by item": (True, "open", True),
+}

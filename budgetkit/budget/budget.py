@@ -12,23 +12,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from functools import cached_property
+from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.budget import validation
 from budgetkit.budget.allocation import (
+    ORDERS,
     Allocation,
     Line,
+    Order,
+    Pool,
     Reserve,
     check_all,
     check_choice,
     line_with,
 )
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
-from budgetkit.budget.colours import POOL
-from budgetkit.budget.html import block
-from budgetkit.budget.once import once
-from budgetkit.budget.orders import ORDERS, Order, Pool
+from budgetkit.budget.html import POOL, block
 from budgetkit.budget.quoting import quoted
+
+T = TypeVar("T")
+
+
+class once(cached_property[T]):  # noqa: N801  # it is written as what it extends
+    """A `functools.cached_property` without the lock that Python 3.11 takes, in which most of its time goes.
+
+    Two threads may work a value out at once; so it is for what comes out the same.
+
+    Examples
+    --------
+    >>> class Window:
+    ...     @once
+    ...     def tokens(self): return 8_192
+    >>> Window().tokens
+    8192
+    """
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> T:  # type: ignore[override]
+        if instance is None:
+            return self  # type: ignore[return-value]  # asked of the class, as a reader of docstrings does
+        value: T = self.func(instance)
+        instance.__dict__[self.attrname] = value
+        return value
+
 
 WindowKind = Literal["shared", "input", "usable"]
 Deficit = Literal["raise", "clamp", "signed"]
@@ -52,7 +78,7 @@ class Budget:
         What the window holds: prompt and answer, the prompt alone, or a part that leaves room for the answer
         already. In the last two the output reserve claims nothing.
     order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
-        Who is asked first after the required, and what sections without a cap may take: `budgetkit.budget.orders`.
+        Who is asked first after the required, and what sections without a cap may take: `budgetkit.budget.allocation`.
     deficit : {"raise", "clamp", "signed"}
         What a claim beyond the window does: an error, 0, or a negative number.
     undeclared : {"error", "pool"}

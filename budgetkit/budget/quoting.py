@@ -6,6 +6,8 @@ repeats what it names). So it is not written out whole and cut afterwards: only 
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from itertools import islice
@@ -63,7 +65,10 @@ def one_line(text: str) -> str:
     cut = text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
     if cut.isprintable():
         return cut
-    return " ".join(cut.split())
+    return "".join(
+        mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for mark in " ".join(cut.split())
+    )
 
 
 def quoted(names: Iterable[object]) -> str:
@@ -101,3 +106,23 @@ def many(number: int, what: str, plural: str = "") -> str:
     if number == 1:
         return f"1 {what}"
     return f"{number:,} {plural or what + 's'}"
+
+
+#: Packages whose functions stand between: this one, and those that call it back for a decorator, a property or a type.
+_BETWEEN = {"budgetkit", "contextlib", "functools", "pydantic"}
+
+
+def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and name the line outside this package that is being carried out.
+
+    Python 3.12 has something like it as ``skip_file_prefixes``; this kit runs on 3.11, too.
+    """
+    level = 2
+    frame = sys._getframe(1)
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN
+    ):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(text, category, stacklevel=level)

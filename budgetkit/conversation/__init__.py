@@ -9,8 +9,8 @@
 
 from budgetkit.conversation.building import Built, build, build_async
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.memory_tokens import MemoryTokens, memory_tokens
-from budgetkit.conversation.request import Left, Request
+from budgetkit.conversation.reading import MemoryTokens, memory_tokens
+from budgetkit.conversation.running_tally import Left, Request
 from budgetkit.conversation.trimming import trim
 
 __all__ = [

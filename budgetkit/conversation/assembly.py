@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.budget.quoting import brief
-from budgetkit.conversation.listing import AnyListings, check_listings, listings_of, written_as_one
-from budgetkit.conversation.listing import Listing as Listing
+from budgetkit.conversation.reading import AnyListings, check_listings, listings_of, written_as_one
+from budgetkit.conversation.reading import Listing as Listing
 from budgetkit.counters import count_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Plan
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 from budgetkit.requests import Framing, framing_of
 
 __all__ = ["BUDGETKIT", "Listing", "PLAN_195", "Wording", "describe", "messages", "tools"]

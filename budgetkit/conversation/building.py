@@ -20,19 +20,21 @@ from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
 from budgetkit.conversation.assembly import messages
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.engine import sending_notices
-from budgetkit.conversation.listing import (
+from budgetkit.conversation.engine import USER_FIRST, sending_notices
+from budgetkit.conversation.reading import (
     AnyListings,
     ListedSection,
     check_listings,
+    check_sendable,
     listings_of,
     plan_with_listings,
+    provider_form,
+    read,
+    whole,
 )
-from budgetkit.conversation.reading import check_sendable, provider_form, read, whole
 from budgetkit.conversation.running_tally import Count
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.inputs.passages import Piece, piece_of
-from budgetkit.inputs.policies import policy_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
+from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.dropping import StartOn
@@ -41,7 +43,7 @@ from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.reading.writing import system_text, written
 from budgetkit.trace import DEFAULT_ROLES
-from budgetkit.trace.objects import messages_in
+from budgetkit.trace.conversation import messages_in
 from budgetkit.truncation import cutter
 
 #: Names by which `build` takes the question, whatever the budget calls its section.
@@ -112,7 +114,7 @@ def build(
         left out, and is no part of the plan; the warnings say so.
     as_one : mapping or iterable of str, optional
         Sections whose passages go out as one message, as Octopus sends what it retrieved: each with a title or an
-        :class:`budgetkit.conversation.listing.Listing`, or their names alone. The plan counts that one message.
+        :class:`budgetkit.conversation.reading.Listing`, or their names alone. The plan counts that one message.
     **sections
         By section: a text, a message, a passage (an object with text, content or page_content, a Document of
         LangChain, an Item), a pair of one of these and its score, or a list of them; None for nothing. Texts of
@@ -151,11 +153,15 @@ def build(
     51
     """
     check_choice("start_on", start_on, get_args(StartOn))
+    if form in USER_FIRST:
+        start_on = "user"
     setup = setup_of(budget, counter, framing, model, window)
     budget = setup.budget
     count = setup.counter
     framing = setup.framing
-    policy = setup.policy if policy is None else policy_of(policy)
+    policy = setup.policy if policy is None else policy
+    if policy is not None:
+        policy = general_policy_of(policy)
     roles = dict(budget.roles or DEFAULT_ROLES)
     question_section = _question_section(budget, roles)
     history = roles.get("user")

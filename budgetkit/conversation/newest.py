@@ -18,11 +18,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from budgetkit.conversation.reading import is_plain
-from budgetkit.counters.given import checked
+from budgetkit.counters.protocol import checked
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.requests import Framing
-from budgetkit.requests.billing.providers import OpenAIRules
+from budgetkit.requests.billing.registry import OpenAIRules
 from budgetkit.requests.reading.request import ProviderRequest
 
 Count = Callable[[str], int]

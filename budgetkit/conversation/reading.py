@@ -6,16 +6,28 @@ A provider's message carries its origin (:mod:`budgetkit.requests.reading.forms`
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.validation import unknown_section
+from budgetkit.counters import counter
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.message import ROLES, SYSTEM_ROLES, Message
+from budgetkit.inputs.budgets import AnyModel
+from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Message
+from budgetkit.models import DEFAULT_ENCODING
+from budgetkit.models.resolved import facts_of
+from budgetkit.plan import allocate
+from budgetkit.plan.items import Item
+from budgetkit.plan.plan import Plan
+from budgetkit.presets import memory_engine
+from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
-from budgetkit.requests.reading.pairing import Pairing
-from budgetkit.trace.objects import messages_in, messages_of, plain
+from budgetkit.requests.reading.records import Pairing
+from budgetkit.trace.conversation import messages_in, messages_of, plain
+from budgetkit.truncation import cutter
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
 #: Fields that are texts in most messages; where they are, there is nothing to look at.
@@ -202,3 +214,293 @@ def _record(value: Any) -> dict[str, Any]:
 def _sent(message: Message) -> Message:
     """Leave out what its own format said beside it, which no request takes."""
     return Message({name: value for name, value in message.raw.items() if name != "native"})
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTokens:
+    """Hold what the memory engine says of one request; all sizes are in tokens.
+
+    Parameters
+    ----------
+    model : str
+        The model's name.
+    context_window : int
+        Its window.
+    messages_tokens, directive_tokens : int
+        What the conversation and the directive count.
+    response_reserve, safety_buffer : int
+        What is held back for the answer, and against a wrong count.
+    memory_tokens : int
+        What is left for memory, at least 0.
+    is_constrained : bool
+        Whether that is below 1,000.
+
+    Examples
+    --------
+    >>> memory_tokens("gpt-4o").memory_tokens
+    117501
+    """
+
+    model: str
+    context_window: int
+    messages_tokens: int
+    directive_tokens: int
+    response_reserve: int
+    safety_buffer: int
+    memory_tokens: int
+    is_constrained: bool
+
+
+def memory_tokens(
+    model: AnyModel, messages: Sequence[Any] = (), directive: str = ""
+) -> MemoryTokens:
+    """Say how many tokens a model's window leaves for memory.
+
+    Parameters
+    ----------
+    model : str or Model
+        An unknown name gets 8,192 tokens and cl100k_base, with a warning.
+    messages : sequence
+        The conversation, in any format that :func:`budgetkit.load_trace` reads.
+    directive : str
+        What is always sent whole.
+
+    Returns
+    -------
+    MemoryTokens
+        The model, its window, what messages and directive count, both reserves, and what is left for memory.
+
+    Notes
+    -----
+    Formula, framing and fields: memory engine, milestone 3.5.2 (document 001).
+
+    Examples
+    --------
+    >>> found = memory_tokens("gpt-4o", [{"role": "user", "content": "Hello world"}], "Be brief.")
+    >>> found.messages_tokens, found.directive_tokens, found.memory_tokens, found.is_constrained
+    (10, 3, 117491, False)
+    """
+    facts = facts_of(model)
+    count = counter(facts, unknown=DEFAULT_ENCODING)
+    budget = memory_engine(facts)
+    messages_tokens = FRAMINGS["memory-engine"].request(read([messages]), count)
+    directive_tokens = count(directive)
+    plan = allocate(budget, {"messages": messages_tokens, "directive": directive_tokens})
+    return MemoryTokens(
+        model=facts.name,
+        context_window=facts.window,
+        messages_tokens=messages_tokens,
+        directive_tokens=directive_tokens,
+        response_reserve=budget.sizes["output"],
+        safety_buffer=budget.sizes["safety"],
+        memory_tokens=plan["memory"].limit,
+        is_constrained=plan.is_constrained,
+    )
+
+
+Cut = Callable[[Item, int, Any], Item | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    r"""Say how the passages of a section become one text.
+
+    Parameters
+    ----------
+    title : str
+        The first line; none when left out.
+    entry : str, default "{text}"
+        How each passage is written; "{number}" stands for its place, from 1.
+    between : str, default "\n\n"
+        What stands between two entries, and between the title and the first.
+
+    Raises
+    ------
+    ValueError
+        If an entry would not hold its text.
+
+    Examples
+    --------
+    >>> print(Listing("Known:", "{number}. {text}", "\n").text(["Refunds take five days.", "Returns are free."]))
+    Known:
+    1. Refunds take five days.
+    2. Returns are free.
+    """
+
+    title: str = ""
+    entry: str = "{text}"
+    between: str = "\n\n"
+
+    def __post_init__(self) -> None:
+        try:
+            holds_text = "\0" in self.entry.format(number=1, text="\0")
+        except (LookupError, ValueError, AttributeError):
+            holds_text = False
+        if not holds_text:
+            raise ValueError(
+                f"the entry of a listing is {brief(self.entry)}; known in it are {{text}} and {{number}}; "
+                'write where the text stands, such as "{number}. {text}"'
+            )
+
+    def text(self, passages: Iterable[str]) -> str:
+        """Return the text of all passages."""
+        entries = [
+            self.entry.format(number=number, text=text) for number, text in enumerate(passages, 1)
+        ]
+        return self.between.join([self.title, *entries] if self.title else entries)
+
+
+AnyListings = Mapping[str, Listing | str] | Iterable[str] | None
+
+
+def listings_of(value: AnyListings) -> dict[str, Listing]:
+    """Return listings by section; a text is a title, and a bare name stands for a listing without one."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {value: Listing()}
+    if not isinstance(value, Mapping):
+        return {section: Listing() for section in value}
+    listings = {}
+    for section, listing in value.items():
+        if listing is None or isinstance(listing, str):
+            listing = Listing(listing or "")
+        if not isinstance(listing, Listing):
+            raise ValueError(
+                f"as_one has {brief(listing)} for {brief(section)}; known are a title and a Listing; give one"
+            )
+        listings[section] = listing
+    return listings
+
+
+def check_listings(
+    listings: Mapping[str, Listing],
+    messages: Iterable[tuple[str, Mapping[str, Any]]],
+    sections: Collection[str],
+) -> None:
+    """Refuse a listing of a section that is not there, or whose messages are more than texts of nobody's."""
+    if unknown := [section for section in listings if section not in sections]:
+        raise unknown_section(unknown, sections)
+    for section, message in messages:
+        is_text = message["role"] not in CHAT_ROLES and isinstance(message.get("content"), str)
+        if section in listings and not is_text:
+            raise ValueError(
+                f"as_one names {brief(section)}, which holds a message of {brief(message['role'])}; known are "
+                "sections of texts and passages; leave it out"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSection:
+    """Price the passages of one section as the one message that they become.
+
+    Parameters
+    ----------
+    listing : Listing
+        How they are written.
+    count : callable
+        From text to tokens.
+    framing : Framing
+        What the message costs beyond its text.
+    more : int
+        What is paid beside it, in tokens, such as the priming of a request that this message ends.
+    """
+
+    listing: Listing
+    count: Callable[[str], int]
+    framing: Framing
+    more: int = 0
+
+    def bare(self, item: Item) -> Item:
+        """Return an item at the size of its text alone."""
+        return replace(item, tokens=self.count(item.payload.text))
+
+    def surplus(self, items: Sequence[Item]) -> int:
+        """Return what the one message of some items costs beyond their texts, in tokens; below 0 where texts merge."""
+        whole = {
+            **items[0].payload.raw,
+            "content": self.listing.text(item.payload.text for item in items),
+        }
+        cost = self.framing.message(Message(whole), self.count) + self.more
+        return cost - sum(self.count(item.payload.text) for item in items)
+
+    def cut(self, item: Item, limit: int, allocation: Any) -> Item | None:
+        """Cut an item's text to what a limit leaves beside what the item pays for the others."""
+        paid = item.tokens - self.count(item.payload.text)
+        shorter = cutter(self.count, FRAMINGS["text"])(self.bare(item), limit - paid, allocation)
+        if shorter is None:
+            return None
+        return replace(shorter, tokens=shorter.tokens + paid)
+
+
+def plan_with_listings(
+    items: Sequence[Item],
+    sections: Mapping[str, ListedSection],
+    cut: Cut,
+    planned: Callable[[Sequence[Item], Cut], Plan],
+) -> Plan:
+    """Plan items of which those of some sections become one message each.
+
+    The surplus of a section is paid by the best of its passages that stays. Who stays depends on the surplus, so it is
+    planned again until nothing changes: {best: 300 + 12, second: 200} may leave no room for the best, and then the
+    second pays too. Payers only become more and a surplus only grows, so it comes to an end, and the plan never says
+    less than is sent.
+    """
+    if not sections:
+        return planned(items, cut)
+
+    def cut_listed(item: Item, limit: int, allocation: Any) -> Item | None:
+        listing = sections.get(item.section)
+        if listing is None:
+            return cut(item, limit, allocation)
+        return listing.cut(item, limit, allocation)
+
+    bare = [
+        sections[item.section].bare(item) if item.section in sections else item for item in items
+    ]
+    surpluses: dict[str, int] = {}
+    payers: dict[int, str] = {}
+    while True:
+        priced = list(bare)
+        for place, section in payers.items():
+            priced[place] = replace(
+                priced[place], tokens=max(0, priced[place].tokens + surpluses[section])
+            )
+        plan = planned(priced, cut_listed)
+
+        has_changed = False
+        for section, listing in sections.items():
+            places = [
+                place
+                for place, decision in enumerate(plan.decisions)
+                if decision.section == section and decision.outcome != "dropped"
+            ]
+            if not places:
+                continue
+            surplus = listing.surplus([plan.decisions[place].item for place in places])
+            if section not in surpluses or surplus > surpluses[section]:
+                surpluses[section] = surplus
+                has_changed = True
+            if not payers.keys() & set(places):
+                best = max(places, key=lambda place: bare[place].score)
+                payers[best] = section
+                has_changed = True
+        if not has_changed:
+            return plan
+
+
+def written_as_one(
+    messages: Sequence[tuple[str, dict[str, Any]]], listings: Mapping[str, Listing]
+) -> list[dict[str, Any]]:
+    """Return messages, each with its section, of which those of a listed section are one, where the first stood."""
+    texts: dict[str, list[str]] = {}
+    for section, message in messages:
+        if section in listings:
+            texts.setdefault(section, []).append(message["content"])
+    result = []
+    for section, message in messages:
+        if section not in listings:
+            result.append(message)
+        elif section in texts:
+            result.append({**message, "content": listings[section].text(texts.pop(section))})
+    return result

@@ -22,31 +22,132 @@ What is pinned in the history's section, and no policy may touch, is its demand 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
+from budgetkit.budget import Allocation, Budget
 from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.plan.item import Item
+from budgetkit.plan import Grant, Plan, fit
+from budgetkit.plan.items import Item
+from budgetkit.pruning.dropping import LEAST_RESULT, least_tokens
 from budgetkit.pruning.history import History, Slots
-from budgetkit.pruning.search import Archive
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
-from budgetkit.trace.sections import (
+from budgetkit.trace.tally import (
     Roles,
+    answered_call,
     enters_at_once,
+    passage_scores,
     past_section,
     present_section,
     schemas_section,
     section_beside_call,
 )
-from budgetkit.trace.tally import answered_call, passage_scores
+from budgetkit.truncation import cutter, truncate
+
+Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Say of one message that it is not sent as it came, and why.
+
+    Parameters
+    ----------
+    message : Mapping
+        As it stood before.
+    why : {"dropped", "summarised", "shrunk", "shortened", "unanswered"}
+        The policy dropped it, put it into a summary, or left a placeholder of a tool result; a text too large for the
+        window was cut inside; a tool call waits for its result (or a result for its call), and is sent when it has it.
+
+    Examples
+    --------
+    >>> Left({"role": "user", "content": "Hello world"}, "dropped").why
+    'dropped'
+    """
+
+    message: Mapping[str, Any]
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Hold the next request of a conversation.
+
+    Parameters
+    ----------
+    messages : list of dict
+        In the form of their provider and in order: that in which they came, or OpenAI's chat format. They are those
+        that the conversation holds: copy one to change it.
+    tools : list of dict
+        Tool schemas, those of Gemini and Bedrock Converse in their wrapping.
+    plan : Plan
+        What each section holds, against its limit.
+    tokens : int
+        Size of the request: messages, schemas, the priming of the answer and the budget's text.
+    over : int
+        How many of them the window has no room for; 0 unless the budget or the policy lets it be overrun.
+    left : tuple of Left
+        What left at this request, and why.
+    summaries : tuple of str
+        The summaries that were written for it; one that is not sent stands in `left`, and a warning says so.
+    stable : int
+        How many messages at the beginning are those of the last request, so that a prompt cache holds them.
+    warnings : tuple of str
+        What does not fit, which floor gives way, which summary is lost, and which thinking is sent that nobody can
+        count, in words.
+    system : str, list, dict or None
+        The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
+        ``systemInstruction`` of Gemini. None where it stands among the messages, or there is none.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
+    >>> talk.add({"role": "user", "content": "Hello world"})
+    >>> request = talk.request()
+    >>> request.messages, request.tokens
+    ([{'role': 'user', 'content': 'Hello world'}], 9)
+    """
+
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    plan: Plan
+    tokens: int
+    over: int = 0
+    left: tuple[Left, ...] = ()
+    summaries: tuple[str, ...] = ()
+    stable: int = 0
+    warnings: tuple[str, ...] = ()
+    system: Any = None
+
 
 Count = Callable[[str], int]
 _WAITS = 8  # turns after which a call is given up whose result never came
 
 
-@dataclass(slots=True)
+@contextmanager
+def unchanged_on_error(*objects: object) -> Iterator[None]:
+    """Take objects back to how they were where something fails inside; their lists hold what nobody changes."""
+    before = [
+        {
+            name: copy(value) if isinstance(value, list | dict | set) else value
+            for name, value in vars(changing).items()
+        }
+        for changing in objects
+    ]
+    try:
+        yield
+    except BaseException:
+        for changing, fields in zip(objects, before, strict=True):
+            vars(changing).update(fields)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
 class TallyEntry:
     """One message that is or will be sent, and where it counts."""
 
@@ -111,7 +212,6 @@ class RunningTally:
 
     forms: set[str] = field(default_factory=set)  # of providers, in which messages came
     system: tuple[Message, ...] = ()  # the first, which tool schemas may follow
-    archive: Archive | None = None  # of all that was said, where it may come back
 
     def __post_init__(self) -> None:
         self.count_schemas()
@@ -181,7 +281,7 @@ class RunningTally:
     def _resize(self, slot: int, tokens: int) -> None:
         """Note what a message holds that the history has not taken in yet."""
         slots = self.history.slots
-        self.entries[slot].tokens = tokens
+        self.entries[slot] = replace(self.entries[slot], tokens=tokens)
         slots.tokens[slot] = self.rules.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
@@ -218,7 +318,7 @@ class RunningTally:
 
         # its place in the history, which takes it in later
         self.note_form(message)
-        is_result = message.role in RESULT_ROLES
+        is_result = message.is_cuttable
         arriving = rules.arriving(tokens, is_result)
         slots.add(arriving, unit, self.turn, is_result, rules.importance(message), message.role)
 
@@ -239,8 +339,6 @@ class RunningTally:
             stamp=self.stamps,
             sent=False,
         )
-        if self.archive is not None:
-            self.archive.add(self.entries[slot].message)
         self.unsent.add(slot)
         if message.role in SYSTEM_ROLES and not self.system:
             self.system = (message,)
@@ -250,7 +348,7 @@ class RunningTally:
         if message.tool_call_id and caller is None:
             return
         if caller is not None and message.tool_call_id:
-            self.early_results.setdefault(caller, []).append(slot)
+            self.early_results[caller] = [*self.early_results.get(caller, ()), slot]
             if not self.open_calls.get(caller):
                 complete = self.early_results.pop(caller)
                 if caller in self.unsent:
@@ -282,7 +380,7 @@ class RunningTally:
         else:
             caller = self.calling_slots.get(answered)
         if caller is not None and answered:
-            self.open_calls.get(caller, set()).discard(answered)
+            self.open_calls[caller] = self.open_calls.get(caller, set()) - {answered}
         return caller
 
     def _enter_shown(self, slots: Sequence[int]) -> None:
@@ -293,8 +391,7 @@ class RunningTally:
             for slot, tokens in zip(slots, sizes, strict=True):
                 self._resize(slot, tokens)
         for slot in slots:
-            entry = self.entries[slot]
-            entry.sent = True
+            entry = self.entries[slot] = replace(self.entries[slot], sent=True)
             self.unsent.remove(slot)
             if self.turn and slot >= self.start:
                 if not self.this_turn:
@@ -345,3 +442,80 @@ def _sent(message: Message) -> Message:
         return message
     raw = {name: field for name, field in message.raw.items() if name != "contexts"}
     return Message(raw if is_of_chat else {**raw, "role": "system"})
+
+
+PLACEHOLDER = "[tool result left out]"
+_INSIDE = Allocation("result", granularity="token", keep="first")
+
+
+def placeholder(result: Message, limit: int, rules: TallyRules) -> Message:
+    """Return what is left of a tool result, of at most so many tokens."""
+    return result.with_text(
+        truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "a placeholder"))
+    )
+
+
+def capped(result: Message, limit: int, rules: TallyRules) -> Message:
+    """Return a tool result cut inside, of at most so many tokens."""
+    return result.with_text(
+        truncate(result.text, limit, _cost(result, limit, rules, "a tool result"))
+    )
+
+
+def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Callable[[str], int]:
+    """Return what the result holds with another text; refuse a limit that it exceeds without one."""
+
+    def cost(text: str) -> int:
+        return rules.framing.message(result.with_text(text), rules.count)
+
+    if cost("") > limit:
+        raise ValueError(
+            f"{what} of {limit:,} tokens was asked for; an empty tool result has {cost(''):,}; give at least these"
+        )
+    return cost
+
+
+def shorten_results(tally: RunningTally, excess: int, section: str | None = None) -> Iterator[Left]:
+    """Cut tool results inside, the largest first, until so many tokens are saved; of one section, or of all."""
+    cut = cutter(tally.rules.count, tally.rules.framing)
+    candidates = [
+        (line.tokens, slot)
+        for slot, line in tally.entries.items()
+        if line.sent and line.message.role in RESULT_ROLES
+    ]
+    for tokens, slot in sorted(candidates, key=lambda pair: (-pair[0], pair[1])):
+        line = tally.entries[slot]
+        if excess <= 0 or tokens <= LEAST_RESULT:
+            return
+        if section is not None and section != tally.section_of(slot):
+            continue
+        shorter = cut(
+            Item("result", tokens, payload=line.message),
+            max(LEAST_RESULT, tokens - excess),
+            _INSIDE,
+        )
+        if shorter is not None and shorter.tokens < tokens:
+            tally.rewrite(slot, shorter.payload, shorter.tokens)
+            excess -= tokens - shorter.tokens
+            yield Left(line.message.raw, "shortened")
+
+
+def sent_at_least(tally: RunningTally, grant: Grant) -> int:
+    """Return what a section sends at least, in tokens: it gives up passages, and tool results down to a rest."""
+    saved = sum(item.tokens for item in tally.passages if item.section == grant.section)
+    for slot, line in tally.entries.items():
+        if line.sent and tally.section_of(slot) == grant.section:
+            saved += line.tokens - least_tokens(line.message, line.tokens)
+    return max(grant.granted, grant.demand - saved)
+
+
+def fewer_passages(tally: RunningTally, budget: Budget, section: str, most: int) -> list[Item]:
+    """Keep of a section's passages what so many tokens have room for, as its allocation chooses."""
+    in_section = [item for item in tally.passages if item.section == section]
+    room = max(0, most - tally.demand()[section] + sum(item.tokens for item in in_section))
+    line = next((a for a in budget.allocations if a.section == section), Allocation(section))
+    alone = Budget(
+        room, (), [replace(line, cap=None, floor=0, weight=0, required=False)], deficit="signed"
+    )
+    kept_ids = {id(decision.item) for decision in fit(alone, in_section).decisions if decision.kept}
+    return [item for item in tally.passages if item.section != section or id(item) in kept_ids]

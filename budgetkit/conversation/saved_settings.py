@@ -19,14 +19,13 @@ from typing import Any, Final
 from pydantic import StrictBool
 
 from budgetkit.budget.amounts import Share
-from budgetkit.budget.notices import warn_caller
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief, one_line, warn_caller
 from budgetkit.counters import counter as counter_of
-from budgetkit.counters.given import FunctionCounter
+from budgetkit.counters.protocol import FunctionCounter
 from budgetkit.pruning import policies
 from budgetkit.pruning.policies import Policy, PruningContext
 from budgetkit.requests import FRAMINGS, Framing, ToolConstants, framing_for, framing_of
-from budgetkit.trace.sections import Roles
+from budgetkit.trace.tally import Roles
 
 Raw = dict[str, Any]
 #: The key that names code, which no file can hold.

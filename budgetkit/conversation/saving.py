@@ -17,8 +17,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Container, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -31,16 +31,15 @@ from budgetkit.budget.quoting import brief
 from budgetkit.conversation.running_tally import RunningTally, TallyEntry
 from budgetkit.conversation.saved_settings import SavedSettings, refusing
 from budgetkit.message import Message
-from budgetkit.plan.item import Item
-from budgetkit.plan.limits import with_undeclared
+from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan.items import Item
 from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
-from budgetkit.pruning.search import Archive
 from budgetkit.state import plain_data
 from budgetkit.state.saved import VERSION, check_version
 
 Raw = dict[str, Any]
 Summaries = dict[int, TallyEntry]  # as they are sent, by the first slot that each stands for
-#: A whole number, as JSON writes it; stamps of what comes back lie beyond the greatest number of tokens.
+#: A whole number, as JSON writes it.
 Whole = Annotated[int, Field(strict=True, ge=-MOST_TOKENS, le=2 * MOST_TOKENS)]
 Text = Annotated[str, Field(strict=True)]
 
@@ -140,7 +139,6 @@ class SavedState:
     entered: Whole
     stamps: Whole
     carrier: Text
-    archive: list[Raw] = field(default_factory=list)
 
 
 _PLAIN: Final = ("turn", "entered", "stamps")
@@ -173,8 +171,6 @@ def saved(
 ) -> dict[str, Any]:
     """Return a conversation as plain data."""
     conversation = adapter(SavedState).dump_python(packed(tally, summaries))
-    if tally.archive is None:
-        del conversation["archive"]
     return {
         "budgetkit": VERSION,
         "budget": state.to_dict(budget)["budget"],
@@ -282,12 +278,8 @@ def _refuse_strangers(tally: RunningTally, summaries: Summaries, state: SavedSta
             raise ValueError(
                 f"{what} message {strange[0]}, which the other parts do not have, or not so"
             )
-    if not 0 <= tally.start <= len(slots) or (
-        tally.archive and len(tally.archive.messages) != len(slots)
-    ):
-        raise ValueError(
-            f"it begins a turn or keeps an archive for other messages than its {len(slots)}"
-        )
+    if not 0 <= tally.start <= len(slots):
+        raise ValueError(f"its turn begins at message {tally.start} of {len(slots)}")
 
 
 def _sections(tally: RunningTally, summaries: Summaries) -> list[str]:
@@ -303,14 +295,11 @@ def packed(tally: RunningTally, summaries: Summaries) -> SavedState:
     history = tally.history
     slots = tally.history.slots
 
-    # what is still there: everything where it may come back, else what is sent and what that goes with
+    # what is still there: what is sent, and what that goes with
     slots_there = {*tally.entries, *summaries, *tally.this_turn}
     if tally.start < len(slots):
         slots_there.add(tally.start)
-    if tally.archive is None:
-        slots_there |= {slots.unit[slot] for slot in slots_there}
-    else:
-        slots_there = {*range(len(slots))}
+    slots_there |= {slots.unit[slot] for slot in slots_there}
     order = sorted(slots_there)
     new = {slot: number for number, slot in enumerate(order)}
 
@@ -368,9 +357,6 @@ def packed(tally: RunningTally, summaries: Summaries) -> SavedState:
         entered=tally.entered,
         stamps=tally.stamps,
         carrier=tally.priming_section,
-        archive=[]
-        if tally.archive is None
-        else [dict(message.raw) for message in tally.archive.messages],
     )
 
 
@@ -414,19 +400,7 @@ def unpack(tally: RunningTally, state: SavedState) -> Summaries:
     for name in _PLAIN:
         setattr(tally, name, getattr(state, name))
     tally.priming_section = state.carrier
-    if tally.archive is not None:
-        tally.archive = Archive(map(Message, state.archive or _forgotten(tally)))
     return {line.slot: _line(line) for line in state.standing}
-
-
-def _forgotten(tally: RunningTally) -> list[Mapping[str, Any]]:
-    """Stand in for what another policy forgot: it has no words to be found by."""
-    entries = tally.entries
-    slots = range(len(tally.history.slots))
-    return [
-        entries[slot].message.raw if slot in entries else {"role": "assistant", "content": ""}
-        for slot in slots
-    ]
 
 
 def _saved_line(slot: int, line: TallyEntry) -> SavedLine:

@@ -19,21 +19,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.counters.basis import (
+from budgetkit.counters.calibrated import CalibratedCounter, fitted, published
+from budgetkit.counters.characters import RULES, CharacterCounter, Unit
+from budgetkit.counters.encodings import encoding_names
+from budgetkit.counters.exact import ExactCounter
+from budgetkit.counters.foreign import ForeignCounter
+from budgetkit.counters.protocol import (
     Basis,
+    Counter,
+    FunctionCounter,
     basis_of,
     interval_of,
     nearer_of,
     nearer_sentence,
     spread_of,
 )
-from budgetkit.counters.calibrated import CalibratedCounter, fitted, published
-from budgetkit.counters.characters import RULES, CharacterCounter, Unit
-from budgetkit.counters.encodings import encoding_names
-from budgetkit.counters.exact import ExactCounter
-from budgetkit.counters.foreign import ForeignCounter
-from budgetkit.counters.given import FunctionCounter
-from budgetkit.counters.protocol import Counter
 from budgetkit.counters.reconstructed import ReconstructedCounter
 from budgetkit.counters.vocabularies import (
     VocabularyCounter,
@@ -83,9 +83,9 @@ _RATIO = re.compile(
     r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?"
 )
 _MINIMUM = re.compile(r"minimum (\d{1,20})")
-_CALIBRATED = re.compile(r"(?P<model>.+) \(calibrated estimate: .*\)")
+_CALIBRATED = re.compile(r"(?s)(?=.*\)\Z)(?P<model>.+) \(calibrated estimate: .*")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
-_REBUILT = re.compile(r"(?P<model>.+) \(reconstructed by .*\)")
+_REBUILT = re.compile(r"(?s)(?=.*\)\Z)(?P<model>.+) \(reconstructed by .*")
 _VOCABULARY = re.compile(r"(?P<model>.+) \((?P<vocabulary>[^()]+?)(?:, an estimate)?\)")
 
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from budgetkit.budget.quoting import brief
-from budgetkit.counters.basis import Basis
 from budgetkit.counters.exact import ExactCounter
-from budgetkit.counters.protocol import Counter, check_texts
+from budgetkit.counters.protocol import Basis, Counter, check_texts
 from budgetkit.counters.vocabularies import nearer
 from budgetkit.models.resolved import calibration_row, calibration_rows
 from budgetkit.promise import is_controlled, range_of

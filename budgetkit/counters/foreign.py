@@ -6,17 +6,213 @@ file that you have, and mistral-common and litellm bring their tokenizers with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import unicodedata
+from binascii import a2b_base64
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Final
 
-from budgetkit.budget.quoting import brief
-from budgetkit.counters.basis import Basis
-from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.counters.protocol import check_text, check_texts
-from budgetkit.counters.tokenizer_files import TokenizerFile, counting
-from budgetkit.files import missing
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.counters.encodings import pair_encoder, pattern_of, replace_surrogates
+from budgetkit.counters.protocol import Basis, check_text, check_texts
+from budgetkit.files import extra, missing
+
+CountMany = Callable[[list[str]], list[int]]
+_MARK: Final = 64  # bytes at the beginning of a file that say what it is
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFile:
+    """Name a tokenizer file and what it does not say itself.
+
+    Parameters
+    ----------
+    path : str
+        Where it lies.
+    pattern : str
+        How a tiktoken file's text is cut into pieces; that of cl100k_base when left out, which is Llama 3's too.
+    normal_form : str
+        Unicode's normal form that a text is brought to before, such as ``"NFC"``; none when left out.
+    """
+
+    path: str
+    pattern: str = ""
+    normal_form: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What the file holds: ``"json"``, ``"tiktoken"`` or ``"sentencepiece"``."""
+        with Path(self.path).open("rb") as file:
+            head = file.read(_MARK)
+        if head.lstrip()[:1] == b"{":
+            return "json"
+        if _TIKTOKEN_LINE.match(head):
+            return "tiktoken"
+        return "sentencepiece"
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the library that reads it is installed."""
+        library = {"json": "tokenizers", "sentencepiece": "sentencepiece"}.get(
+            self.kind, "tiktoken"
+        )
+        return find_spec(library) is not None or (
+            self.kind == "json" and _byte_level(self.path) is not None
+        )
+
+
+_TIKTOKEN_LINE: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
+
+
+@cache
+def counting(file: TokenizerFile) -> CountMany:
+    """Load a tokenizer file, once, and return what counts many texts with it."""
+    try:
+        counter = _loaded(file)
+    except ImportError:
+        raise
+    except OSError as error:
+        raise _unreadable(file.path, error.strerror or type(error).__name__) from None
+    except Exception as error:  # the libraries raise whatever they come upon
+        raise _unreadable(file.path, str(error)) from None
+    if not file.normal_form:
+        return counter
+    form: Any = file.normal_form
+    return lambda texts: counter([unicodedata.normalize(form, text) for text in texts])
+
+
+def _loaded(file: TokenizerFile) -> CountMany:
+    kind = file.kind
+    if kind == "tiktoken":
+        ranks = _ranks(Path(file.path).read_bytes().splitlines())
+        return _by_pairs([file.pattern or pattern_of("cl100k_base")], ranks)
+    if kind == "sentencepiece":
+        with extra("makers", "a SentencePiece model"):
+            processor = import_module("sentencepiece").SentencePieceProcessor(model_file=file.path)
+        return lambda texts: [len(row) for row in processor.encode(texts)] if texts else []
+    return _byte_level(file.path) or _by_library(file.path)
+
+
+def _by_library(path: str) -> CountMany:
+    """Count with the library that wrote the file."""
+    with extra("makers", "a tokenizer from elsewhere"):
+        maker = import_module("tokenizers").Tokenizer
+    tokenizer = maker.from_str(Path(path).read_text("utf-8"))
+    # Embedding models ship files that cut every text to their window, or fill it up.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda texts: [
+        len(row) for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    ]
+
+
+def _ranks(lines: Iterable[bytes]) -> dict[bytes, int]:
+    """Read a tiktoken file's lines."""
+    pairs = (line.split() for line in lines if line)
+    return {a2b_base64(token): int(rank) for token, rank in pairs}
+
+
+@cache
+def _byte_level(path: str) -> CountMany | None:
+    """Read byte-level pairs from JSON, Mistral's or Hugging Face's; None for a file that holds something else."""
+    document = json.loads(Path(path).read_bytes())
+    if "vocab" in document and "config" in document:
+        config = document["config"]
+        ordinary = config["default_vocab_size"] - config["default_num_special_tokens"]
+        entries = document["vocab"][:ordinary]
+        return _by_pairs(
+            [config["pattern"]],
+            {a2b_base64(entry["token_bytes"]): entry["rank"] for entry in entries},
+        )
+
+    model = document.get("model") or {}
+    steps = _steps(document.get("pre_tokenizer"))
+    plain = (
+        model.get("type") == "BPE"
+        and not model.get("byte_fallback")
+        and not _steps(document.get("normalizer"))
+    )
+    splits = [step for step in steps if step["type"] == "Split" and "Regex" in step["pattern"]]
+    plain &= all(step["behavior"] == "Isolated" and not step["invert"] for step in splits)
+    last = steps[-1] if steps else {}
+    plain &= (
+        last.get("type") == "ByteLevel"
+        and last.get("use_regex") is False
+        and not last.get("add_prefix_space")
+    )
+    if not plain or not splits or len(splits) != len(steps) - 1:
+        return None
+
+    # Ranks rise with the merges: first the bytes alone, then each pair in the order in which pairs are joined.
+    byte_of = _byte_alphabet()
+    ranks: dict[bytes, int] = {bytes([byte]): rank for rank, byte in enumerate(byte_of.values())}
+    for merge in model["merges"]:
+        left, right = merge.split(" ") if isinstance(merge, str) else merge
+        ranks.setdefault(bytes(byte_of[character] for character in left + right), len(ranks))
+    return _by_pairs([step["pattern"]["Regex"] for step in splits], ranks)
+
+
+def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """List the steps of a part of a tokenizer.json, which may be one step or a sequence."""
+    if not part:
+        return []
+    if part["type"] != "Sequence":
+        return [part]
+    steps: list[dict[str, Any]] = part.get("pretokenizers") or part.get("normalizers") or []
+    return steps
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Return the byte that each character of a byte-level vocabulary stands for: printable ones for themselves."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    characters = [*map(chr, printable), *(chr(256 + place) for place in range(len(others)))]
+    return dict(zip(characters, [*printable, *others], strict=True))
+
+
+def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
+    """Count byte-level pairs with tiktoken, whose pattern can be one only: several are applied one after another."""
+    encode = pair_encoder(ranks)
+    import regex  # 20 ms that a counter without such a file need not pay
+
+    compiled = [regex.compile(pattern) for pattern in patterns]
+
+    def count(text: str) -> int:
+        pieces: Iterable[str] = [text]
+        for pattern in compiled:
+            pieces = _split(pieces, pattern)
+        return sum(len(encode(piece.encode())) for piece in pieces)
+
+    return lambda texts: [count(text) for text in texts]
+
+
+def _split(pieces: Iterable[str], pattern: Any) -> Iterator[str]:
+    """Cut each piece at the matches of a pattern; what lies between them stays a piece."""
+    for piece in pieces:
+        at = 0
+        for match in pattern.finditer(piece):
+            start, stop = match.span()
+            if start > at:
+                yield piece[at:start]
+            if stop > start:
+                yield piece[start:stop]
+            at = stop
+        if at < len(piece):
+            yield piece[at:]
+
+
+def _unreadable(path: str, reason: str) -> ValueError:
+    return ValueError(
+        f"asked to count with {brief(path)}, which is no tokenizer that can be read ({one_line(reason)}); "
+        "give the path of a tokenizer.json, a SentencePiece model or a tiktoken file"
+    )
+
 
 __all__ = ["ForeignCounter"]
 

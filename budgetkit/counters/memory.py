@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.counters.encodings import ForkSafeLock
 
 __all__ = ["CountMemory", "Memo"]
 

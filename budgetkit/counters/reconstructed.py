@@ -25,10 +25,9 @@ from itertools import groupby, pairwise
 from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
-from budgetkit.counters.basis import Basis
-from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.counters.memory import CountMemory
-from budgetkit.counters.protocol import check_text, check_texts
+from budgetkit.counters.protocol import Basis, check_text, check_texts
 
 __all__ = ["CTOK", "ReconstructedCounter", "rebuilt"]
 

@@ -21,8 +21,8 @@ from functools import cache, lru_cache
 from typing import Final
 
 from budgetkit.counters import encodings
+from budgetkit.counters.encodings import pattern, settled
 from budgetkit.counters.memory import Memo, digest
-from budgetkit.counters.pieces import pattern, settled
 
 __all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
 

@@ -22,12 +22,17 @@ from typing import Any
 
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import reconstructed
-from budgetkit.counters.basis import Basis, basis_of
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import ExactCounter
-from budgetkit.counters.given import function_name
-from budgetkit.counters.protocol import Counter, check_text, check_texts
-from budgetkit.counters.tokenizer_files import TokenizerFile, counting
+from budgetkit.counters.foreign import TokenizerFile, counting
+from budgetkit.counters.protocol import (
+    Basis,
+    Counter,
+    basis_of,
+    check_text,
+    check_texts,
+    function_name,
+)
 from budgetkit.files import read_toml
 from budgetkit.models import Model
 from budgetkit.models.names import as_listed

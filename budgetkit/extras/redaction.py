@@ -36,7 +36,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
 
     Every text, and each part of it between two signs, keeps its number of tokens under the counter named here, so that
     demand, plans and replays by that counter give the same figures. What reads words does not: the proxy for evidence
-    (marks are kept, as indices), a policy that brings back by words or weighs them, another counter.
+    (marks are kept, as indices), a policy that weighs words, another counter.
 
     Parameters
     ----------

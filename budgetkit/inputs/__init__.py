@@ -14,14 +14,22 @@ called a path open files. What is not understood is refused in a sentence.
 
 from __future__ import annotations
 
-from budgetkit.inputs.budgets import Setup, budget_of, preset_of, setup_of
+from budgetkit.inputs.budgets import (
+    Setup,
+    budget_of,
+    general_policy_of,
+    policies_of,
+    preset_of,
+    setup_of,
+)
 from budgetkit.inputs.conversations import trace_of, traces_of
-from budgetkit.inputs.policies import policies_of, policy_of
+from budgetkit.pruning.policies.systems import policy_of
 
 __all__ = [
     "Setup",
     "budget_of",
     "policies_of",
+    "general_policy_of",
     "policy_of",
     "preset_of",
     "setup_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,19 @@ from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, resolve, warn_of
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
-from budgetkit.presets.agent_prompt import agent_prompt
-from budgetkit.presets.window import window_of
-from budgetkit.pruning.policies import Policy
+from budgetkit.presets.application import window_of
+from budgetkit.presets.token_budget import agent_prompt
+from budgetkit.pruning.policies import (
+    Chain,
+    ClearResults,
+    Compact,
+    DropToolResults,
+    OldestFirst,
+    Policy,
+    Summarise,
+    System,
+)
+from budgetkit.pruning.policies.systems import NAMED, known_name, policy_of
 from budgetkit.requests import Framing, framing_for, framing_of
 from budgetkit.state import from_dict
 from budgetkit.state.plain_data import json_data, yaml_data
@@ -324,3 +334,75 @@ def _text_at(path: Path) -> str:
         raise ValueError(
             f"{one_line(str(path))} is no UTF-8 text ({where}); save it as UTF-8"
         ) from None
+
+
+AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
+
+
+def general_policy_of(policy: Policy | str) -> Policy:
+    """Return the policy of a running conversation; refuse the rules of a product.
+
+    Examples
+    --------
+    >>> general_policy_of("codex")
+    Traceback (most recent call last):
+    ...
+    ValueError: 'codex' is the rule of a product; take Summarise() here, and bk.replay for what the product costs
+    """
+    rules = policy_of(policy)
+    for part in _parts(rules):
+        if isinstance(part, System | Compact | ClearResults):
+            kinds = {*map(type, part.stages)}
+            if Compact in kinds:
+                general: Policy = Summarise()
+            elif ClearResults in kinds:
+                general = DropToolResults()
+            else:
+                general = next(iter(part.stages), OldestFirst())
+            name = part.name if isinstance(part, System) else part
+            raise ValueError(
+                f"{brief(name)} is the rule of a product; take {general} here, and bk.replay for what the product costs"
+            )
+    return rules
+
+
+def _parts(policy: Policy) -> list[Policy]:
+    """List a policy and those that it is made of."""
+    inner: Iterable[Policy] = ()
+    if isinstance(policy, Chain):
+        inner = policy.policies
+    return [policy, *(part for each in inner for part in _parts(each))]
+
+
+def policies_of(
+    policies: AnyPolicies | None = None,
+) -> dict[str, Policy]:
+    """Return policies by their names: those that are named or given, all that go by a name where none is.
+
+    Examples
+    --------
+    >>> policies_of("octopus")
+    {'octopus': System('octopus', 'document 000')}
+    >>> list(policies_of(["last-turns", "oldest first"]))
+    ['last turns', 'oldest first']
+    """
+    if policies is None:
+        policies = list(NAMED)
+    if isinstance(policies, Mapping):
+        return {name: policy_of(policy) for name, policy in policies.items()}
+    if isinstance(policies, Policy | str):
+        entries = [policies]
+    elif not isinstance(policies, Iterable):
+        raise TypeError(
+            f"policies {brief(policies)}; known are policies and their names; give one, or a list of them"
+        )
+    else:
+        entries = list(policies)
+    return {name_of(policy): policy_of(policy) for policy in entries}
+
+
+def name_of(policy: Policy | str) -> str:
+    """Return what a policy is called: its name as it is listed, or how it is written."""
+    if isinstance(policy, str):
+        return known_name(policy)
+    return repr(policy)

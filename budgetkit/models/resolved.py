@@ -1,6 +1,6 @@
 """ResolvedModel: everything that a model's name decides, looked up once at the door and passed on.
 
-Which window there is, which tokenizer counts and how sure that is, which rules bill messages, tools and images, which
+Which window there is, which tokenizer counts and how sure that is, which rules bill messages and tools, which
 prompt cache the provider keeps, and where the model runs: each is a row of a table in ``data/`` that a pattern over the
 name chooses. What asks for one of them again by the name alone may find another row; what is passed this value cannot.
 """
@@ -8,15 +8,16 @@ name chooses. What asks for one of them again by the name alone may find another
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.notices import warn_caller
-from budgetkit.budget.quoting import brief, quoted
-from budgetkit.files import read_rows, read_table, read_toml
+from budgetkit.budget.allocation import Reserve
+from budgetkit.budget.amounts import Share, check_tokens
+from budgetkit.budget.quoting import brief, one_line, quoted, warn_caller
+from budgetkit.budget.validation import OUTPUT
+from budgetkit.files import Table, read_rows, read_table, read_toml
 from budgetkit.models import (
     Model,
     RetiredModelWarning,
@@ -29,6 +30,116 @@ from budgetkit.models import (
     unknown_notice,
 )
 from budgetkit.models.names import as_listed, bare, host_of, openai_family
+
+
+@dataclass(frozen=True, slots=True)
+class ProductWindow:
+    """What a program makes of a model's window.
+
+    Parameters
+    ----------
+    label : str
+        What people call the program.
+    window : int
+        The model's window, in tokens.
+    shown : int
+        What the program shows or lets through of it, in tokens.
+    acts_at : int
+        The size of a prompt at which its rule acts, in tokens; what is shown where it has none.
+    source, date : str
+        Where that was read, and when.
+
+    Examples
+    --------
+    >>> codex = product_window("codex")
+    >>> codex.window, codex.shown, codex.acts_at
+    (272000, 258400, 244800)
+    """
+
+    label: str
+    window: int
+    shown: int
+    acts_at: int
+    source: str
+    date: str
+
+
+def product_window(name: str, window: int | None = None) -> ProductWindow:
+    """Return what a program makes of a model's window.
+
+    Parameters
+    ----------
+    name : str
+        A name of :data:`PRODUCT_WINDOWS`.
+    window : int, optional
+        The model's window, in tokens; what the program's own list says when left out.
+
+    Returns
+    -------
+    ProductWindow
+        In tokens.
+
+    Raises
+    ------
+    LookupError
+        If there is no such program.
+    ValueError
+        If no window is given and the program's list says none.
+
+    Examples
+    --------
+    >>> product_window("claude-code", 1_000_000).acts_at, product_window("ollama", 131_072).shown
+    (967000, 4096)
+    """
+    if name not in PRODUCT_WINDOWS:
+        raise LookupError(
+            f"no window of {brief(name)}; known are {quoted(PRODUCT_WINDOWS)}; choose from these"
+        )
+    row = PRODUCT_WINDOWS[name]
+    if window is None:
+        whole = row.get("catalogue", row.get("shown"))
+    else:
+        whole = check_tokens("window", window)
+    if whole is None:
+        raise ValueError(
+            f"{row['label']} has the model's window, and none was given; give it, as in window=200_000"
+        )
+    if "shown" in row:
+        shown = min(whole, row["shown"])
+    else:
+        shown = Share(row.get("shown_share", 1)).of(whole)
+    acts_at = shown
+    if "acts_less" in row:
+        acts_at = max(0, whole - row["acts_less"])
+    elif "acts_share" in row:
+        acts_at = Share(row["acts_share"]).of(shown if "shown" in row else whole)
+    return ProductWindow(
+        label=row["label"],
+        window=whole,
+        shown=shown,
+        acts_at=acts_at,
+        source=row["source"],
+        date=row["date"],
+    )
+
+
+def catalogue_of(name: str, shown: int) -> int:
+    """Return the window that a program's rule goes by, of what it shows.
+
+    Examples
+    --------
+    >>> catalogue_of("codex", 258_400)
+    272000
+    """
+    share: float = PRODUCT_WINDOWS[name].get("shown_share", 1)
+    return round(shown / share)
+
+
+#: The rows of data/windows.toml by name.
+PRODUCT_WINDOWS: Final[Mapping[str, dict[str, Any]]] = Table(
+    lambda: read_rows("windows.toml", "window")
+)
+
 
 Certainty = Literal["exact", "calibrated", "stand-in"]
 #: The prompt cache that stands in where a provider's is not known.
@@ -51,8 +162,6 @@ class ResolvedModel:
         The family of OpenAI's whose rules bill it exactly; empty for everybody else's.
     calibration : str
         The family of ``data/calibrations.csv`` that estimates it.
-    images : tuple
-        The rule by which images are priced, and its numbers.
     cache : str
         The name of its provider's prompt cache, in :data:`budgetkit.prompt_cache.CACHES`.
     host : str
@@ -74,7 +183,6 @@ class ResolvedModel:
     tokenizer: Certainty
     openai_family: str
     calibration: str
-    images: tuple[str, tuple[float, ...]]
     cache: str
     host: str
     is_routed: bool = False
@@ -118,8 +226,8 @@ def resolve(
 
     Examples
     --------
-    >>> resolve("gpt-4o").openai_family, resolve("gpt-4o").images[0], resolve("gpt-4o", window=8_192).window
-    ('gpt-4o', 'tiles', 8192)
+    >>> resolve("gpt-4o").openai_family, resolve("gpt-4o", window=8_192).window
+    ('gpt-4o', 8192)
     >>> resolve("no-such-model").notice.partition(";")[0]
     "no model 'no-such-model' in data/models.csv or genai-prices"
     """
@@ -266,7 +374,6 @@ def _resolved(facts: Model, name: str, is_known: bool = True, notice: str = "") 
         tokenizer=tokenizer,
         openai_family=family,
         calibration=row["family"],
-        images=images_rule(facts.name),
         cache=prompt_cache_name(facts),
         host=host_of(facts.name),
         is_routed=bool(family) and is_routed(facts.name),
@@ -284,20 +391,6 @@ def is_routed(name: str) -> bool:
     """
     routers: list[str] = read_toml("framings.toml")["models"]["routers"]
     return name.casefold().startswith(tuple(routers))
-
-
-def images_rule(name: str) -> tuple[str, tuple[float, ...]]:
-    """Return by which rule a model's images are priced, and the rule's numbers; an unknown model's as gpt-4o's.
-
-    Examples
-    --------
-    >>> images_rule("gpt-4o-mini"), images_rule("claude-opus-4-1")
-    (('tiles', (2833, 5667)), ('squares', ()))
-    """
-    plain = bare(name)
-    rows = read_toml("framings.toml")["models"]["images"]
-    rule, *numbers = next(row for pattern, *row in rows if re.match(pattern, plain))
-    return rule, tuple(numbers)
 
 
 def calibration_row(name: str) -> dict[str, str]:
@@ -323,7 +416,7 @@ def prompt_cache_name(facts: Model) -> str:
 
     Examples
     --------
-    >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
+    >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
     ['openai', 'anthropic-4096', 'longest prefix']
     """
     for name, row in read_rows("prompt_caches.toml", "cache").items():
@@ -331,3 +424,101 @@ def prompt_cache_name(facts: Model) -> str:
             return name
     of_provider: str = read_toml("prompt_caches.toml")["providers"].get(facts.provider, IDEAL_CACHE)
     return of_provider
+
+
+#: Efforts that providers know, from least to most.
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Say how many tokens a model may think.
+
+    Parameters
+    ----------
+    model, effort : str
+        What was asked for.
+    tokens : int or None
+        The most, in tokens; None where nobody says.
+    source, date : str
+        Where it was read, or who says that it is unknown, and when.
+    """
+
+    model: str
+    effort: str
+    tokens: int | None
+    source: str
+    date: str
+
+    def reserve(self, tokens: int | None = None) -> Reserve:
+        """Reserve what may be thought, beside the answer's own reserve.
+
+        Parameters
+        ----------
+        tokens : int, optional
+            Your own number, such as a quantile of your answers' usage; the published one when left out.
+
+        Returns
+        -------
+        Reserve
+            Named "thinking"; it serves the output.
+
+        Raises
+        ------
+        ValueError
+            If neither is known.
+        """
+        size = self.tokens if tokens is None else tokens
+        if size is None:
+            raise ValueError(
+                f"a reserve for {one_line(self.model)} at effort {brief(self.effort)}; {self.source} (read "
+                f"{self.date}); give the tokens that your own answers' usage shows: reserve(tokens=...)"
+            )
+        return Reserve("thinking", size, serves=OUTPUT)
+
+
+def thinking(model: str | Model | ResolvedModel, effort: str, through: str = "") -> Thinking:
+    """Look up how many tokens a model may think at an effort.
+
+    Parameters
+    ----------
+    model : str or Model
+        Its name, or itself.
+    effort : {"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+        As the request says it.
+    through : str
+        The library that sends the request, where it turns an effort into tokens, such as "litellm".
+
+    Returns
+    -------
+    Thinking
+        Its `tokens` are None where nobody says; `source` and `date` say where that was read.
+
+    Raises
+    ------
+    ValueError
+        If there is no such effort.
+
+    Examples
+    --------
+    >>> thinking("gemini-2.5-flash", "medium").reserve()
+    Reserve('thinking', 8192, serves='output')
+    >>> thinking("gpt-5.1", "high").tokens is None, thinking("gpt-5.1", "none").tokens
+    (True, 0)
+    """
+    if effort not in EFFORTS:
+        raise ValueError(f"effort {brief(effort)}; known are {', '.join(EFFORTS)}; use one of them")
+    name = model_name(model)
+    for row in read_table("thinking.csv"):
+        is_row = row["effort"] in ("", effort) and row["through"] in ("", through)
+        if is_row and re.match(row["pattern"], bare(name)):
+            return Thinking(
+                name,
+                effort,
+                int(row["tokens"]) if row["tokens"] else None,
+                row["source"],
+                row["date"],
+            )
+    return Thinking(
+        name, effort, None, "nothing is known here of how much this model thinks", "2026-11-22"
+    )

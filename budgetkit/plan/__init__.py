@@ -8,12 +8,11 @@
 """
 
 from budgetkit.plan.allocating import allocate, allocate_many
-from budgetkit.plan.decisions import Decision
+from budgetkit.plan.batch import cut_share, sweep
+from budgetkit.plan.decisions import Decision, Grant
 from budgetkit.plan.fitting import fit
-from budgetkit.plan.grant import Grant
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 from budgetkit.plan.plan import Plan
-from budgetkit.plan.sweeps import cut_share, sweep
 
 __all__ = [
     "Decision",

@@ -22,7 +22,7 @@ from budgetkit.budget.amounts import Share, tokens_of
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.plan.allocating import allocate_columns
-from budgetkit.plan.losses import overcommitted, unused_answers
+from budgetkit.plan.decisions import overcommitted, unused_answers
 
 LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")

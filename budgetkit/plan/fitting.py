@@ -25,6 +25,7 @@ import numpy as np
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
 from budgetkit.budget.quoting import brief
+from budgetkit.plan.allocating import allocate_in_order, with_undeclared
 from budgetkit.plan.decisions import (
     BEYOND_BEST,
     FITS,
@@ -35,14 +36,11 @@ from budgetkit.plan.decisions import (
     WINDOW_FULL,
     Decisions,
     Reasons,
+    full,
+    grants_of,
 )
-from budgetkit.plan.grant import grants_of
-from budgetkit.plan.item import Item
-from budgetkit.plan.items import Items
-from budgetkit.plan.limits import allocate_in_order, with_undeclared
-from budgetkit.plan.losses import full
+from budgetkit.plan.items import Ints, Item, Items, Units, select
 from budgetkit.plan.plan import Plan, raise_if_overrun
-from budgetkit.plan.selection import Ints, Units, select
 
 Cut = Callable[[Item, int, Allocation], Item | None]
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 from warnings import warn
 
 import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.colours import POOL
-from budgetkit.budget.html import block
+from budgetkit.budget.html import POOL, block
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
 from budgetkit.plan.decisions import (
@@ -22,12 +22,56 @@ from budgetkit.plan.decisions import (
     UNCUT,
     WINDOW_FULL,
     Decisions,
+    Grant,
+    Loss,
+    losses,
+    misspelt,
+    overcommitted,
+    sentence,
+    unused_answers,
 )
-from budgetkit.plan.grant import Grant
-from budgetkit.plan.item import Item
-from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence, unused_answers
-from budgetkit.plan.remainder import remainder
+from budgetkit.plan.items import Item
 from budgetkit.plan.why import Replan, Why, explain
+
+
+def remainder(
+    budget: Budget,
+    columns: Mapping[str, Mapping[str, Any]],
+    least: Callable[[Any, Any], Any] = min,
+    most: Callable[[Any, Any], Any] = max,
+) -> Any:
+    """Return what is left for the budget's remainder.
+
+    Examples
+    --------
+    A floor of 400 overruns the window, in which the system prompt leaves 100.
+
+    >>> from budgetkit.budget.allocation import Allocation
+    >>> sections = [Allocation("system", required=True), Allocation("history", floor=400)]
+    >>> system = {"demand": 900, "limit": 900, "granted": 900}
+    >>> history = {"demand": 600, "limit": 400, "granted": 400}
+    >>> remainder(Budget(1_000, (), sections, remainder="history"), {"system": system, "history": history})
+    100
+    """
+    remainder_section = budget.remainder
+    if remainder_section is None:
+        raise ValueError(
+            f"this budget names no remainder; its sections are {quoted(budget.sections)}; pass remainder=... to Budget"
+        )
+    held_tokens = budget.held
+    floors = budget.floors
+    sections = [allocation.section for allocation in budget.asked]
+    place = sections.index(remainder_section)
+    room: Any = budget.window - budget.reserved + held_tokens.get(remainder_section, 0)
+    for section in sections[:place]:
+        room = room - most(columns[section]["granted"] - held_tokens.get(section, 0), 0)
+    for section in sections[place + 1 :]:
+        room = room - least(floors[section], columns[section]["demand"])
+    left = least(columns[remainder_section]["limit"], room)
+    if budget.deficit == "clamp":
+        return most(left, 0)
+    return left
+
 
 _DROPPED = {
     "dropped_by_cap": OVER_CAP,

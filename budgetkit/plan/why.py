@@ -18,7 +18,7 @@ from budgetkit.budget import Allocation, Budget, Share
 from budgetkit.budget.amounts import MOST_TOKENS, Amount, exact_number
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 
 Plan = Any  # of plan.py, which imports this module
 Replan = Callable[[Budget, Any], Plan]

@@ -9,11 +9,9 @@ from typing import Any
 
 from budgetkit.budget.quoting import brief
 from budgetkit.files import read_bytes
-from budgetkit.presets.agent_prompt import agent_prompt
-from budgetkit.presets.application import agent, chat, rag
-from budgetkit.presets.memory import memory_engine, working_memory
+from budgetkit.presets.application import agent, chat, memory_engine, rag, working_memory
 from budgetkit.presets.registry import PRESETS, Preset, preset
-from budgetkit.presets.token_budget import token_budget
+from budgetkit.presets.token_budget import agent_prompt, token_budget
 from budgetkit.presets.translation import Translation, translate
 
 __all__ = [

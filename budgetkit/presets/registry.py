@@ -9,9 +9,8 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
 from budgetkit.plugins import load_plugin, plugin_names
-from budgetkit.presets.agent_prompt import agent_prompt
-from budgetkit.presets.application import agent, chat, rag
-from budgetkit.presets.memory import memory_engine, working_memory
+from budgetkit.presets.application import agent, chat, memory_engine, rag, working_memory
+from budgetkit.presets.token_budget import agent_prompt
 
 #: Typical sizes of the components of a working memory, in tokens.
 TYPICAL = Table(lambda: read_toml("presets.toml")["typical"])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
-from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.amounts import Amount, Share, check_tokens, exact_number
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.presets.application import ROLES, SECTIONS, TOOL_ROLES, with_pool
+from budgetkit.files import Table, read_toml
+from budgetkit.presets.application import ROLES, SECTIONS, TOOL_ROLES, Window, window_of, with_pool
 
 FIELDS = {"source", "max_tokens", "priority", "overflow_strategy"}
 STRATEGIES = ("truncate", "drop")
@@ -114,3 +116,194 @@ def _within(what: str, number: object, least: int, most: int | None = None) -> i
             f"{what} is {tokens:,}; anchor's document has it {range_text}; give such a number"
         )
     return tokens
+
+
+_TABLE = Table(lambda: read_toml("presets.toml")["agent_prompt"])
+PRIORITIES = Table(lambda: _TABLE["priorities"])
+POLICIES = ("truncate_low_priority", "drop_low_priority")
+# The document has no section for what is being asked: as an event of low priority the question would be the first
+# thing to go. It is required, stands last, and draws on what the document's figures leave.
+CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "required"}}
+
+
+def agent_prompt(
+    window: Window | None = None, *configurations: Mapping[str, Any] | None, alone: bool = False
+) -> Budget:
+    """Plan #195: a cap and a priority class for each section of an agent's prompt.
+
+    Required sections come first, then high, medium and low; a section over its cap is cut by its type. When
+    the total is full, the policy says whether low sections are cut or left out.
+
+    Parameters
+    ----------
+    window : int, Model or str, optional
+        Total tokens, before the output reserve; without it the last configuration's ``total_tokens``.
+    *configurations : mapping
+        Laid over the system's defaults in order, such as an agent's own; each as the document writes it, bare,
+        or inside ``context_budget``, or that inside ``agent``, whose other settings are left alone.
+        ``max_tokens`` takes tokens, a percentage ("12.5%") or None for no cap; ``sections`` is read like
+        ``allocations``. ``enabled: false`` lifts every cap; inside a section it switches that section off. A
+        key with nothing behind it, as YAML reads "sections:", says nothing.
+    alone : bool, default False
+        Whether the configurations stand alone: sections that they do not name are not there.
+
+    Returns
+    -------
+    Budget
+        Without a remainder. The message to be answered is a section of its own, "current_message", required and last,
+        which draws on the shared pool. So do the tool schemas of a conversation, a section "tools",
+        unless a configuration names it. An over-committed configuration is shown as a negative pool.
+
+    Raises
+    ------
+    ValueError
+        If a key, a priority or a policy is unknown, an amount is no amount, or a mapping is none.
+
+    Notes
+    -----
+    Rules and defaults: agent_ecology2, Plan #195 (document 003).
+
+    Examples
+    --------
+    >>> agent_prompt().shared_pool
+    1000
+    >>> mine = {"rag_memories": {"max_tokens": "20%", "priority": "high"}}
+    >>> agent_prompt(8_000, {"context_budget": {"allocations": mine}}).cap("rag_memories")
+    1600
+    """
+    if isinstance(window, Mapping):
+        raise ValueError(
+            "agent_prompt was given a mapping as its window; the window stands first, tokens, a Model or None, "
+            "and configurations follow; write agent_prompt(None, configuration)"
+        )
+    settings = _overlaid(configurations, alone)
+    size = window_of(
+        check_tokens("total_tokens", settings["total_tokens"]) if window is None else window
+    )
+    drops = settings["overflow_policy"] == "drop_low_priority"
+    return Budget(
+        reserves=[
+            Reserve(
+                "output",
+                _amount("output_reserve", settings["output_reserve"]) or 0,
+                serves="output",
+            )
+        ],
+        allocations=[
+            _allocation(s, rule, drops, settings["enabled"])
+            for s, rule in settings["allocations"].items()
+        ],
+        deficit="signed",
+        undeclared="pool",
+        roles={
+            role: section
+            for role, section in read_toml("presets.toml")["roles"]["agent_prompt"].items()
+            if section in settings["allocations"]
+        },
+        name="agent_prompt",
+        **size,
+    )
+
+
+def _overlaid(
+    configurations: Iterable[Mapping[str, Any] | None], alone: bool = False
+) -> dict[str, Any]:
+    usual: dict[str, Any] = _TABLE["defaults"]
+    settings = usual | {"allocations": ({} if alone else usual["allocations"]) | CURRENT}
+    for configuration in configurations:
+        inner = _given("context_budget", _inner(configuration), {*usual, "sections"})
+        rules = {name: inner.pop(name, None) for name in ("sections", "allocations")}
+        settings |= inner
+        for name, sections in rules.items():
+            for section, rule in _mapping(name, sections).items():
+                settings["allocations"][section] = settings["allocations"].get(
+                    section, {}
+                ) | _rule_agent_prompt(section, rule)
+    settings["allocations"] |= {name: settings["allocations"].pop(name) for name in CURRENT}  # last
+    check_choice("overflow_policy", settings["overflow_policy"], POLICIES)
+    _check_switch("enabled of context_budget", settings["enabled"])
+    return settings
+
+
+def _inner(configuration: object) -> object:
+    """Take the budget out of the settings that stand around it in a file."""
+    outer = _mapping("configuration", configuration)
+    if "agent" in outer and "context_budget" not in outer:
+        outer = _mapping("agent", outer["agent"])
+        if "context_budget" not in outer:
+            problem = f"agent has {quoted(outer)}; its budget stands under context_budget"
+            raise ValueError(f"{problem}; add it, or leave this configuration out")
+    return outer.get("context_budget", outer)
+
+
+def _rule_agent_prompt(section: object, rule: object) -> dict[str, Any]:
+    rule_fields = _mapping(f"section {brief(section)}", rule)
+    # None is no cap, not nothing said.
+    cap = {"max_tokens": rule_fields["max_tokens"]} if "max_tokens" in rule_fields else {}
+    return (
+        _given(f"section {brief(section)}", rule_fields, {"max_tokens", "priority", "enabled"})
+        | cap
+    )
+
+
+def _given(what: str, mapping: object, names: set[str]) -> dict[str, Any]:
+    fields = _mapping(what, mapping)
+    unknown = sorted(str(key) for key in fields if key not in names)
+    if unknown:
+        raise ValueError(
+            f"{what} has {quoted(unknown)}; known are {', '.join(sorted(names))}; remove or rename it"
+        )
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _mapping(what: str, value: object) -> dict[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        hint = "known is a mapping, such as {'sections': {'rag_memories': {'max_tokens': 600}}}"
+        raise ValueError(f"{what} is {brief(value)}; {hint}; write one, or leave it empty")
+    return dict(value)
+
+
+def _check_switch(what: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(
+            f"{what} is {brief(value)}; known are true and false; write one of them, without quotes"
+        )
+
+
+def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: bool) -> Allocation:
+    priority = rule.get("priority", "medium")
+    shown = rule.get("enabled", True)
+    check_choice(f"priority of {brief(section)}", priority, tuple(PRIORITIES))
+    _check_switch(f"enabled of section {brief(section)}", shown)
+    keep = _TABLE["keeps"].get(section)
+    cap = _amount(f"max_tokens of {brief(section)}", rule.get("max_tokens", 500))
+    return Allocation(
+        section,
+        0 if not shown else cap if enabled else None,
+        importance=PRIORITIES[priority],
+        required=priority == "required",
+        when_full="drop" if drops and priority == "low" else "truncate",
+        keep=keep or "first",
+        granularity="line" if keep else "token",
+    )
+
+
+def _amount(what: str, value: object) -> Amount | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    if isinstance(value, str) and value.strip().endswith("%"):
+        return _percent(what, value.strip()[:-1])
+    raise ValueError(
+        f"{what} is {brief(value)}; known are tokens (500), a percentage ('12.5%') and None; give one"
+    )
+
+
+def _percent(what: str, number: str) -> Share:
+    exact = exact_number(number)
+    try:
+        return Share(Decimal(number if exact is not None else "none") / 100)
+    except (InvalidOperation, ValueError):
+        problem = f"{what} is {brief(f'{number}%')}; a percentage lies between 0% and 100%"
+        raise ValueError(f"{problem}; write it like '12.5%'") from None

@@ -16,10 +16,8 @@ from budgetkit.budget.allocation import Allocation, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
-from budgetkit.presets.agent_prompt import POLICIES, PRIORITIES, agent_prompt
-from budgetkit.presets.application import SECTIONS
-from budgetkit.presets.memory import working_memory
-from budgetkit.presets.token_budget import token_budget
+from budgetkit.presets.application import SECTIONS, working_memory
+from budgetkit.presets.token_budget import POLICIES, PRIORITIES, agent_prompt, token_budget
 
 #: The steps of an agent's turn go like what was said before; the question that they serve stays.
 _STEP = {"step": "history"}

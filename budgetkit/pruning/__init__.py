@@ -2,5 +2,5 @@
 
 - `policies/` say what is to go: `policies/pruners.py` has one small class for each.
 - `dropping.py` carries that out: here a message is dropped, shrunk, or put into a summary.
-- `history.py` knows what is still there, and `search.py` finds what may come back.
+- `history.py` knows what is still there.
 """

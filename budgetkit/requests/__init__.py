@@ -10,8 +10,7 @@ counts what was read, and is never imported by it. There:
 - `registry.py` says which framing a model has, `providers.py` (`rules_for`) which rules its bill goes by.
 """
 
-from budgetkit.requests.billing.charges import Charge
-from budgetkit.requests.billing.declarations import ToolConstants
+from budgetkit.requests.billing.declarations import Charge, ToolConstants
 from budgetkit.requests.billing.images import image_price, patch_tokens, square_tokens, tile_tokens
 from budgetkit.requests.billing.messages import Framing
 from budgetkit.requests.billing.registry import DEFAULT_FRAMING, FRAMINGS, framing_for, framing_of

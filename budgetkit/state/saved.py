@@ -17,9 +17,8 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
-from budgetkit.plan.decisions import REASONS, decisions_of
-from budgetkit.plan.grant import Grant
-from budgetkit.plan.item import Item
+from budgetkit.plan.decisions import REASONS, Grant, decisions_of
+from budgetkit.plan.items import Item
 from budgetkit.plan.plan import Plan, plan_of
 from budgetkit.state.plain_data import TEXT, TOKENS, changed, list_of, plain, shape, shape_of
 
@@ -71,7 +70,7 @@ def reader() -> TypeAdapter[Any]:
     """Return the pydantic adapter that reads a saved state."""
     lines = {
         "reserves": list_of(shape_of(Reserve)),
-        "allocations": list_of(shape_of(Allocation, importance=int)),
+        "allocations": list_of(shape_of(Allocation, _allocation, importance=int)),
     }
     budget = shape_of(Budget, **lines, name=str)
     number = Annotated[Any, WithJsonSchema({"type": "number"})]
@@ -109,6 +108,16 @@ def _one(budgetkit: int, **values: Budget | Plan) -> Budget | Plan:
             "saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them"
         )
     return next(iter(values.values()))
+
+
+def _allocation(section: str, **fields: Any) -> Allocation:
+    """Make an allocation of a file, where a blank cap is a mistake and not a section without one."""
+    if None in fields.values():
+        blank = next(name for name, value in fields.items() if value is None)
+        raise ValueError(
+            f"The {blank} of {brief(section)} is blank. Give a number, or leave it out."
+        )
+    return Allocation(section, **fields)
 
 
 def _item(score: object = 0.0, **rest: Any) -> Item:

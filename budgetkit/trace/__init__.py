@@ -8,9 +8,7 @@
 """
 
 from budgetkit.message import Message
-from budgetkit.trace.conversation import Trace
-from budgetkit.trace.door import to_line
-from budgetkit.trace.duplicates import near_duplicates
+from budgetkit.trace.conversation import Trace, messages_of
 from budgetkit.trace.loading import (
     iter_traces,
     list_traces,
@@ -18,11 +16,9 @@ from budgetkit.trace.loading import (
     load_traces,
     shipped_traces,
 )
-from budgetkit.trace.objects import messages_of
+from budgetkit.trace.opening import to_line
 from budgetkit.trace.provider_usage import readings, unpaired, usage_frame
-from budgetkit.trace.sections import DEFAULT_ROLES
-from budgetkit.trace.tally import Tally
-from budgetkit.trace.turns import Turn
+from budgetkit.trace.tally import DEFAULT_ROLES, Tally, Turn
 
 __all__ = [
     "DEFAULT_ROLES",
@@ -34,5 +30,5 @@ __all__ = [
     "list_traces",
     "load_trace",
 ]
-__all__ += ["load_traces", "messages_of", "near_duplicates", "readings", "shipped_traces"]
+__all__ += ["load_traces", "messages_of", "readings", "shipped_traces"]
 __all__ += ["to_line", "unpaired", "usage_frame"]

@@ -23,8 +23,16 @@ from typing import Any, BinaryIO, Final, TypeVar
 from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
 from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
-from budgetkit.trace.kinds import kind_of, kind_of_archive, kind_of_text
-from budgetkit.trace.outflow import MOST_MEMBERS, Outflow, XzStream, buffered, measure
+from budgetkit.trace.outflow import (
+    MOST_MEMBERS,
+    Outflow,
+    XzStream,
+    buffered,
+    kind_of,
+    kind_of_archive,
+    kind_of_text,
+    measure,
+)
 
 #: A name for errors, and the numbered values of one file in a container.
 Part = tuple[str, Iterator[Numbered]]
@@ -200,6 +208,9 @@ def _members(
     members = [member for member in archive.infolist() if not member.is_dir()]
     if len(members) > MOST_MEMBERS:
         raise outflow.exceeded(f"{MOST_MEMBERS:,} files come")
+    # Its reader takes as much memory as the file names, up to 4 GB.
+    if any(member.compress_type == zipfile.ZIP_LZMA for member in members):
+        raise ValueError(f"{name}: a zip packed with LZMA is not read; pack it with deflate")
     visible = [member for member in members if not member.filename.startswith(("__MACOSX", "."))]
     if any(member.filename == "xl/workbook.xml" for member in visible):
         stream.seek(0)

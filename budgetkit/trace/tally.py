@@ -20,24 +20,167 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress
+from itertools import chain, compress, pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.message import SYSTEM_ROLES, Message, Passage
-from budgetkit.plan.item import Item
+from budgetkit.files import Table, read_toml
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, Passage
+from budgetkit.plan.items import Item
 from budgetkit.requests import Framing
-from budgetkit.trace.sections import (
-    Roles,
-    past_section,
-    present_section,
-    schemas_message,
-    schemas_section,
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Hold where one turn lies in its conversation.
+
+    Parameters
+    ----------
+    number : int
+        From 1 on.
+    start : int
+        Index of the turn's first message, the user's.
+    sent : int
+        Index after the last message that is part of the turn's last request.
+    end : int
+        Index after the turn's last message.
+    """
+
+    number: int
+    start: int
+    sent: int
+    end: int
+
+
+def turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
+    """Divide a conversation into turns.
+
+    Examples
+    --------
+    >>> turns([Message({"role": role}) for role in ("system", "user", "assistant", "user")])
+    (Turn(number=1, start=1, sent=2, end=3), Turn(number=2, start=3, sent=4, end=4))
+    """
+    starts = [index for index, message in enumerate(messages) if message.role == "user"] or [
+        opening(messages)
+    ]
+    bounds = pairwise([*starts, len(messages)])
+    return tuple(
+        Turn(number, start, _sent(messages, start, end), end)
+        for number, (start, end) in enumerate(bounds, start=1)
+    )
+
+
+def opening(messages: Sequence[Message]) -> int:
+    """Count the system messages that open a conversation.
+
+    Examples
+    --------
+    >>> opening([Message({"role": role}) for role in ("system", "developer", "user", "system")])
+    2
+    """
+    others = (index for index, message in enumerate(messages) if message.role not in SYSTEM_ROLES)
+    return next(others, len(messages))
+
+
+def last_user(messages: Sequence[Message]) -> int:
+    """Find the user's last message; without any, the last message."""
+    users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
+    return next(users, len(messages) - 1)
+
+
+def _sent(messages: Sequence[Message], start: int, end: int) -> int:
+    """Find where a turn's last request ends: before its last answer, or at its end if a tool result came later."""
+    for index in reversed(range(start, end)):
+        if messages[index].role in RESULT_ROLES:
+            return end
+        if messages[index].role == "assistant":
+            return index
+    return end
+
+
+Roles = Mapping[str, str] | Callable[[Message], str]
+
+DEFAULT_ROLES: Final[Mapping[str, str]] = Table(
+    lambda: read_toml("presets.toml")["roles"]["working_memory"]
 )
-from budgetkit.trace.turns import Turn, opening
+
+
+def past_section(message: Message, roles: Roles) -> str:
+    """Return the section of a message of an earlier turn.
+
+    Examples
+    --------
+    >>> past_section(Message({"role": "developer"}), DEFAULT_ROLES)
+    'system'
+    >>> past_section(Message({"role": "user"}), lambda message: message.role.upper())
+    'USER'
+    """
+    if callable(roles):
+        return roles(message)
+    if message.role == "developer":
+        return roles.get("developer", roles.get("system", "system"))
+    return roles.get(message.role, message.role)
+
+
+def present_section(message: Message, roles: Roles) -> str:
+    """Return the section of a message of the turn that is being answered.
+
+    Examples
+    --------
+    >>> present_section(Message({"role": "tool"}), DEFAULT_ROLES)
+    'current'
+    """
+    key = ""
+    if message.role == "user":
+        key = "current"
+    elif message.role in ("assistant", *RESULT_ROLES):
+        key = "step"
+    if not callable(roles) and key in roles:
+        return roles[key]
+    return past_section(message, roles)
+
+
+def section_beside_call(section: str, of_call: str, pruned: str) -> str:
+    """Return the section of a tool result: where its call is pruned it is pruned with it, whatever its own role has.
+
+    Examples
+    --------
+    >>> section_beside_call("tool", "history", "history"), section_beside_call("tool", "current", "history")
+    ('history', 'tool')
+    """
+    return of_call if of_call == pruned else section
+
+
+def enters_at_once(role: str, present: str, pruned: str) -> bool:
+    """Say whether a message can be pruned while its own turn lasts; the user's question cannot: it is what is asked."""
+    return present == pruned and role != "user"
+
+
+def schemas_section(tools: Sequence[Mapping[str, Any]], roles: Roles) -> str:
+    """Return the section of the tool schemas.
+
+    Examples
+    --------
+    >>> schemas_section([], DEFAULT_ROLES)
+    'system'
+    """
+    return past_section(schemas_message(tools), roles)
+
+
+def schemas_message(tools: Sequence[Mapping[str, Any]]) -> Message:
+    """Return the message that stands for the tool schemas where a role table is asked for their section."""
+    return Message({"role": "tools", "tools": list(tools)})
+
+
+def roles_key(roles: Roles) -> Hashable:
+    """Return a dictionary key that is the same for equal role tables."""
+    if callable(roles):
+        return roles
+    return tuple(roles.items())
+
 
 Count = Callable[[str], int]
 Tokens = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from budgetkit.requests.reading.paths import filled
+from budgetkit.requests.reading.formats import filled
 from budgetkit.trace.jsonl import Numbered
 
 _AIDER = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
@@ -24,8 +24,8 @@ _SPEAKER = re.compile(
 )
 # A whole line; what stands in brackets behind the name is a model or a time.
 _HEADING = re.compile(
-    rf"^#{{1,6}}[ \t]+(?:\*\*|__)?({_NAMES}|prompt|response)(?:\*\*|__)?"
-    r"[ \t]*(?:[(\[][^\n]*[)\]])?[ \t]*:?(?:\*\*|__)?[ \t]*$",
+    rf"^#{{1,6}}[ \t]++(?:\*\*|__)?({_NAMES}|prompt|response)(?:\*\*|__)?"
+    r"[ \t]*+(?:[(\[][^\n]*[)\]][ \t]*+)?:?(?:\*\*|__)?[ \t]*+$",
     re.MULTILINE | re.IGNORECASE,
 )
 # What VS Code copies of a whole chat: the name of its user, and Copilot's.

@@ -1,6 +1,6 @@
 """What a text costs when a part of it is kept: of any counter by counting it, of an exact one by what is known.
 
-An exact counter's counts add up at seams (:mod:`budgetkit.counters.seams`). So the tokens up to some seams from
+An exact counter's counts add up at seams (:mod:`budgetkit.counters.exact`). So the tokens up to some seams from
 either end are counted once, and all seams near the cut are known. Each cut that is tried costs the few words between
 its last seam and its marker, and a cut with too many tokens before its last seam is not tried.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Final
 
-from budgetkit.counters.seams import last_seam, next_seam, seams_between
+from budgetkit.counters.exact import last_seam, next_seam, seams_between
 
 __all__ = ["Count", "Measure", "SeamMeasure", "measured"]
 

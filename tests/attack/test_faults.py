@@ -22,7 +22,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import figures, policies
-from budgetkit.counters import CalibratedCounter, accelerated, counter
+from budgetkit.counters import CalibratedCounter, counter, speed
 from budgetkit.counters.exact import memory
 from budgetkit.extras.shell.program import run
 from budgetkit.lab.replay.prompt_cache import CACHES
@@ -160,14 +160,14 @@ def test_a_full_disk_changes_no_count_of_the_fast_extra() -> None:
 
     def count() -> None:
         memory("cl100k_base").forget()
-        accelerated._spent.cache_clear()
-        accelerated._is_usable = (
+        speed._spent.cache_clear()
+        speed._is_usable = (
             True  # a forked child loads nothing; this one stands for a process of its own
         )
         with pytest.warns(
             RuntimeWarning, match="raised OSError: .* File too large.*; tiktoken counts instead"
         ):
-            assert accelerated.accelerated("cl100k_base") is None
+            assert speed.accelerated("cl100k_base") is None
         assert counter("cl100k_base").many(texts) == expected
 
     assert after_a_fork(count) == 0

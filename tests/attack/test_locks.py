@@ -18,7 +18,7 @@ import budgetkit as bk
 PACKAGE = Path(bk.__file__).parent
 PATIENCE = 20  # seconds after which something hangs
 LOCK = re.compile(r"(?<![\w.])(?:threading\.)?R?Lock\(")
-OWN_FORK_RULE = {"counters/threads.py"}
+OWN_FORK_RULE = {"counters/speed.py"}
 
 
 def test_every_lock_is_one_that_a_fork_opens() -> None:
@@ -139,9 +139,9 @@ FORKS = """
 import os, signal, sys, threading, time, warnings
 warnings.simplefilter("ignore")
 import budgetkit as bk
-from budgetkit.counters.accelerated import accelerated
+from budgetkit.counters.speed import accelerated
 from budgetkit.counters.memory import CountMemory, Memo
-from budgetkit.counters.locks import ForkSafeLock, _ALL
+from budgetkit.counters.encodings import ForkSafeLock, _ALL
 
 count = bk.counter("o200k_base")
 text = "Words and 12 numbers, told again and again. " * 20_000
@@ -266,7 +266,7 @@ DOORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "Conversation": lambda message: _request_of(message).messages,
     "trim": lambda message: list(bk.trim([message], 1_000, "gpt-4o")),
     "trim with a policy": lambda message: list(
-        bk.trim([message], 1_000, "gpt-4o", policy="octopus")
+        bk.trim([message], 1_000, "gpt-4o", policy="in blocks")
     ),
     "build": lambda message: bk.build("chat", model="gpt-4o", question=message).messages,
 }

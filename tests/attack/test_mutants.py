@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -205,9 +204,8 @@ COUNTED = {
 def test_an_answer_with_one_thing_changed_is_a_count_or_half_a_sentence(
     name: str, data: st.DataObject, status: int
 ) -> None:
-    shapes = pytest.importorskip("budgetkit.extras.endpoints.shapes")
-    from budgetkit.extras.endpoints.exchange import Answer
-    from budgetkit.extras.endpoints.keys import Key
+    shapes = pytest.importorskip("budgetkit.extras.endpoints.asking")
+    from budgetkit.extras.endpoints.exchange import Answer, Key
 
     endpoint = shapes.ENDPOINTS.get(name, shapes.ENDPOINTS["openai"])
     key = Key("KEY", lambda key: {"key": key}, "sk-1234567890abcdef")
@@ -218,41 +216,6 @@ def test_an_answer_with_one_thing_changed_is_a_count_or_half_a_sentence(
         assert 0 <= found <= 10**9 and status == 200
     else:
         assert "\n" not in found and len(found) < LONGEST and key.value not in found
-
-
-ASKED = [
-    {
-        "model": "m",
-        "messages": [{"role": "user", "content": "Hi", "name": "a"}],
-        "tools": [{"name": "f"}],
-    },
-    {
-        "choices": [{"message": {"role": "assistant", "content": "Yes."}}],
-        "usage": {"prompt_tokens": 9},
-        "model": "m",
-    },
-]
-
-
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
-@given(data=st.data())
-def test_a_call_with_one_thing_changed_reaches_its_caller_and_is_recorded_or_told(
-    data: st.DataObject,
-) -> None:
-    asked, answer = (json.loads(mutated(data.draw, [each]) or "{}") for each in ASKED)
-    asked = asked if isinstance(asked, dict) else {"messages": asked}
-    completions = SimpleNamespace(create=lambda **named: answer)
-    client = SimpleNamespace(
-        chat=SimpleNamespace(completions=completions), api_key="sk-secret-0123456789"
-    )
-    with bk.watch(client) as watched:
-        for _ in range(2):
-            assert client.chat.completions.create(**asked) is answer
-    assert watched.calls == 2 and repr(watched)
-    assert all("\n" not in told and len(told) < 1_000 for told in watched.refused)
-    for trace in watched.traces:
-        assert int(trace.demand(len).to_numpy().sum()) >= 0 and to_line(trace)
 
 
 CALLED = [("fit",), ("replay",), ("compare",), ("redact",), ("count", "--chat"), ("check",)]

@@ -24,7 +24,17 @@ PYTHON = (sys.prefix, sys.base_prefix, PACKAGE, PACKAGE.parent / "data", "/dev",
 #: Values of the right type for the arguments that are not attacked.
 PLAIN = {int: 1, float: 0.05, str: "conversation", bool: True}
 #: What the folds take; without the buttons that begin long work.
-EVENTS = ("objective", "risk", "stop", "example", "window", "preset", "point", "provider", "mend")
+EVENTS: tuple[str, ...] = (
+    "objective",
+    "risk",
+    "stop",
+    "example",
+    "window",
+    "preset",
+    "point",
+    "provider",
+    "mend",
+)
 EVENTS += ("of", "follow", "request", "clear")
 
 _opened: list[str] | None = None
@@ -42,7 +52,8 @@ sys.addaudithook(_note)
 def noting_files() -> Iterator[list[str]]:
     """Note every file that is opened."""
     global _opened
-    _opened = notes = []
+    notes: list[str] = []
+    _opened = notes
     try:
         yield notes
     finally:

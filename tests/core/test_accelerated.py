@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetkit.counters import ExactCounter, accelerated, encodings
+from budgetkit.counters import ExactCounter, encodings, speed
 from budgetkit.counters.exact import counted, memory
 from tests.conftest import examples
 from tests.hostile import MILLION, RUNS, any_text, hostile_text, long_text
@@ -28,39 +28,38 @@ installed = pytest.mark.skipif(
     find_spec("gigatoken") is None, reason="gigatoken (extra: fast) is not installed"
 )
 ENCODINGS = ("o200k_base", "cl100k_base", "o200k_harmony")
-SEPARATOR = accelerated._SEPARATOR
+SEPARATOR = speed._SEPARATOR_accelerated
 
 
 def by_tiktoken(name: str, text: str) -> list[int]:
     """Encode as gigatoken does: the separator is one token, everything else is text."""
     parts = [encodings.tokens(name, part) for part in text.split(SEPARATOR)]
-    return [token for part in parts for token in (accelerated._SEPARATES, *part)][1:]
+    return [token for part in parts for token in (speed._SEPARATES, *part)][1:]
 
 
 @pytest.fixture(autouse=True)
 def nothing_counted_before() -> Iterator[None]:
-    accelerated._spent.cache_clear()
+    speed._spent.cache_clear()
     yield
-    accelerated._spent.cache_clear()
+    speed._spent.cache_clear()
 
 
 def test_the_golden_counts_are_tiktokens() -> None:
-    texts = accelerated.golden()["texts"]
+    texts = speed.golden()["texts"]
     assert len(texts) == len(set(texts)) >= 200
     assert {"'\u017f", "<|endoftext|>", "\ud800"} <= set(texts)
-    for name, counts in accelerated.golden()["counts"].items():
+    for name, counts in speed.golden()["counts"].items():
         assert counts == [len(encodings.tokens(name, text)) for text in texts]
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_the_golden_digests_are_those_of_tiktokens_tokens_of_every_character(name: str) -> None:
-    document = accelerated.golden()
+    document = speed.golden()
     assert {*document["digests"]} == {*ENCODINGS} and len(document["contexts"]) >= 5
-    for context, text in accelerated.in_contexts(document):
+    for context, text in speed.in_contexts(document):
         assert len(text) > 150_000 * len(context) - 10**6
         assert (
-            accelerated.tokens_digest(encodings.tokens(name, text))
-            == document["digests"][name][context]
+            speed.tokens_digest(encodings.tokens(name, text)) == document["digests"][name][context]
         )
 
 
@@ -73,7 +72,7 @@ def with_package(
     class Tokenizer:
         @staticmethod
         def from_tiktoken(path: object, pattern: str, special: dict[str, int]) -> Any:
-            assert special == {SEPARATOR: accelerated._SEPARATES}
+            assert special == {SEPARATOR: speed._SEPARATES}
             return SimpleNamespace(
                 encode=lambda text: np.array(
                     change(text, by_tiktoken("o200k_base", text)), np.uint32
@@ -82,7 +81,7 @@ def with_package(
 
     package = SimpleNamespace(Tokenizer=Tokenizer)
     with mock.patch.multiple(
-        accelerated,
+        speed,
         find_spec=mock.Mock(return_value=True),
         import_module=mock.Mock(return_value=package),
     ):
@@ -91,7 +90,7 @@ def with_package(
 
 def test_one_that_makes_the_right_tokens_is_taken() -> None:
     with with_package():
-        faster = accelerated.accelerated("o200k_base")
+        faster = speed.accelerated("o200k_base")
     assert faster is not None and faster(["Hello world", "\ud800", "", "\uffff"]) == [2, 1, 0, 2]
 
 
@@ -130,7 +129,7 @@ def test_one_that_is_off_somewhere_is_left_out_with_a_warning(
             match=rf"gigatoken was to count o200k_base, and {sentence}.*; tiktoken counts",
         ),
     ):
-        assert accelerated.accelerated("o200k_base") is None
+        assert speed.accelerated("o200k_base") is None
 
 
 def test_one_that_has_no_room_for_its_file_is_left_out_with_a_warning() -> None:
@@ -142,7 +141,7 @@ def test_one_that_has_no_room_for_its_file_is_left_out_with_a_warning() -> None:
         full,
         pytest.warns(RuntimeWarning, match=r"No space left on device; tiktoken counts instead"),
     ):
-        assert accelerated.accelerated("o200k_base") is None
+        assert speed.accelerated("o200k_base") is None
 
 
 def test_the_warning_comes_once_and_counting_goes_on() -> None:
@@ -150,36 +149,36 @@ def test_the_warning_comes_once_and_counting_goes_on() -> None:
     with with_package(off_by_one), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(3):
-            assert counted("o200k_base", texts, ahead=accelerated.WORTH_LOADING) == [2_001]
+            assert counted("o200k_base", texts, ahead=speed.WORTH_LOADING) == [2_001]
     assert len(caught) == 1
 
 
 def test_it_is_loaded_where_that_is_won_back_and_used_from_then_on() -> None:
-    few, many = 100, accelerated.WORTH_LOADING
+    few, many = 100, speed.WORTH_LOADING
     with (
         with_package(),
-        mock.patch.object(accelerated, "_encode", wraps=accelerated._encode) as made,
+        mock.patch.object(speed, "_encode", wraps=speed._encode) as made,
     ):
-        assert accelerated.for_work("o200k_base", few, ahead=many) is None
-        assert accelerated.for_work("o200k_base", many // 2) is None
+        assert speed.for_work("o200k_base", few, ahead=many) is None
+        assert speed.for_work("o200k_base", many // 2) is None
         assert not made.called
-        assert accelerated.for_work("o200k_base", many // 8, ahead=many) is not None
-        assert accelerated.for_work("o200k_base", 10_000) is not None
-        assert accelerated.for_work("cl100k_base", 10_000) is None
+        assert speed.for_work("o200k_base", many // 8, ahead=many) is not None
+        assert speed.for_work("o200k_base", 10_000) is not None
+        assert speed.for_work("cl100k_base", 10_000) is None
     assert made.call_count == 1
 
 
 def test_it_is_loaded_when_that_is_little_beside_what_was_counted() -> None:
     with with_package():
-        found = [accelerated.for_work("o200k_base", 20_000_000) is not None for _ in range(20)]
+        found = [speed.for_work("o200k_base", 20_000_000) is not None for _ in range(20)]
     assert found == [False] * 12 + [True] * 8
 
 
 def test_it_is_made_anew_before_it_has_remembered_too_much() -> None:
-    with with_package(), mock.patch.object(accelerated, "_FRESH_AFTER", 20_000):
-        faster = accelerated.accelerated("o200k_base")
+    with with_package(), mock.patch.object(speed, "_FRESH_AFTER", 20_000):
+        faster = speed.accelerated("o200k_base")
         assert faster is not None
-        with mock.patch.object(accelerated, "_encode", wraps=accelerated._encode) as made:
+        with mock.patch.object(speed, "_encode", wraps=speed._encode) as made:
             assert faster(["word " * 2_000] * 10) == [2_001] * 10
     assert made.call_count == 5, (
         "after each two of the texts, which are long enough for calls of their own"
@@ -199,9 +198,7 @@ def test_eight_threads_share_one() -> None:
     with with_package(one_at_a_time), ThreadPoolExecutor(8) as pool:
         texts = [long_text(20_000, seed) for seed in range(8)]
         found = [
-            *pool.map(
-                lambda text: counted("o200k_base", [text], ahead=accelerated.WORTH_LOADING), texts
-            )
+            *pool.map(lambda text: counted("o200k_base", [text], ahead=speed.WORTH_LOADING), texts)
         ]
     assert found == [[len(encodings.tokens("o200k_base", text))] for text in texts]
 
@@ -215,15 +212,15 @@ def test_small_work_loads_nothing() -> None:
 
 
 def test_without_the_package_tiktoken_counts_and_nobody_is_warned() -> None:
-    with mock.patch.object(accelerated, "find_spec", return_value=None), warnings.catch_warnings():
+    with mock.patch.object(speed, "find_spec", return_value=None), warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert accelerated.accelerated("o200k_base") is None
-    assert accelerated.accelerated("p50k_base") is None
+        assert speed.accelerated("o200k_base") is None
+    assert speed.accelerated("p50k_base") is None
 
 
 @pytest.fixture(scope="module", params=ENCODINGS)
-def real(request: pytest.FixtureRequest) -> tuple[str, accelerated.CountMany]:
-    found = accelerated.accelerated(request.param)
+def real(request: pytest.FixtureRequest) -> tuple[str, speed.CountMany]:
+    found = speed.accelerated(request.param)
     assert found is not None, "it fails its test"
     return request.param, found
 
@@ -232,7 +229,7 @@ def real(request: pytest.FixtureRequest) -> tuple[str, accelerated.CountMany]:
 @settings(max_examples=examples(300))
 @given(texts=st.lists(hostile_text | any_text, max_size=10))
 def test_the_installed_one_counts_as_tiktoken(
-    real: tuple[str, accelerated.CountMany], texts: list[str]
+    real: tuple[str, speed.CountMany], texts: list[str]
 ) -> None:
     name, faster = real
     assert faster(texts) == [len(encodings.tokens(name, text)) for text in texts]
@@ -240,7 +237,7 @@ def test_the_installed_one_counts_as_tiktoken(
 
 @installed
 def test_the_installed_one_counts_long_texts_as_tiktoken(
-    real: tuple[str, accelerated.CountMany],
+    real: tuple[str, speed.CountMany],
 ) -> None:
     name, faster = real
     texts = [long_text(200_000), *(run * (MILLION // 10) for run in RUNS)]
@@ -249,11 +246,11 @@ def test_the_installed_one_counts_long_texts_as_tiktoken(
 
 @installed
 def test_what_is_newer_than_tiktokens_unicode_is_counted_by_tiktoken(
-    real: tuple[str, accelerated.CountMany],
+    real: tuple[str, speed.CountMany],
 ) -> None:
     """U+088F came with Unicode 17: a letter for gigatoken and quicktok alone, after which 's is a piece of its own."""
     name, faster = real
-    points = np.flatnonzero(~accelerated._known_characters()[:0x20000]).tolist()
+    points = np.flatnonzero(~speed._known_characters()[:0x20000]).tolist()
     unassigned = [chr(point) for point in points if not 0xD800 <= point < 0xE000]
     texts = [f"a{character}'s " + "x" * 40 for character in ["\u088f", *unassigned[::7]]]
     assert faster(texts) == [len(encodings.tokens(name, text)) for text in texts]

@@ -51,8 +51,8 @@ PUBLIC = {
         "RequestCount",
         "fit_bill",
     ),
-    *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
-    *("thinking", "section_orders", "near_duplicates", "Session", "sessions", "compare"),
+    *("solve", "tune", "Conversation", "trim", "redact"),
+    *("thinking", "Session", "sessions", "compare"),
     *("deciding", "build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
 }
 
@@ -111,7 +111,6 @@ DOORS = {
     **dict.fromkeys(("click", "rich", "pytest"), {"extras.shell"}),
     **dict.fromkeys(("httpx", "anyio", "socket"), {"extras.endpoints"}),
     "tqdm": {"lab.accuracy"},
-    "rapidfuzz": {"trace"},
     **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"extras.adapters"}),
     **dict.fromkeys(("http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.accuracy import ways
 from budgetkit.presets import PRESETS
 from budgetkit.requests import DEFAULT_FRAMING
 
@@ -202,14 +201,14 @@ class Asked:
 
 def test_the_three_ways_of_counting_stand_in_one_table() -> None:
     asked = type("ProviderCounter", (Asked,), {})()
-    found = ways(["Hello world", "Where is my order?"], "chars/4", "gpt-4o", asked)
+    found = bk.accuracy.ways(["Hello world", "Where is my order?"], "chars/4", "gpt-4o", asked)
     assert found["kind"].tolist() == ["characters", "tokenizer", "endpoint"]
     assert found["tokens"].tolist() == [6, 7, 9]
     assert found["off"].tolist() == [6 / 9 - 1, 7 / 9 - 1, 0.0]
     assert found["network"].tolist() == [False, False, True]
     assert (found["microseconds"] > 0).all()
     with pytest.raises(ValueError, match="one text or more"):
-        ways([])
+        bk.accuracy.ways([])
 
 
 def test_the_last_section_that_is_given_pays_what_every_request_costs() -> None:
@@ -336,8 +335,8 @@ def test_anything_else_is_refused_and_never_sent_as_it_prints_itself(value: Any)
 def test_texts_of_no_tokens_differ_by_nothing_known() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert ways([""])["off"].isna().all()
-        assert ways([""], lambda text: 1, "o200k_base")["off"].isna().all()
+        assert bk.accuracy.ways([""])["off"].isna().all()
+        assert bk.accuracy.ways([""], lambda text: 1, "o200k_base")["off"].isna().all()
 
 
 def test_a_greeting_that_is_left_out_though_all_fits_is_said() -> None:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from budgetkit import corpora, files
 from budgetkit.counters import EstimateCounter, counter
-from budgetkit.counters.estimate.table import table, table_names
-from budgetkit.counters.estimate.units import stretches
-from budgetkit.counters.estimate.windows import LEVELS, RUN, WINDOW
+from budgetkit.counters.estimate.estimate import stretches
+from budgetkit.counters.estimate.windows import LEVELS, RUN, WINDOW, table, table_names
 from tests.conftest import examples
 
 ROUGH = EstimateCounter("o200k_base")
@@ -65,7 +64,7 @@ def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(
 ) -> None:
     text = "a" * lead + "".join(batch) * 3
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("budgetkit.counters.estimate.units.STRETCH", 64)
+        patch.setattr("budgetkit.counters.estimate.estimate.STRETCH", 64)
         small = (ROUGH(text), ROUGH.prefixes(text).tolist())
     assert small == (ROUGH(text), ROUGH.prefixes(text).tolist())
 

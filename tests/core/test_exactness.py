@@ -11,7 +11,7 @@ import pytest
 
 from budgetkit.files import read_table
 from budgetkit.requests import count_request, read_request
-from budgetkit.requests.billing.evidence import (
+from budgetkit.requests.billing.request_count import (
     CALLS,
     PROJECTS,
     SHARE,

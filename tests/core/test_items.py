@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 
 
 def test_an_item_is_a_section_and_a_size_and_everything_else_has_a_default() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.conversation.assembly import messages
-from budgetkit.conversation.listing import Listing
+from budgetkit.conversation.reading import Listing
 from budgetkit.requests import FRAMINGS
 from tests.conftest import examples
 

@@ -11,7 +11,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.budget.html import Markup, element, joined, shown, xml_element
-from budgetkit.lab.explorers.still import picture
+from budgetkit.lab.explorers.report import picture
 
 PACKAGE = Path(bk.__file__).parent
 OUTLET = PACKAGE / "budget" / "html.py"
@@ -62,7 +62,7 @@ NO_HTML = {
     "lab/app/serving.py",
     "trace/transcripts.py",
     "extras/shell/checking.py",
-    "counters/accelerated.py",
+    "counters/speed.py",
 }
 
 

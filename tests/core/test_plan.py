@@ -18,8 +18,7 @@ from budgetkit.budget.allocation import Keep
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL
-from budgetkit.plan.items import Items, Units
-from budgetkit.plan.selection import select
+from budgetkit.plan.items import Items, Units, select
 from tests.strategies import DEMANDS, ITEMS, budgets
 
 

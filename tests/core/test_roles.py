@@ -7,7 +7,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import assembly
 from budgetkit.plan.batch import RequestBatch
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 from budgetkit.presets import PRESETS
 
 WORDS = {

@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetkit.counters import ExactCounter, batches, encoding_names, encodings
-from budgetkit.counters.exact import memory
-from budgetkit.counters.seams import LARGE, first_seam, is_seam, last_seam, parts
-from budgetkit.counters.threads import counted_in_threads
+from budgetkit.counters import ExactCounter, encoding_names, encodings, speed
+from budgetkit.counters.exact import LARGE, first_seam, is_seam, last_seam, memory, parts
+from budgetkit.counters.speed import counted_in_threads
 from tests import hostile
 from tests.conftest import examples
 from tests.hostile import any_text, hostile_text, long_text
@@ -67,11 +66,11 @@ def test_parts_join_to_the_text_and_are_neither_tiny_nor_huge() -> None:
 
 def test_calls_are_few_and_of_about_the_same_length() -> None:
     texts = ["x" * (i % 500) for i in range(10_000)]
-    calls = [*batches.in_calls(texts)]
+    calls = [*speed.in_calls(texts)]
     sizes = [sum(map(len, call)) for call in calls]
     assert [text for call in calls for text in call] == texts
     assert len(calls) == 76 and min(sizes[:-1]) >= 32_768 and max(sizes) < 32_768 + 500
-    assert [*batches.in_calls([])] == [] and [*batches.in_calls(["short"] * 10)] == [["short"] * 10]
+    assert [*speed.in_calls([])] == [] and [*speed.in_calls(["short"] * 10)] == [["short"] * 10]
 
 
 # Held against tiktoken
@@ -116,7 +115,7 @@ def test_counts_add_up_at_every_seam_between_any_two_characters(name: str) -> No
 @given(texts=st.lists(hostile_text | any_text, max_size=30))
 def test_a_batch_counts_as_one_by_one(name: str, texts: list[str]) -> None:
     alone = [encodings.counting(name)(text) for text in texts]
-    assert batches.counting_many(name)(texts) == alone
+    assert speed.counting_many(name)(texts) == alone
     assert ExactCounter(name).many(texts) == alone
 
 
@@ -160,7 +159,7 @@ def spy() -> Spy:
 
 def test_a_conversation_that_grew_by_a_turn_costs_the_new_turn_only(spy: Spy) -> None:
     messages = [f"message {number} says something" for number in range(500)]
-    with mock.patch.object(batches, "counting_many", spy):
+    with mock.patch.object(speed, "counting_many", spy):
         ExactCounter("cl100k_base").many(messages)
         spy.lengths.clear()
         ExactCounter("cl100k_base").many([*messages, "what now?", "this now"])
@@ -171,7 +170,7 @@ def test_a_conversation_that_grew_by_a_turn_costs_the_new_turn_only(spy: Spy) ->
 def test_an_edit_in_a_large_document_costs_the_parts_around_it(spy: Spy, place: int) -> None:
     text = long_text(1_500_000)
     edited = f"{text[:place]} an edit {text[place:]}"
-    with mock.patch.object(batches, "counting_many", spy):
+    with mock.patch.object(speed, "counting_many", spy):
         ExactCounter("cl100k_base")(text)
         spy.lengths.clear()
         counted = ExactCounter("cl100k_base")(edited)
@@ -180,7 +179,7 @@ def test_an_edit_in_a_large_document_costs_the_parts_around_it(spy: Spy, place: 
 
 
 def test_the_same_text_twice_in_a_batch_is_counted_once(spy: Spy) -> None:
-    with mock.patch.object(batches, "counting_many", spy):
+    with mock.patch.object(speed, "counting_many", spy):
         assert ExactCounter("cl100k_base").many(["again", "again", "other"] * 3) == [1, 1, 1] * 3
     assert spy.lengths == [5, 5]
 
@@ -215,7 +214,7 @@ def test_the_thread_that_asks_counts_too_and_the_sizes_keep_their_order() -> Non
         assert there.wait(60)
         return [len(text) for text in group]
 
-    with mock.patch("budgetkit.counters.threads._cores", return_value=2):
+    with mock.patch("budgetkit.counters.speed._cores", return_value=2):
         assert counted_in_threads(count_many, texts) == [len(text) for text in texts]
     assert asks.is_set() and helps.is_set()
 

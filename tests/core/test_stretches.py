@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetkit.counters import ExactCounter, encoding_names, encodings, pieces, stretches
-from budgetkit.counters.pieces import characters, pattern, settled
+from budgetkit.counters import ExactCounter, encoding_names, encodings, stretches
+from budgetkit.counters.encodings import characters, pattern, settled
 from budgetkit.counters.stretches import Read, count_stretch, piece_end
 from tests.conftest import examples
 from tests.hostile import any_text, hostile_text
@@ -90,9 +90,9 @@ def test_a_pattern_spelled_out_finds_the_pieces_that_tiktoken_finds(name: str) -
 @pytest.mark.parametrize("unicode_class", [r"\p{L}", r"\p{M}", r"\p{N}", r"\s"])
 def test_the_planes_that_are_not_looked_at_hold_nothing_of_a_class(unicode_class: str) -> None:
     others = "".join(
-        map(chr, {*range(0x110000)} - {*range(0xD800, 0xE000)} - {*chain(*pieces.PLANES)})
+        map(chr, {*range(0x110000)} - {*range(0xD800, 0xE000)} - {*chain(*encodings.PLANES)})
     )
-    with mock.patch.object(pieces, "_everything", return_value=others):
+    with mock.patch.object(encodings, "_everything", return_value=others):
         assert characters.__wrapped__(unicode_class) == ""
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import presets
-from budgetkit.plan.sweeps import cut_share
+from budgetkit.plan.batch import cut_share
 
 DEMAND = {"system": 900, "memory": 900, "retrieval": 4_000, "conversation": 2_000, "user": 100}
 

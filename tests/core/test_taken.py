@@ -10,9 +10,9 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import assembly, presets
-from budgetkit.lab.explorers.conversation.choices import CHOICES
+from budgetkit.lab.explorers.conversation.settings import CHOICES
 from budgetkit.pruning.policies.systems import NAMED, policy_of
-from budgetkit.trace.objects import messages_of
+from budgetkit.trace.conversation import messages_of
 
 ASKED = {"role": "user", "content": "Where is my parcel?"}
 CALL = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"parcel": 7}'}}

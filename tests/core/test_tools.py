@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.extras.shell.gate import check
-from budgetkit.lab.explorers.checked import schemas
+from budgetkit.lab.explorers.reading import schemas
 from budgetkit.requests import framing_of, read_tools
 from tests.conftest import examples
 

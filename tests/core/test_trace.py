@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from budgetkit.counters import counter
 from budgetkit.message import Message, Passage
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 from budgetkit.requests import DEFAULT_FRAMING, FRAMINGS, Framing
 from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from budgetkit.counters import counter
 from budgetkit.message import Message
-from budgetkit.plan.item import Item
+from budgetkit.plan.items import Item
 from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.trace import load_trace
 from budgetkit.truncation import boundaries, cutter, truncate

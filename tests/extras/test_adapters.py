@@ -499,41 +499,6 @@ def test_pydantic_ai_goes_on_where_the_processor_left_the_history() -> None:
     assert found == [[each["content"] for each in request] for request in wanted]
 
 
-@pytest.mark.parametrize("returns", [True, False])
-def test_pydantic_ai_brings_back_what_it_no_longer_gives(returns: bool) -> None:
-    pytest.importorskip("pydantic_ai")
-    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
-
-    budget, oldest = (
-        bk.presets.working_memory(1_000, output=200, history_floor=0),
-        policies.OldestFirst(),
-    )
-    kept = pydantic_ai.history_processor(budget, policies.BringBack(oldest) if returns else oldest)
-    code = "The code of the blue door is 4711."
-    said = [
-        {"role": "user", "content": code},
-        {"role": "assistant", "content": "Noted."},
-        *chat(30)[1:-1],
-    ]
-    asked = {"role": "user", "content": "What is the code of the blue door?"}
-    history = list[Any]()
-    for each in [
-        *said,
-        asked,
-        {"role": "assistant", "content": "4711."},
-        {"role": "user", "content": "why why why"},
-    ]:
-        if each["role"] == "assistant":
-            history.append(ModelResponse([TextPart(each["content"])]))
-            continue
-        history = run(kept([*history, ModelRequest([UserPromptPart(each["content"])])]))
-        texts = [part.content for message in history for part in message.parts]
-        assert texts[-1] == each["content"]
-        if each is asked:
-            assert (code in texts) is returns
-    assert code not in texts, "it came back for one question"
-
-
 @pytest.mark.parametrize("counter", ["gpt-4o", "chars/4"])
 def test_a_frameworks_own_objects_come_back_as_they_are_without_a_policy(counter: str) -> None:
     """No JSON holds them: a conversation that checks what can be saved never sees them."""

@@ -693,13 +693,13 @@ def test_making_a_counter_asks_nobody(tmp_path: Path) -> None:
 
 
 def test_only_what_asks_a_provider_by_name_imports_the_door_to_the_network() -> None:
-    """The package itself imports it when one of its names is first used; `count --ask` and a fold ask by name."""
+    """The package itself imports it when one of its names is first used; `count --ask` asks by name."""
     package = Path(str(budgetkit.__file__)).parent
     others = (path for path in package.rglob("*/*.py") if path.parent.name != "endpoints")
     importers = [
         path.name for path in others if "budgetkit.extras.endpoints" in path.read_text("utf-8")
     ]
-    assert sorted(importers) == ["count_command.py", "endpoint_fold.py"]
+    assert sorted(importers) == ["count_command.py"]
 
 
 def test_an_unknown_provider_is_refused() -> None:

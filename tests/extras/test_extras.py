@@ -69,11 +69,6 @@ MET = {
         "httpx",
         "from budgetkit.extras.endpoints import provider_counter",
     ),
-    "near-duplicates": (
-        "duplicates",
-        "rapidfuzz",
-        "import budgetkit as bk; bk.near_duplicates([])",
-    ),
     "a tokenizer": (
         "makers",
         "tokenizers",

@@ -379,7 +379,7 @@ def test_speeds_are_measured_once_and_named_as_measured_here(
     }
     assert "measured on this machine" in explorer.view.figure_speeds["note"]
     monkeypatch.setattr(
-        "budgetkit.lab.explorers.accuracy.counted.speed", lambda *_: pytest.fail("measured again")
+        "budgetkit.lab.explorers.accuracy.results.speed", lambda *_: pytest.fail("measured again")
     )
     explorer.controls.risk.value = 0.2
     explorer.controls.classes.value = ("code",)

@@ -3,7 +3,7 @@
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import Library
 
 DESIGN, TURNS, ACCURACY, PRUNING = range(4)
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from budgetkit import accuracy
+from budgetkit.lab.accuracy.buffers import filled_windows
 from budgetkit.lab.accuracy.kinds import language_of
-from budgetkit.lab.accuracy.simulation import filled_windows
 from tests.lab.test_accuracy import errors_of
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.counters import vocabularies
 from budgetkit.lab.accuracy.corpora import shipped
-from budgetkit.lab.app.kinds import CLASSES, by_kind, kinds_of
+from budgetkit.lab.accuracy.kinds import by_kind
+from budgetkit.lab.app.headline import CLASSES, kinds_of
 from budgetkit.lab.app.strip import Room
 from budgetkit.message import Message
 
@@ -186,7 +187,7 @@ def test_a_slider_moves_what_the_errors_mean_and_counts_nothing_again(
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     before = card.errors
     monkeypatch.setattr(
-        "budgetkit.lab.app.misjudgement.compare", lambda *given: pytest.fail("counted again")
+        "budgetkit.lab.app.headline.compare", lambda *given: pytest.fail("counted again")
     )
     card.controls.lines["conversation"].slider.value = 30
     assert (card.errors["error"] == before["error"]).all()

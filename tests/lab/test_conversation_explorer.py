@@ -14,8 +14,8 @@ import budgetkit as bk
 from budgetkit import figures
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.conversation import replay_run as replays
-from budgetkit.lab.explorers.conversation.choices import CHOICES, chosen_policy
-from budgetkit.lab.explorers.conversation.reader import GONE, NEWEST
+from budgetkit.lab.explorers.conversation.explorer import GONE, NEWEST
+from budgetkit.lab.explorers.conversation.settings import CHOICES, chosen_policy
 from budgetkit.lab.explorers.reading import LONGEST
 from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Price, Prices

@@ -24,7 +24,7 @@ from budgetkit.lab.accuracy.corpora import (
     shipped,
     standard_library,
 )
-from budgetkit.lab.accuracy.corpora.generated import RECIPES
+from budgetkit.lab.accuracy.corpora.shipped import RECIPES
 
 
 def test_the_mini_corpus_has_languages_by_script_code_and_formats() -> None:

@@ -105,7 +105,6 @@ def test_tuning_shares_among_settings_only_what_none_of_them_moves() -> None:
         "oldest": bk.policies.OldestFirst(),
         "turns": bk.policies.OldestFirst(unit="turn"),
         "rank": bk.policies.Importance(lambda message: len(message.text) % 3),
-        "back": bk.policies.BringBack(),
     }
     vary = {"window": [500, 700], "output": [50, 150], "policy": policies}
     made = conversations(4)

@@ -22,13 +22,10 @@ from budgetkit.counters import Counter
 from budgetkit.extras.endpoints import EndpointError
 from budgetkit.lab.explorers import BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
-from budgetkit.lab.explorers.budget.amount_edits import moved, shortest_ratio
-from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, moved, shortest_ratio
 from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.library import Library
-from budgetkit.lab.explorers.undo import UndoStack
-from budgetkit.lab.explorers.uploads import LARGEST
-from budgetkit.lab.explorers.view import View, plotly_script
+from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.view import LARGEST, UndoStack, View, plotly_script
 from budgetkit.state import from_json, from_yaml, to_yaml
 
 HELLO = {"role": "user", "content": "Hello world"}
@@ -427,7 +424,7 @@ def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
     def refuse(name: str) -> Counter:
         raise EndpointError("the endpoint did not answer; ask again later")
 
-    monkeypatch.setattr("budgetkit.lab.explorers.library.counter", refuse)
+    monkeypatch.setattr("budgetkit.lab.explorers.shelves.counter", refuse)
     explorer.controls.counter.value = "chars/3"
     assert (explorer.status, explorer.controls.counter.value) == (
         "the endpoint did not answer; ask again later",
@@ -692,7 +689,7 @@ def test_a_conversation_is_counted_once_and_a_move_counts_nothing(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(
-        "budgetkit.lab.explorers.library.counter", lambda name: Watched(bk.counter(name), asked)
+        "budgetkit.lab.explorers.shelves.counter", lambda name: Watched(bk.counter(name), asked)
     )
     explorer = BudgetExplorer("working_memory", conversation(30), window=4_096)
     assert asked, "once, with the exact counter and with the rough one"
@@ -789,7 +786,7 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
 ) -> None:
     """Twenty turns of up to 40 messages are 420 items: with no more than 30 of either allowed, none are made."""
     monkeypatch.setattr(
-        f"budgetkit.lab.explorers.budget.requests.{limit}",
+        f"budgetkit.lab.explorers.budget.results.{limit}",
         {"MOST_TURNS": 15, "MOST_ITEMS": 30}[limit],
     )
     explorer = BudgetExplorer(
@@ -857,7 +854,7 @@ def test_a_shipped_conversation_that_was_loaded_keeps_its_name() -> None:
 
 
 def test_of_what_was_counted_the_least_used_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("budgetkit.lab.explorers.library.MOST", 2)
+    monkeypatch.setattr("budgetkit.lab.explorers.shelves.MOST", 2)
     library, made = Library(lambda text, done: None), list[str]()
 
     def get(name: str) -> None:

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.lab.explorers import BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
+from budgetkit.lab.explorers.boxes import decimal, whole_number
 from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.conversation.choices import CHOICES, SAYS
-from budgetkit.lab.explorers.numbers import decimal, whole_number
-from budgetkit.lab.explorers.still import picture
-from budgetkit.lab.explorers.undo import ONE_MOVE
+from budgetkit.lab.explorers.conversation.settings import CHOICES, SAYS
+from budgetkit.lab.explorers.report import picture
+from budgetkit.lab.explorers.view import ONE_MOVE
 
 SAID = [{"role": "user", "content": "Hello world"}, {"role": "assistant", "content": "Hello."}]
 

@@ -24,7 +24,7 @@ from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
 from budgetkit.inputs.budgets import budget_of
 from budgetkit.inputs.conversations import opening_model
-from budgetkit.lab.explorers.still import picture
+from budgetkit.lab.explorers.report import picture
 from budgetkit.requests import framing_for, framing_of
 
 SPOKEN: list[dict[str, Any]] = [

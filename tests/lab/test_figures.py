@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import figures
-from budgetkit.budget.colours import POOL, colour, ink, luminance
+from budgetkit.budget.html import POOL, colour, ink, luminance
 from budgetkit.lab.figures.question import Question, Spec, end_labels
 from budgetkit.lab.figures.window import claims
 

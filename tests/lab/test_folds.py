@@ -10,9 +10,9 @@ import pytest
 import budgetkit as bk
 from budgetkit import BudgetExplorer, ConversationExplorer
 from budgetkit.lab.deciding.tuning import candidates, sizes_of
-from budgetkit.lab.explorers import checked
+from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.billed import largest
+from budgetkit.lab.explorers.reading import largest
 from budgetkit.plan.findings import findings
 from budgetkit.presets import PRESETS
 
@@ -494,29 +494,13 @@ def test_the_conversations_policy_is_checked_too(monkeypatch: pytest.MonkeyPatch
         given.append(told)
         return ()
 
-    monkeypatch.setattr(checked, "findings", watched)
+    monkeypatch.setattr(reading, "findings", watched)
     explorer = opened(
         ConversationExplorer("coding-agent", policies=["oldest first"], window=16_384), "check"
     )
     assert given[0]["policy"] == bk.policies.OldestFirst()
     assert list(given[0]["lost"]) == list(explorer.replay.kept.dropped_messages)
     assert given[0]["tools"] > 0
-
-
-# --- bring back -----------------------------------------------------------------------------------
-
-
-def test_bring_back_is_among_the_policies_with_its_numbers_on_sliders() -> None:
-    explorer = ConversationExplorer(
-        "support-chat", window=8_192, policies=["bring back", "oldest first"]
-    )
-    run = explorer._results.run
-    by_hand = bk.replay(run.trace, run.budget, bk.policies.BringBack(), **run.options)
-    assert explorer.replay.frame().equals(by_hand.frame())
-    explorer.controls.numbers.boxes["share"].value = 25
-    assert explorer.replay.policy == bk.policies.BringBack(share=bk.Share("0.25"))
-    shares = explorer.ranking.set_index("policy")["evidence"]
-    assert shares["bring back"] > shares["oldest first"]
 
 
 def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 
 import budgetkit as bk
 from budgetkit import presets
-from budgetkit.plan.losses import losses
+from budgetkit.plan.decisions import losses
 from tests.strategies import DEMANDS, ITEMS, budgets
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from budgetkit import Allocation, Budget, BudgetExplorer, Reserve, load_trace
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.lab.explorers.budget.reader import FIRST, GONE, NEWEST
+from budgetkit.lab.explorers.budget.explorer import FIRST, GONE, NEWEST
 from budgetkit.lab.explorers.reading import parted, seam
 from budgetkit.trace import Trace
-from budgetkit.truncation.items import MARKERS
+from budgetkit.truncation.cutting import SECTION_MARKERS as MARKERS
 
 ROLES = {"user": "history", "assistant": "history"}
 LONG = " ".join(f"word{i}" for i in range(400))

@@ -23,8 +23,8 @@ from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
 from budgetkit.files import read_toml
 from budgetkit.lab.deciding import compare_models, solve_models
-from budgetkit.lab.explorers.accuracy import notices, view_state
-from budgetkit.lab.explorers.checked import CheckFold
+from budgetkit.lab.explorers.accuracy import charts, notices
+from budgetkit.lab.explorers.reading import CheckFold
 
 TEXT = "Zuständigkeit: def total(items): return sum(items)  您的包裹已于星期一离开仓库\n" * 20
 MESSAGES = [
@@ -150,7 +150,7 @@ def test_every_sentence_on_a_screen_says_what_the_count_rests_on_and_how_to_get_
         assert (nearer in sentence) if nearer else ("It could be" not in sentence), place
 
     # Chosen as the counter that is looked at, it is called an estimate where it is one.
-    for name in (notices.called(count), view_state.named(count)):
+    for name in (notices.called(count), charts.named(count)):
         assert ("estimate" in name) == (basis == "estimate")
 
 

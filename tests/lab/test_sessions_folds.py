@@ -10,8 +10,8 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import ConversationExplorer
+from budgetkit.lab.sessions.causes import used_later
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, USUAL, comparison
-from budgetkit.lab.sessions.later_use import used_later
 from budgetkit.lab.sessions.turning import by_price_and_window
 from budgetkit.message import Message
 from budgetkit.trace import Trace

@@ -15,7 +15,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.extras.shell.program import run
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, SHARED
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import Library
 
 Make = Callable[..., Any]
 MAKERS: dict[str, Make] = {

@@ -16,12 +16,16 @@ from hypothesis import strategies as st
 
 from budgetkit import streaming
 from budgetkit.counters import ExactCounter, stretches
-from budgetkit.counters.exact import memory
-from budgetkit.counters.seams import is_seam
+from budgetkit.counters.exact import is_seam, memory
 from budgetkit.lab.accuracy import compare
 from budgetkit.lab.accuracy.corpora import Corpus, Document
-from budgetkit.lab.accuracy.dask import answers
-from budgetkit.lab.accuracy.streaming import Block, compare_stream, count_block, count_files
+from budgetkit.lab.accuracy.streaming import (
+    Block,
+    answers,
+    compare_stream,
+    count_block,
+    count_files,
+)
 from tests.conftest import examples
 from tests.hostile import hostile_text, long_text
 

@@ -170,10 +170,10 @@ def test_examples_and_notebooks_use_models_that_had_not_ended_when_the_table_was
 
 @pytest.mark.parametrize(
     ("page", "extra"),
-    [("watch", "endpoints,lab"), ("share", "lab"), ("notebook-to-production", "lab")],
+    [("share", "lab"), ("notebook-to-production", "lab")],
 )
 def test_a_page_that_needs_an_extra_says_how_to_install_it(page: str, extra: str) -> None:
-    """In 0.2.0 these three named none."""
+    """In 0.2.0 these named none."""
     text = (CHECKOUT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
     assert f'pip install "budgetkit[{extra}]"' in text.split("```")[0], "before its first code"
 

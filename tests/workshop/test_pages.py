@@ -157,7 +157,7 @@ def test_the_map_for_contributors_has_every_room_and_no_other() -> None:
 
 
 def dotted_names(text: str) -> set[str]:
-    """List the names in full of modules and what is in them: budgetkit.plan.limits."""
+    """List the names in full of modules and what is in them: budgetkit.plan.allocating."""
     return {name.rstrip(".") for name in re.findall(r"`~?(budgetkit\.\w[\w.]*)(?:\(\))?`", text)}
 
 

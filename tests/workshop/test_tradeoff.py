@@ -10,9 +10,8 @@ import pytest
 from benchmarks import estimator_parts, tradeoff
 from benchmarks.estimator_parts import PARTS
 from budgetkit import corpora, files
-from budgetkit.counters.estimate.table import Weights
-from budgetkit.counters.estimate.units import laid_out
-from budgetkit.counters.estimate.windows import LEVELS
+from budgetkit.counters.estimate.estimate import laid_out
+from budgetkit.counters.estimate.windows import LEVELS, Weights
 
 TIMES = ["message", "message of a batch", "megabyte"]
 ERRORS = [

@@ -8,13 +8,12 @@ from itertools import count as counting
 from typing import Any
 
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.request import Request
+from budgetkit.conversation.running_tally import Request
 from budgetkit.conversation.trimming import budget_of, trim
-from budgetkit.counters.locks import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter
-from budgetkit.inputs.policies import policy_of
+from budgetkit.counters.encodings import ForkSafeLock
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, general_policy_of
 from budgetkit.message import Message
-from budgetkit.pruning.policies import BringBack, Policy
+from budgetkit.pruning.policies import Policy
 
 #: The field of a message that holds the framework's own object.
 NATIVE = "native"
@@ -33,16 +32,13 @@ class Keeper:
     policy : Policy, optional
         What leaves, and when. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one
         a conversation goes on where its last request left it, known by everything that was said in it. What a
-        framework no longer gives is never sent, not even by :class:`budgetkit.policies.BringBack`, unless it
-        `goes_on`.
+        framework no longer gives is never sent.
     counter : str, Model or callable, optional
         From text to tokens: a counter, or the name of one or of a model; o200k_base when left out.
     tools : sequence of Mapping
         Tool schemas that the framework sends, counted in, where it does not tell them itself.
     conversations : int, default 256
         How many are remembered; one that is forgotten is pruned again from all its messages.
-    goes_on : bool, default False
-        Whether the framework goes on with what it was given, and so gives no more what has left.
     **more
         As for :class:`budgetkit.Conversation`, with a policy; ``framing`` without one too.
 
@@ -61,11 +57,9 @@ class Keeper:
         *,
         tools: Sequence[Mapping[str, Any]] = (),
         conversations: int = 256,
-        goes_on: bool = False,
         **more: Any,
     ) -> None:
-        policy = None if policy is None else policy_of(policy)
-        self.returns = goes_on and isinstance(policy, BringBack)
+        policy = None if policy is None else general_policy_of(policy)
         self.budget, self.policy, self.counter, self.tools, self.more = (
             budget,
             policy,
@@ -74,7 +68,7 @@ class Keeper:
             more,
         )
         self.conversations = conversations
-        self._talks: dict[int | None, tuple[Conversation, set[int], Numbers, Owned]] = {}
+        self._talks: dict[int | None, tuple[Conversation, set[int], Numbers]] = {}
         self._numbers = counting()
         self._lock = ForkSafeLock()
 
@@ -84,8 +78,8 @@ class Keeper:
         """Return the messages of the next request."""
         if self.policy is None:
             return self._trimmed(messages, tools)
-        talk, numbers, owned = self._talk(messages, tools)
-        return self._remembered(talk, messages, numbers, owned, talk.request())
+        talk, numbers = self._talk(messages, tools)
+        return self._remembered(talk, messages, numbers, talk.request())
 
     async def afit(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
@@ -93,8 +87,8 @@ class Keeper:
         """Return the messages of the next request, whose summaries an ``async`` function may write."""
         if self.policy is None:
             return self.fit(messages, tools)
-        talk, numbers, owned = self._talk(messages, tools)
-        return self._remembered(talk, messages, numbers, owned, await talk.arequest())
+        talk, numbers = self._talk(messages, tools)
+        return self._remembered(talk, messages, numbers, await talk.arequest())
 
     def _trimmed(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
@@ -112,14 +106,12 @@ class Keeper:
 
     def _talk(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
-    ) -> tuple[Conversation, Numbers, Owned]:
+    ) -> tuple[Conversation, Numbers]:
         """Go on with the conversation that said this before, or begin one; with its number for each message."""
         keys = _keys(messages)
         with self._lock:
             begun = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
-            talk, others, numbers, owned = self._talks.get(
-                keys[begun] if begun else None, (None, (), (), {})
-            )
+            talk, others, numbers = self._talks.get(keys[begun] if begun else None, (None, (), ()))
             for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
                 self._talks.pop(key, None)
         if talk is None:
@@ -127,20 +119,19 @@ class Keeper:
         talk._engine.tally.count_schemas(tools or self.tools)
         new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in messages[begun:]]
         talk.add(new)
-        return talk, [*numbers, *(m.raw[NATIVE] for m in new)], owned
+        return talk, [*numbers, *(m.raw[NATIVE] for m in new)]
 
     def _remembered(
         self,
         talk: Conversation,
         messages: Sequence[Message],
         numbers: Numbers,
-        owned: Owned,
         to: Request,
     ) -> list[Raw]:
         """Remember it by what it was given and by what it gave, which some frameworks go on with."""
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
         # None: summaries.
-        now: Owned = owned | dict(zip(numbers, natives, strict=True)) | {None: {}}
+        now: Owned = dict(zip(numbers, natives, strict=True)) | {None: {}}
         sent = [raw for raw in to.messages if raw.get(NATIVE) in now]
         sent_raws = [
             {name: field for name, field in raw.items() if name != NATIVE} | now[raw.get(NATIVE)]
@@ -154,9 +145,8 @@ class Keeper:
             _keys([*map(Message, sent_raws)])[-1]: sent_numbers,
         }
         with self._lock:
-            owned = now if self.returns else {}
             self._talks |= {
-                key: (talk, {*numbers_by_key}, key_numbers, owned)
+                key: (talk, {*numbers_by_key}, key_numbers)
                 for key, key_numbers in numbers_by_key.items()
             }
             while len(self._talks) > 2 * self.conversations:

@@ -26,7 +26,7 @@ def history_processor(*budget: Any, **more: Any) -> Processor:
     callable
         From a list of ModelMessage to those that fit, some with fewer parts.
     """
-    keeper = Keeper(*budget, **more, goes_on=True)
+    keeper = Keeper(*budget, **more)
 
     async def processed(messages: list[Any]) -> list[Any]:
         parts = [part for message in messages for part in _read(message)]

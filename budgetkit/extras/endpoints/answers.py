@@ -18,8 +18,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from budgetkit.budget.notices import warn_caller
-from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.budget.quoting import warn_caller
+from budgetkit.counters.encodings import ForkSafeLock
 
 #: No request has more tokens; an answer that says so is none.
 MOST_TOKENS: Final = 10**9

@@ -23,7 +23,7 @@ from budgetkit.extras.shell.gate import Checked, Failure, check
 from budgetkit.extras.shell.inputs import tools_of, traces_of, with_budget
 from budgetkit.extras.shell.terminal import printable, show_json, show_lines, show_table
 from budgetkit.files import write_whole
-from budgetkit.inputs.policies import policy_of
+from budgetkit.pruning.policies.systems import policy_of
 
 #: The version of a baseline's file.
 VERSION = 1
@@ -90,9 +90,9 @@ def check_command(
             "budget alone; give one of these"
         )
     checked = check(
-        prompts=_prompts(prompts),
-        tools=[tool for file in tools for tool in tools_of(file)],
-        traces=(trace for file in conversations for trace in traces_of(file)),
+        prompts=_prompts(prompts) or None,
+        tools=[tool for file in tools for tool in tools_of(file)] or None,
+        traces=[trace for file in conversations for trace in traces_of(file)] or None,
         counter=count,
         model=model,
         policy=None if policy is None else policy_of(policy),

@@ -12,7 +12,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.extras.shell.inputs import policies_named, with_conversation
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
-from budgetkit.inputs.policies import policies_of
+from budgetkit.inputs.budgets import policies_of
 from budgetkit.lab.replay import Replay, rank_policies, replay
 from budgetkit.lab.replay.cost import Prices, known_prices
 from budgetkit.plan import fit

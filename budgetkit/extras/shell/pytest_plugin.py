@@ -8,7 +8,7 @@ Nothing is imported before a test asks for it, and a project's own fixture of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from itertools import chain
 from os import PathLike, fspath
@@ -43,8 +43,8 @@ def checked(
     budget: Any,
     *,
     window: int | None = None,
-    tools: Any = (),
-    traces: Any = (),
+    tools: Any = None,
+    traces: Any = None,
     model: Any = None,
     **rest: Any,
 ) -> Checked:
@@ -58,15 +58,15 @@ def checked(
         budget = inputs.budget_of(budget, window, model)
     if isinstance(tools, str | PathLike):
         tools = inputs.tools_of(fspath(tools))
-    elif isinstance(tools, Mapping) or list(tools):
-        tools = inputs.tools_in(tools)
-    if not isinstance(traces, Iterable) or isinstance(traces, str | PathLike):
-        traces = [traces]
+    if traces is not None:
+        if isinstance(traces, str | PathLike) or not isinstance(traces, Iterable):
+            traces = [traces]
+        traces = chain.from_iterable(map(read_traces, traces))
     return gate.check(  # type: ignore[no-any-return]
         budget,
         window=window,
         tools=tools,
-        traces=chain.from_iterable(map(read_traces, traces)),
+        traces=traces,
         model=model,
         **rest,
     )

@@ -15,7 +15,7 @@ from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check, with_held
-from budgetkit.models.products import catalogue_of, product_window
+from budgetkit.models.resolved import catalogue_of, product_window
 from budgetkit.trace import load_trace
 
 #: The session that is offered where there is none.

@@ -17,7 +17,7 @@ from budgetkit.extras.shell.sessions import dollars, largest_of
 from budgetkit.extras.shell.terminal import show_lines
 from budgetkit.files import write_whole
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.drawing import listed
+from budgetkit.lab.explorers.folds import listed
 from budgetkit.lab.explorers.report import Lead, page, replay_requests
 from budgetkit.lab.explorers.view import sendable
 from budgetkit.lab.sessions import Session

@@ -10,9 +10,8 @@ documents cancel, so the buffer belongs to the window, not to the document.
 
 from budgetkit.lab.accuracy.bounds import bounds, certify
 from budgetkit.lab.accuracy.buffers import Buffer, buffer_for, consequences, read_off
-from budgetkit.lab.accuracy.errors import compare, summary
+from budgetkit.lab.accuracy.errors import compare, summary, ways
 from budgetkit.lab.accuracy.kinds import kinds_of
-from budgetkit.lab.accuracy.ways import ways
 
 __all__ = [
     "Buffer",

@@ -6,7 +6,8 @@ corpus, with an interval from resampling its sources, so that nobody has to beli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,160 @@ from budgetkit.lab.accuracy.corpora.opening import AnyTexts
 from budgetkit.lab.accuracy.errors import interval_of, places_by_source
 from budgetkit.models import model
 from budgetkit.plan.allocating import allocate
+
+Floats = npt.NDArray[np.float64]
+Numbers = Sequence[int] | Sequence[float] | Floats
+_MOST = (
+    400  # readings that all pairs are formed of; of more, as many spread evenly over their sizes
+)
+_MOST_LEFT_OUT = 40
+_FAR = 8  # robust standard deviations
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Estimate what is billed from what was counted.
+
+    Parameters
+    ----------
+    constant : float
+        In tokens.
+    slope : float
+        Billed tokens for each counted one.
+    low, high : float
+        How far readings lay below and above the estimate, each estimated without itself: the middle 90 %.
+    readings : int
+        How many there were.
+
+    Examples
+    --------
+    >>> Bill(346.0, 1.3, -4.0, 6.0, 13).of(1_000), Bill(346.0, 1.3, -4.0, 6.0, 13).interval(1_000)
+    (1646, (1642, 1652))
+    """
+
+    constant: float
+    slope: float
+    low: float
+    high: float
+    readings: int
+
+    def of(self, counted: int) -> int:
+        """Return the estimate.
+
+        Parameters
+        ----------
+        counted : int
+            In tokens.
+
+        Returns
+        -------
+        int
+            What is probably billed, in tokens.
+        """
+        return round(self.constant + self.slope * counted)
+
+    def interval(self, counted: int) -> tuple[int, int]:
+        """Return between which numbers 90 % of the readings lay.
+
+        Parameters
+        ----------
+        counted : int
+            In tokens.
+
+        Returns
+        -------
+        tuple of int
+            The lower and the upper end, in tokens.
+        """
+        estimate = self.constant + self.slope * counted
+        return round(estimate + self.low), round(estimate + self.high)
+
+
+def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | None = None) -> Bill:
+    """Fit a constant and a slope to readings.
+
+    Parameters
+    ----------
+    counted : sequence of float, shape (readings,)
+        What was counted for each request, in tokens.
+    billed : sequence of float, shape (readings,)
+        What the provider billed for it, cached tokens among them.
+    projects : sequence, shape (readings,), optional
+        Where each reading comes from. Then the interval is that of projects left out in turn, which says more
+        about a new one; without, that of single readings left out.
+
+    Returns
+    -------
+    Bill
+        By least squares, readings left out that lie far from the median of pairwise slopes.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than three readings, all of one size, or not as many of each.
+
+    Examples
+    --------
+    >>> fit_bill([100, 200, 300], [230, 360, 490])
+    Bill(constant=100.0, slope=1.3, low=0.0, high=0.0, readings=3)
+    """
+    x = np.asarray(counted, dtype=np.float64)
+    y = np.asarray(billed, dtype=np.float64)
+    if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
+        readings = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
+        raise ValueError(
+            f"{readings}; a constant and a slope need three of different sizes; give more readings"
+        )
+    constant, slope = _fitted(x, y)
+    left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
+    low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
+    constant, slope, low, high = (round(number, 9) + 0.0 for number in (constant, slope, low, high))
+    return Bill(constant, slope, low, high, len(x))
+
+
+def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
+    """Return constant and slope of a line: the median slope of all pairs, and the median of what is left.
+
+    >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
+    (1.0, 2.0)
+    """
+    chosen = np.argsort(x, kind="stable")[
+        np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).astype(int))
+    ]
+    first, second = np.triu_indices(len(chosen), 1)
+    run = x[chosen][second] - x[chosen][first]
+    rise = y[chosen][second] - y[chosen][first]
+    if (run > 0).any():
+        slope = float(np.median(rise[run > 0] / run[run > 0]))
+    else:
+        slope = 0.0
+    return float(np.median(y - slope * x)), slope
+
+
+def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
+    """Fit by least squares the points that lie within eight robust standard deviations of the median line."""
+    constant, slope = theil_sen(x, y)
+    off = np.abs(y - constant - slope * x)
+    near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
+    if np.ptp(x[near]) == 0:
+        return constant, slope
+    middle = x[near] - x[near].mean()
+    slope = float(middle @ (y[near] - y[near].mean()) / (middle @ middle))
+    return float(y[near].mean() - slope * x[near].mean()), slope
+
+
+def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
+    """Return each reading's distance from a line that was fitted without the reading's group."""
+    order = {group: at for at, group in enumerate(dict.fromkeys(groups))}
+    parts = min(len(order), _MOST_LEFT_OUT)
+    part = np.array([order[group] % parts for group in groups])
+    errors = np.zeros(len(x))
+    for number in range(parts):
+        out = part == number
+        constant, slope = _fitted(x[~out], y[~out]) if np.ptp(x[~out]) > 0 else _fitted(x, y)
+        errors[out] = y[out] - constant - slope * x[out]
+    return errors
+
 
 _RULE: Final = "chars/4"
 _WINDOW: Final = 128_000

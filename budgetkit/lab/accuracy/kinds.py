@@ -1,7 +1,7 @@
 """Kinds of text: what a label means, which kinds a text is of, and which documents are of the kinds at hand.
 
 Two people write "de", "German" and "DE-AT", or "source code" and "code"; a label is compared by what it means. What a
-text is of is read off its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.paragraphs`, the
+text is of is read off its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.kinds`, the
 language by its script, and among languages that share one by the small words that each is full of. Neighbours that no
 document is of are told apart too, so that Slovak is not taken for Czech. A language that is not told is none: then all
 languages of the class are at hand.
@@ -18,7 +18,74 @@ from typing import Final
 import pandas as pd
 
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
-from budgetkit.lab.accuracy.paragraphs import CODE, by_kind
+
+CODE = "code"
+CJK = "CJK"
+PROSE = "prose"
+_FENCE: Final = re.compile(r"^[ ]{0,3}(?:```|~~~).*$", re.MULTILINE)
+_GAP: Final = re.compile(r"\n\s*\n")
+_CJK: Final = re.compile(
+    r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]"
+)
+_OPEN = r"""(?<!\S)["'(“‘«]*+"""
+_SHUT = r"""["')”’».,?!]*+"""
+_WORD: Final = re.compile(
+    rf"{_OPEN}(?:https?://\S+|[^\W\d_]+(?:['’/&-][^\W\d_]+)*{_SHUT}(?:(?!\S)|:(?= )))"
+)
+_NUMBER: Final = re.compile(
+    rf"{_OPEN}#*[$€£]?[A-Z]{{0,3}}\d[\d.,:/'-]*+(?:%|°?[A-Za-z]{{1,2}})?{_SHUT}(?!\S)"
+)
+_STATEMENT: Final = re.compile(
+    r"""^[ \t]*+(?:
+    (?:from\ [\w.]+\ )?import\ [\w.*]+(?:(?:,|\ as\ ).*)?;?             # imports
+    |(?:(?:const|let|var|int)\ )?[\w.\[\]]+\ ?[-+*/|&:]?=\ ?[^=\s].*    # assignments
+    |(?:(?:await|return|raise|throw|new)\ )*[\w.]+\(.*\)[;:]?           # calls
+    |(?:return|const|let|var|use)\b.*;
+    |(?:SELECT|INSERT|UPDATE|DELETE|CREATE)\ .*(?:FROM|INTO|SET|TABLE)\ .*
+    |.*[{}]
+    )$""",
+    re.MULTILINE | re.VERBOSE,
+)
+_MARK: Final = re.compile(r"[{}()\[\]<>=;_/\\|&*+$#@`~^\"\d:]")
+
+
+def kind(paragraph: str) -> str:
+    """Say what kind of text a paragraph is.
+
+    Examples
+    --------
+    >>> kind("for i in range(3): print(i)"), kind("您的包裹已于星期一离开仓库。"), kind("Hello, how are you?")
+    ('code', 'CJK', 'prose')
+    """
+    printed = len("".join(paragraph.split()))
+    if not paragraph.isascii() and len(_CJK.findall(paragraph)) >= 0.2 * printed:
+        return CJK
+    if 2 * len(_STATEMENT.findall(paragraph)) > paragraph.strip().count("\n") + 1:
+        return CODE
+    if len(_MARK.findall(paragraph)) < 0.08 * printed + 1:
+        return PROSE
+    rest, words = _WORD.subn("", paragraph)
+    sentence = words > 0.5 * len(paragraph.split())
+    if sentence and len(_MARK.findall(_NUMBER.sub("", rest))) < 0.03 * printed + 1:
+        return PROSE
+    return CODE
+
+
+def by_kind(text: str) -> dict[str, str]:
+    r"""Return a text's parts, put together by their kind.
+
+    Examples
+    --------
+    >>> by_kind("Try this:\n```\nplain words\n```\nThen tell me.")
+    {'prose': 'Try this:\n\nThen tell me.', 'code': 'plain words'}
+    """
+    parts_of: dict[str, list[str]] = {}
+    for number, block in enumerate(_FENCE.split(text)):
+        for paragraph in _GAP.split(block.strip("\n")) if number % 2 == 0 else [block.strip("\n")]:
+            if paragraph.strip():
+                parts_of.setdefault(CODE if number % 2 else kind(paragraph), []).append(paragraph)
+    return {name: "\n\n".join(parts) for name, parts in parts_of.items()}
+
 
 CLASS = "class"
 LANGUAGE = "language"
@@ -182,7 +249,9 @@ _WORDS: Final = {
 }
 _WORDS_OF: Final = {language: frozenset(words.split()) for language, words in _WORDS.items()}
 #: A word, with the signs that stand above, below and beside letters.
-_WORD: Final = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0963\u200c])*")
+_WORD_kinds: Final = re.compile(
+    r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0963\u200c])*"
+)
 
 
 def meaning(label: str) -> str:
@@ -274,7 +343,7 @@ def language_of(text: str) -> str:
             foreign, lower
         ):
             return language
-    words = _WORD.findall(lower)
+    words = _WORD_kinds.findall(lower)
     heard = Counter(words)
     hits = {language: heard.keys() & small for language, small in _WORDS_OF.items()}
     sizes = {

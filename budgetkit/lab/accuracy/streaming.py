@@ -1,6 +1,6 @@
 """Corpora larger than the memory: counted and compared batch by batch, here or on a cluster.
 
-A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.seams`), so their exact counts add up
+A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up
 to the file's. Where no seam comes for long, the block is longer and is counted in windows
 (:mod:`budgetkit.counters.stretches`). Nothing is remembered of what was counted, for it does not come again.
 """
@@ -8,26 +8,63 @@ to the file's. Where no seam comes for long, the block is longer and is counted 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count as count_from
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, Protocol, TypeVar
 
 import pandas as pd
 
 from budgetkit.counters import ExactCounter, counter
-from budgetkit.counters.exact import counted
-from budgetkit.counters.seams import last_seam, next_seam, parts
+from budgetkit.counters.exact import counted, last_seam, next_seam, parts
 from budgetkit.counters.stretches import Read, count_stretch, text_at
 from budgetkit.lab.accuracy import compare
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 from budgetkit.lab.accuracy.corpora.opening import document_of
-from budgetkit.lab.accuracy.dask import Client, answers
-from budgetkit.lab.accuracy.errors import Given
-from budgetkit.lab.accuracy.progress import progress_bar
+from budgetkit.lab.accuracy.errors import Given, progress_bar
+
+T = TypeVar("T")
+R = TypeVar("R")
+_FEWEST = 4
+
+
+class Client(Protocol):
+    """What of ``dask.distributed.Client`` is used."""
+
+    def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
+        """Call a function on a worker, and return the future of its result."""
+        ...
+
+    def ncores(self) -> dict[str, int]:
+        """Return the threads of each worker."""
+        ...
+
+
+def answers(
+    function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None
+) -> Iterator[R]:
+    """Answer tasks one after the other.
+
+    Examples
+    --------
+    >>> list(answers(len, iter(["one", "three"])))
+    [3, 5]
+    """
+    if client is None:
+        yield from map(function, tasks)
+        return
+    waiting = iter(tasks)
+    ahead = max(_FEWEST, 2 * sum(client.ncores().values()))
+    futures = deque(client.submit(function, task, pure=False) for task in islice(waiting, ahead))
+    while futures:
+        yield futures.popleft().result()
+        futures.extend(client.submit(function, task, pure=False) for task in islice(waiting, 1))
+
 
 __all__ = ["BLOCK", "compare_stream", "count_files"]
 

@@ -13,16 +13,16 @@ from budgetkit.budget import Budget
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.app.card import DesignCard
-from budgetkit.lab.app.kinds import kinds_of
+from budgetkit.lab.app.headline import kinds_of
 from budgetkit.lab.explorers.accuracy.explorer import OWN_TEXTS, AccuracyExplorer
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.boxes import show
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.reach import Reach
-from budgetkit.lab.explorers.still import picture
+from budgetkit.lab.explorers.report import picture
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.trace import Trace
 
 Explored = Explorer[Any, Any]

@@ -11,8 +11,7 @@ import pandas as pd
 
 from budgetkit.budget.quoting import one_line
 from budgetkit.files import write_whole
-from budgetkit.lab.app.headline import headline, key_figures
-from budgetkit.lab.app.misjudgement import misjudgements
+from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.receipt import picture, receipt
 from budgetkit.lab.app.sides import pin, unpinned
 from budgetkit.lab.app.strip import CounterPair, room_of, strip
@@ -21,7 +20,7 @@ from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
-from budgetkit.lab.explorers.truth import advice
+from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.explorers.view import View, sendable, view_of
 
 Data = dict[str, Any]

@@ -13,14 +13,13 @@ from typing import Any, Final
 
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.html import Markup, xml_element
-from budgetkit.lab.app.headline import headline, key_figures
-from budgetkit.lab.app.misjudgement import misjudgements
+from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.sides import MAKERS, Side, unpinned
 from budgetkit.lab.app.strip import CounterPair, room_of, strip
 from budgetkit.lab.explorers.budget.notices import status
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import Library
 
 Data = dict[str, Any]
 WINDOWS: Final = (8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000)

@@ -4,13 +4,186 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import tempfile
+import webbrowser
+from dataclasses import dataclass, field
+from hmac import compare_digest
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from tornado.httputil import HTTPServerRequest, split_host_and_port
+from tornado.routing import Matcher, Rule
+from tornado.web import RequestHandler
+from voila.app import Voila
+
+from budgetkit.budget.html import DOCTYPE, element
 from budgetkit.files import extra
 from budgetkit.trace import load_traces, shipped_traces
+
+LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
+FOREIGN_HOST: Final = (
+    "This address is not one of the app's; open the one that was printed where it was started."
+)
+NO_TOKEN: Final = "The app is open to whoever started it: open the address that was printed there, with its token."
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Who may speak with the app.
+
+    Parameters
+    ----------
+    address : str
+        The address that the server listens on.
+    token, session : str
+        What the address of the first visit holds, and what the cookie holds from then on.
+
+    Examples
+    --------
+    >>> gate = Gate("127.0.0.1")
+    >>> gate.is_own_host("localhost:8866"), gate.is_own_host("attacker.example:8866")
+    (True, False)
+    """
+
+    address: str
+    token: str = field(default_factory=secrets.token_urlsafe, repr=False)
+    session: str = field(default_factory=secrets.token_urlsafe, repr=False)
+
+    def is_own_host(self, host: str) -> bool:
+        """Say whether a Host header names this server."""
+        name, _ = split_host_and_port(host.lower())
+        return name in (*LOCAL_HOSTS, self.address.lower(), f"[{self.address.lower()}]")
+
+    def refusal(self, request: HTTPServerRequest) -> str:
+        """Return why a request is refused; "" where it is let through."""
+        if not self.is_own_host(request.host):
+            return FOREIGN_HOST
+
+        # A script on another port of this machine sends the cookie too, but cannot hide where it comes from.
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin.lower()).netloc != request.host.lower():
+            return FOREIGN_HOST
+
+        cookie = request.cookies.get(cookie_name(request))
+        if cookie is None or not _same(cookie.value, self.session):
+            return NO_TOKEN
+        return ""
+
+    def is_first_visit(self, request: HTTPServerRequest) -> bool:
+        """Say whether a request brings the token."""
+        tokens = request.query_arguments.get("token", [b""])
+        return (
+            request.method == "GET"
+            and self.is_own_host(request.host)
+            and _same(tokens[-1], self.token)
+        )
+
+
+def cookie_name(request: HTTPServerRequest) -> str:
+    """Return the name of the cookie; two servers on one machine have one each, since cookies know no ports."""
+    _, port = split_host_and_port(request.host)
+    return f"budgetkit-{port or 80}"
+
+
+def _same(offered: str | bytes, secret: str) -> bool:
+    """Say whether two texts are equal, in a time that does not tell where they differ."""
+    if isinstance(offered, str):
+        raw = offered.encode("utf-8", "replace")
+    else:
+        raw = offered
+    return compare_digest(raw, secret.encode())
+
+
+class FirstVisits(Matcher):
+    """Match requests that bring the token."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+
+    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
+        """Return a match, or None."""
+        if self.gate.is_first_visit(request):
+            return {}
+        return None
+
+
+class Strangers(Matcher):
+    """Match requests that are refused."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+
+    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
+        """Return a match, or None."""
+        return {} if self.gate.refusal(request) else None
+
+
+class Welcome(RequestHandler):
+    """Give a browser the cookie, and send it to the app."""
+
+    def initialize(self, gate: Gate, home: str) -> None:
+        """Keep the gate that the server hands to this handler."""
+        self.gate = gate
+        self.home = home
+
+    def get(self) -> None:
+        """Answer the first visit."""
+        # "Strict" would not be sent on the way from the file that opens the browser.
+        self.set_cookie(cookie_name(self.request), self.gate.session, httponly=True, samesite="Lax")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Referrer-Policy", "no-referrer")
+        self.redirect(self.home)
+
+
+class Refused(RequestHandler):
+    """Refuse a request of any method, with the reason and nothing else."""
+
+    def initialize(self, gate: Gate) -> None:
+        """Keep the gate that the server hands to this handler."""
+        self.gate = gate
+
+    def prepare(self) -> None:
+        """Refuse the request with its reason, before any handler sees it."""
+        self.set_status(403)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.set_header("Cache-Control", "no-store")
+        self.finish(self.gate.refusal(self.request))
+
+
+class GuardedVoila(Voila):  # type: ignore[misc]
+    """Voilà behind the gate."""
+
+    def init_handlers(self) -> list[Any]:
+        """Put the gate before every handler of Voilà's."""
+        self.gate = Gate(self.ip)
+        return [
+            Rule(FirstVisits(self.gate), Welcome, {"gate": self.gate, "home": self.base_url}),
+            Rule(Strangers(self.gate), Refused, {"gate": self.gate}),
+            *super().init_handlers(),
+        ]
+
+    @property
+    def display_url(self) -> str:
+        """The address that is printed, with the token."""
+        return f"{super().display_url}?token={self.gate.token}"
+
+    def launch_browser(self) -> None:
+        """Open the address in a browser, by a file that only its owner reads: a command line everybody can."""
+        handle, name = tempfile.mkstemp(prefix="budgetkit-", suffix=".html")
+        target = f"{self.connection_url}?token={self.gate.token}"
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            refresh = element("meta", http_equiv="refresh", content=f"0; url={target}")
+            file.write(f"{DOCTYPE}{refresh}{element('title', 'budgetkit')}")
+        try:
+            webbrowser.get(self.browser or None).open(
+                Path(name).as_uri(), new=self.webbrowser_open_new
+            )
+        except webbrowser.Error as error:
+            self.log.warning("No browser was opened (%s); open the address by hand.", error)
+
 
 #: What is shown where no conversation, or a whole folder of them, is named.
 FIRST: Final = "support-chat"
@@ -49,10 +222,10 @@ def serve(source: str = "support-chat", *options: str) -> None:
 
     Notes
     -----
-    Who opens the address needs the token in it, see :mod:`budgetkit.lab.app.guarded`.
+    Who opens the address needs the token in it, see :mod:`budgetkit.lab.app.serving`.
     """
     with extra("app", "the app as a page of its own"):
-        server = import_module("budgetkit.lab.app.guarded").GuardedVoila
+        server = import_module("budgetkit.lab.app.serving").GuardedVoila
 
     # Say now, not in the page, that there is no such file, or none that can be read.
     trace = FIRST

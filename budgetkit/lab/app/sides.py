@@ -15,18 +15,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetkit.budget.colours import HATCHED, colour
+from budgetkit.budget.html import HATCHED, colour
 from budgetkit.budget.quoting import many
 from budgetkit.counters import basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.app.headline import turns_without_loss
-from budgetkit.lab.app.misjudgement import OWN, Misjudgement, misjudgements
+from budgetkit.lab.app.headline import OWN, Misjudgement, misjudgements, turns_without_loss
 from budgetkit.lab.app.strip import LABELS
 from budgetkit.lab.explorers.budget.bar import pool_name
 from budgetkit.lab.explorers.budget.results import BudgetResults, known_model, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.folds import button, text
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import claims, takes_the_rest
 from budgetkit.lab.replay.cost import prices

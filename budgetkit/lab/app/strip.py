@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from budgetkit.budget.colours import POOL, colour
+from budgetkit.budget.html import POOL, colour
 from budgetkit.budget.quoting import many
 from budgetkit.counters import Counter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.app.kinds import CJK, CODE, PROSE
-from budgetkit.lab.app.misjudgement import OWN, SHIPPED, Misjudgement
+from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
+from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement
+from budgetkit.lab.explorers.boxes import meaning
 from budgetkit.lab.explorers.budget.results import same_count
-from budgetkit.lab.explorers.truth import advice, basis, short_name
-from budgetkit.lab.explorers.words import meaning
+from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
 from budgetkit.models import Model
 from budgetkit.plan import Plan

@@ -21,7 +21,7 @@ from budgetkit.counters import count_of
 from budgetkit.inputs import traces_of
 from budgetkit.inputs.budgets import AnyCounter
 from budgetkit.inputs.conversations import AnyTrace
-from budgetkit.lab.replay.evidence import evidence
+from budgetkit.lab.replay.losses import evidence
 from budgetkit.message import Message
 from budgetkit.promise import is_controlled, lacking, needed
 from budgetkit.trace import Trace, usage_frame
@@ -260,7 +260,7 @@ def turn_floor(traces: AnyTrace, risk: float = 0.05) -> TurnFloor:
     Parameters
     ----------
     traces : sequence of Trace, str or Path
-        The conversations, or what holds them. What refers to what is found by :func:`budgetkit.lab.replay.evidence`.
+        The conversations, or what holds them. What refers to what is found by :func:`budgetkit.lab.replay.losses`.
     risk : float, default 0.05
         Share of what is referred to that may lie farther back.
 

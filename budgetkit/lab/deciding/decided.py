@@ -13,8 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
 from budgetkit.lab.deciding.answers import reserve_of_answers
 from budgetkit.lab.deciding.tuning import OBJECTIVES, Tuned, Values, percent, saving
-from budgetkit.lab.figures.marks import line, points
-from budgetkit.lab.figures.question import Question, Spec, label, layout, rows
+from budgetkit.lab.figures.question import Question, Spec, label, layout, line, points, rows
 from budgetkit.state import to_yaml
 
 _PROXY = (

@@ -28,8 +28,7 @@ from budgetkit.counters import count_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, traces_of
-from budgetkit.inputs.policies import policy_of
-from budgetkit.lab.accuracy.dask import Client, answers
+from budgetkit.lab.accuracy.streaming import Client, answers
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
     answer_reserve,
@@ -38,12 +37,12 @@ from budgetkit.lab.deciding.answers import (
 )
 from budgetkit.lab.replay import Replay, replay
 from budgetkit.lab.replay.cost import Prices, prices_of
-from budgetkit.lab.replay.evidence import evidence
-from budgetkit.lab.replay.losses import needed_there
-from budgetkit.plan.limits import with_undeclared
+from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.plan.allocating import with_undeclared
 from budgetkit.promise import FEWEST_FOR_A_GAIN, typical
 from budgetkit.pruning.history import SUMMARISED
 from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.trace import Trace
 
 Floats = npt.NDArray[np.float64]

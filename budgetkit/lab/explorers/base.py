@@ -16,19 +16,14 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
-from budgetkit.lab.explorers.drawing import refusal
-from budgetkit.lab.explorers.folds import Folds
-from budgetkit.lab.explorers.kind import Data, F, Kind, S
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.commands import Data, F, Kind, S
+from budgetkit.lab.explorers.folds import Folds, refusal
 from budgetkit.lab.explorers.reach import Reach, arguments
-from budgetkit.lab.explorers.report import page
-from budgetkit.lab.explorers.still import Still, picture
-from budgetkit.lab.explorers.undo import Gesture, UndoStack
-from budgetkit.lab.explorers.uploads import Uploads
-from budgetkit.lab.explorers.view import View, sendable
-from budgetkit.trace import Trace
+from budgetkit.lab.explorers.report import Still, page, picture
+from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
 
 
 class Explorer(Kind[S, F]):
@@ -116,16 +111,6 @@ class Explorer(Kind[S, F]):
             texts are looked at, also a folder or a glob.
         """
         self._do("path", path=str(path))
-
-    def follow(self, trace: Trace) -> None:
-        """Show a conversation that has grown, in one step with its earlier growth.
-
-        Parameters
-        ----------
-        trace : Trace
-            The conversation as it is now.
-        """
-        self._do("grown", merge="drag grown", trace=trace)
 
     def load(self, text: str) -> None:
         """Take the budget of a saved state.
@@ -270,8 +255,6 @@ class Explorer(Kind[S, F]):
     def _told(self, content: Data) -> None:
         """Hear what a hand does in a fold; other settings are one step that can be taken back."""
         with self._turn():
-            if self.reach is not None and "send" in content:
-                self.reach.provider(str(content["send"]))
             to = self._folds.hear(self._history.now, self._results, content)
             if to is not None:
                 self._go(self._history.then(to), "")

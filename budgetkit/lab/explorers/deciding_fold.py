@@ -28,14 +28,12 @@ from budgetkit.lab.deciding.tuning import (
     tune,
 )
 from budgetkit.lab.explorers.budget.commands import move_line, set_amount
-from budgetkit.lab.explorers.budget.requests import FileRequests
-from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit
+from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.drawing import listed, refusal
-from budgetkit.lab.explorers.folds import button, choice, text
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.folds import button, choice, listed, refusal, text
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay.cost import Prices, prices
 from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch

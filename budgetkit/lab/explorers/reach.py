@@ -1,12 +1,11 @@
-"""Reach: what an explorer's commands may be given, which files they open, and whether a provider is asked.
+"""Reach: the arguments that an explorer's commands take, and the files that they may open.
 
 A command declares its arguments by its annotations, and `arguments` lets nothing else through. A page sends JSON, so
 `bytes` come only from an upload and a `Trace` only from code.
 
 In a notebook whoever types a path has a kernel to read it with, so any path is opened. Where an explorer is served to a
 browser without one, as by ``make app``, the boxes for paths would read with the rights of whoever started the server:
-there they open one file or one folder, and no link that leads out of it. No provider is asked
-there, for the same reason.
+there they open one file or one folder, and no link that leads out of it.
 """
 
 from __future__ import annotations
@@ -99,13 +98,6 @@ class Reach:
                 "choose a counter by its name"
             )
         return name
-
-    def provider(self, name: str) -> str:
-        """Refuse to ask a provider: its key is that of whoever started the server."""
-        raise PermissionError(
-            f"{brief(name)} was to be asked to count; here no text is sent to a provider, since the key is that of "
-            "whoever started the app; ask it in a notebook, or in the shell with budgetkit count --ask"
-        )
 
 
 def _opened(place: Path) -> list[Path]:

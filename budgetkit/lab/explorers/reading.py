@@ -2,13 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from typing import Any, Final
 
+import pandas as pd
+
+from budgetkit.counters import estimated_by
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.lab import figures
+from budgetkit.lab.explorers.folds import listed, text
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.plan.findings import CODES, findings
+from budgetkit.requests import count_request, framing_for
 
 Data = dict[str, Any]
+MOST_BARS = 14  # of messages; the table has them all
+
+
+class BilledFold:
+    """The ledger of the request that is shown."""
+
+    stage = "all that this turn asks for, before the budget cuts"
+
+    def __init__(self, library: Library, again: Callable[[], None]) -> None:
+        self._library = library
+
+    def parts(self, settings: Any, results: Any) -> list[Data]:
+        """Say what the request comes to, with a bar for each thing that is billed."""
+        if results.trace is None:
+            return [text("Open a conversation: sizes that are typed in are no request.")]
+        model, messages, left = self.sent(results)
+        body = {"model": model, "messages": [dict(message.raw) for message in messages]}
+        counted = count_request(
+            body | ({"tools": [*results.trace.tools]} if results.trace.tools else {})
+        )
+        table = figures.ledger.table(counted)
+        low, high = counted.interval
+        if counted.exact:
+            between = "exact"
+        else:
+            between = f"between {low:,} and {'no known number' if high is None else f'{high:,}'}"
+        missing = [*counted.uncounted, *left]
+        if missing:
+            more = f" Not in it: {', '.join(missing)}."
+        else:
+            more = ""
+        drawn = {
+            "title": figures.ledger.title,
+            "note": f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}",
+            "spec": figures.ledger.draw(largest(table)),
+            "table": listed(table),
+            "click": None,
+        }
+        return [{"is": "figure", "name": "ledger", "figure": drawn}]
+
+    def hear(self, settings: Any, results: Any, event: Data) -> None:
+        """Ignore events: nothing in this fold can be pressed."""
+
+    def sent(self, results: Any) -> tuple[str, Sequence[Message], list[str]]:
+        """Return the model, the messages of the request, and what it holds that is not among them."""
+        passages = ["the passages"] if results.trace.contexts else []
+        return results.model.name, results.trace.request(results.turn), passages
+
+
+def largest(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a ledger of which the smaller messages are one row; it adds up to the same."""
+    is_message = table["kind"] == "message"
+    small = table[is_message].sort_values("tokens", kind="stable").index[:-MOST_BARS]
+    if len(small) < 2:
+        return table
+    others = {"kind": "message", "part": f"{len(small):,} other messages", "place": ""}
+    others |= {name: table.loc[small, name].sum() for name in ("tokens", "share")}
+    return pd.concat([table.drop(small), pd.DataFrame([others])], ignore_index=True)
+
+
+PAGE = "docs/findings.md"
+
+
+class CheckFold:
+    """What is wrong with the numbers themselves, before anything is planned."""
+
+    def __init__(self, library: Library, again: Callable[[], None]) -> None:
+        self._library = library
+
+    def parts(self, settings: Any, results: Any) -> list[Data]:
+        """List the findings on the budget, or one sentence where there are none."""
+        problems = findings(results.budget, today=date.today(), **self.case(results))
+        if not problems:
+            return [
+                text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")
+            ]
+        rows = [
+            {
+                "key": f"{place} {problem.code}",
+                "text": str(problem),
+                "note": f"{PAGE}#{problem.code}",
+                "level": "cut",
+            }
+            for place, problem in enumerate(problems)
+        ]
+        return [{"is": "rows", "rows": rows}]
+
+    def hear(self, settings: Any, results: Any, event: Data) -> None:
+        """Ignore events: nothing in this fold can be pressed."""
+
+    def case(self, results: Any) -> dict[str, Any]:
+        """Return what the checks look at beside the budget."""
+        case: dict[str, Any] = {
+            "model": results.model,
+            "demand": results.demand,
+            "estimated_by": estimated_by(results.counter, results.model),
+        }
+        if results.trace is not None:
+            case["tools"] = schemas(results.trace, results.counter, results.model)
+        return case
+
+
+def schemas(trace: Any, count: Any, model: Any) -> int:
+    """Return the tokens of a conversation's tool schemas, as its requests are billed for them."""
+    counted = trace.tally(count, framing=framing_for(model))
+    return sum(item.tokens for item in counted.schemas)
+
+
 LONGEST: Final = 700  # characters of one message
 BESIDE_CUT: Final = 300  # characters on each side of a cut
 

@@ -10,23 +10,99 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.counters import (
+    CalibratedCounter,
+    Count,
+    Counter,
+    basis_of,
+    counter,
+    nearer_sentence,
+    spread_of,
+)
+from budgetkit.counters.memory import Memo
 from budgetkit.inputs.conversations import traces_of
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import KNOWN, read
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel
 from budgetkit.trace import Trace, load_traces, shipped_traces
 from budgetkit.trace.tables import UnknownColumns
+
+
+def short_name(counter: Counter) -> str:
+    """Return a counter's name without what it rests on.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> short_name(counter("chars/4")), short_name(counter("calibrated:claude-opus-4-7"))
+    ('chars/4', 'the estimate for claude-opus-4-7')
+    """
+    if isinstance(counter, CalibratedCounter):
+        return f"the estimate for {counter.model}"
+    return counter.name
+
+
+def vocabulary_name(counter: Counter) -> str:
+    """Return what the vocabulary that counts is called; the counter's name where it says no more.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> vocabulary_name(counter("gpt-4o")), vocabulary_name(counter("chars/4"))
+    ('o200k_base', 'chars/4')
+    """
+    return getattr(counter, "encoding", getattr(counter, "vocabulary", counter.name))
+
+
+def advice(counter: Counter) -> str:
+    """Return the sentence that says how to count nearer, with a blank before it; empty where nothing would help.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> advice(counter("gpt-4o"))
+    ''
+    """
+    sentence = nearer_sentence(counter)
+    return f" {sentence}" if sentence else ""
+
+
+def basis(best: Counter, model: Model) -> str:
+    """Say what a cheap count is held against, and how sure that is.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> model = bk.model("gpt-4o")
+    >>> basis(bk.counter(model), model)
+    'o200k_base, the tokenizer of gpt-4o'
+    """
+    if basis_of(best) == "exact":
+        return f"{vocabulary_name(best)}, the tokenizer of {model.name}"
+    if basis_of(best) == "reconstructed":
+        return (
+            f"the best count known for {model.name}, its tokenizer as it was rebuilt from outside"
+        )
+    if isinstance(best, CalibratedCounter):
+        return f"the best count known for {model.name}, an estimate ({best.product})"
+    if spread_of(best):
+        interval = ""
+    else:
+        interval = ", nobody knows how closely"
+    return f"{vocabulary_name(best)}, which stands in for the tokenizer of {model.name}{interval}"
+
 
 #: Says what takes long, and how far it is, from 0 to 1.
 Report = Callable[[str, float], None]
 Entry = TypeVar("Entry")
-MOST_GROWN = 20  # earlier forms of a conversation that grows, to which one can go back
 LARGE = 2_000_000  # bytes of a file whose reading is reported
 
 
@@ -146,13 +222,6 @@ class Conversations(Shelf[list[Trace]]):
             file = Path(traces[0].source.split(", line")[0]).name
         return self.add(file or traces[0].id, traces)
 
-    def follow(self, trace: Trace) -> str:
-        """Take in a conversation that has grown, under its own name and length; of its earlier forms, few are kept."""
-        grown = [name for name in self._entries if name.startswith(f"{trace.id}, ")]
-        for name in grown[:-MOST_GROWN]:
-            del self._entries[name]
-        return self.add(f"{trace.id}, {len(trace.messages):,} messages", [trace])
-
     def one(self, name: str, number: int) -> Trace:
         """Return one conversation of a file, from 0."""
         traces = self(name)
@@ -235,3 +304,61 @@ def title_of(name: str, trace: Trace) -> str:
     if trace.title == trace.id:
         return name
     return trace.title
+
+
+MOST = 4_000  # frames and columns that are kept; what is slow to count stays longest
+MOST_LARGE = 64  # replays, figures and filled windows that are kept: each may take megabytes
+LONG = 200  # messages of a conversation whose counting is reported
+
+
+class Library:
+    """What one explorer looks at; several can share what they hold."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.conversations = Conversations(report)
+        self.texts = Texts(report)
+        self._counters: dict[Hashable, Counter] = {}
+        self._counted = Memo(MOST)
+        self._drawn = Memo(MOST_LARGE)
+        #: Return what was made for a key, or make it: columns of numbers, of which many are kept.
+        self.once = self._counted.once
+        #: The same for what is large, of which few are kept.
+        self.once_large = self._drawn.once
+
+    def join(self, other: Library) -> None:
+        """Look at the same things as another library from now on: what one opens or counts, both have."""
+        self.conversations.join(other.conversations)
+        self.texts.join(other.texts)
+        other._counters = self._counters | other._counters
+        self._counters = other._counters
+        self.once = other.once
+        self.once_large = other.once_large
+
+    def add_counter(self, count: str | Model | ResolvedModel | Count | None) -> str | None:
+        """Take in a counter and return its name; a name or None is returned as it is.
+
+        Two that differ may not share a name.
+        """
+        if count is None or isinstance(count, str):
+            return count
+        new = counter(count)
+        if self._counters.setdefault(new.name, new) != new:
+            raise ValueError(
+                f"two counters are called {brief(new.name)}; name one of the functions otherwise"
+            )
+        return new.name
+
+    def counter(self, wanted: str | Model) -> Counter:
+        """Return a counter, always the same for the same name; of a model the best that is known."""
+        key = wanted if isinstance(wanted, str) else (wanted.name, wanted.encoding)
+        if key not in self._counters:
+            self._counters[key] = counter(wanted)
+        return self._counters[key]
+
+    def announce(self, trace: Trace, count: Counter) -> None:
+        """Say that a long conversation is about to be counted."""
+        if len(trace.messages) > LONG:
+            self.report(
+                f"Counting {trace.id}: {len(trace.messages):,} messages with {count.name}", 0
+            )

@@ -9,17 +9,90 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import time
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import anywidget
 import traitlets as t
 
+from budgetkit.budget.quoting import one_line
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import extra
+
+STEPS_BACK = 200
+ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class UndoStack(Generic[S]):
+    """The settings now, those before, and those taken back.
+
+    Examples
+    --------
+    >>> history = UndoStack("a").then("b").then("c")
+    >>> history.undo().now, history.undo().redo().now
+    ('b', 'c')
+    """
+
+    now: S
+    past: tuple[S, ...] = ()
+    future: tuple[S, ...] = ()
+    merge: str = ""
+
+    def then(self, settings: S, merge: str = "") -> UndoStack[S]:
+        """Return the history with a new value; what was taken back before is gone."""
+        if settings == self.now:
+            return self
+        if merge and merge == self.merge:
+            return replace(self, now=settings, future=())
+        return UndoStack(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
+
+    def undo(self) -> UndoStack[S]:
+        """Return the history one step back, or the same at its beginning."""
+        if not self.past:
+            return self
+        return UndoStack(self.past[-1], self.past[:-1], (self.now, *self.future))
+
+    def redo(self) -> UndoStack[S]:
+        """Return the history one step forward, or the same at its end."""
+        if not self.future:
+            return self
+        return UndoStack(self.future[0], (*self.past, self.now), self.future[1:])
+
+
+class Gesture:
+    """Tells which moves belong to one step back: those of one control in quick succession, or while it is held."""
+
+    def __init__(self) -> None:
+        self.held = False
+        self._last = ""
+        self._when = 0.0
+        self._count = 0
+
+    def hold(self, on: bool) -> None:
+        """Begin a move of a control, or end it: until the next one begins, all of it is one step."""
+        self.held = on
+        if on:
+            self._last = ""
+            self._when = 0.0
+
+    def step(self, name: str) -> str:
+        """Name the step that a move belongs to; no name for what is a step of its own."""
+        if not name:
+            return ""
+        now = time.monotonic()
+        is_held = self.held or name.startswith("drag ")  # a hand may rest in the middle of a move
+        self._count += name != self._last or (now - self._when > ONE_MOVE and not is_held)
+        self._last = name
+        self._when = now
+        return f"{name} {self._count}"
+
 
 _PARTS = (
     "dom",
@@ -140,3 +213,45 @@ def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]
     traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
     more = {"figures": t.List([*figures]).tag(sync=True), "opens": t.List([*opens]).tag(sync=True)}
     return types.new_class(name, (View,), exec_body=lambda body: body.update({**traits, **more}))
+
+
+LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
+MOST = 4  # files on their way at once; a page that was closed never sends the rest of its own
+
+
+class Uploads:
+    """Files on their way in."""
+
+    def __init__(self, view: View, do: Callable[..., None]) -> None:
+        self._view = view
+        self._do = do
+        self._parts: dict[str, bytearray] = {}
+
+    def piece(self, content: dict[str, Any], data: bytes) -> None:
+        """Keep one piece of a file that the page sends; with its last piece the file is read."""
+        serial, name, purpose, size, offset = _told(content)
+        self._view.send({"kind": "file", "serial": serial})
+        if offset and serial not in self._parts:
+            return  # a late piece of a file that was refused, or that gave way to newer ones
+        part = self._parts.setdefault(serial, bytearray())
+        part += data
+        if len(part) > LARGEST:
+            del self._parts[serial]
+            raise ValueError(
+                f"{one_line(name)} is larger than 20 MB; name the file by its path instead"
+            )
+        if len(part) >= size:
+            self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
+        while len(self._parts) > MOST:
+            del self._parts[next(iter(self._parts))]
+
+
+def _told(content: dict[str, Any]) -> tuple[str, str, str, int, int]:
+    try:
+        serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
+        return serial, name, purpose, int(content["size"]), int(content["offset"])
+    except (LookupError, TypeError, ValueError):
+        raise ValueError(
+            "a piece of a file came without its serial, name, purpose, size or offset; each piece has all five, "
+            "size and offset in bytes; open the file again"
+        ) from None

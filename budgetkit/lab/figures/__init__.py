@@ -12,15 +12,11 @@ The figures of accuracy, replay and sessions live with them, and are imported wh
 from importlib import import_module
 from typing import Any
 
-from budgetkit.budget.colours import colour
-from budgetkit.lab.figures.conversations import conversations
-from budgetkit.lab.figures.errors import counter_error
-from budgetkit.lab.figures.ledger import ledger
+from budgetkit.budget.html import colour
+from budgetkit.lab.figures.errors import counter_error, sweep_line, sweep_map
 from budgetkit.lab.figures.question import Question
-from budgetkit.lab.figures.sections import sections
-from budgetkit.lab.figures.sweeps import sweep_line, sweep_map
-from budgetkit.lab.figures.turns import turns
-from budgetkit.lab.figures.window import waterfall, window
+from budgetkit.lab.figures.turns import conversations, ledger, turns
+from budgetkit.lab.figures.window import sections, waterfall, window
 
 #: The figures that live beside their tables, by module; the stub beside this file says the same to a type checker.
 _ELSEWHERE = {
@@ -29,23 +25,27 @@ _ELSEWHERE = {
         "errors_by_class",
         "errors_by_length",
         "language_tax",
+        "rooms",
+        "speeds",
     ),
     "budgetkit.lab.accuracy.figures.documents": (
         "agreement",
         "document_errors",
         "error_by_length",
     ),
-    "budgetkit.lab.accuracy.figures.headroom": ("rooms",),
-    "budgetkit.lab.accuracy.figures.speeds": ("speeds",),
-    "budgetkit.lab.replay.figures.outlook": ("fan",),
     "budgetkit.lab.replay.figures.replays": (
         "caching",
         "dropping",
+        "fan",
         "ranking",
         "spending",
         "timeline",
     ),
-    "budgetkit.lab.sessions.figures": ("cache_reads", "order_turns", "rules_compared"),
+    "budgetkit.lab.sessions.figures": (
+        "cache_reads",
+        "order_turns",
+        "rules_compared",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _ELSEWHERE.items() for name in names}
 

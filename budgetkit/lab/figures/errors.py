@@ -8,11 +8,13 @@ A count that is too low makes the budget look larger than it is, and the request
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.colours import ALARM, SLATE, colour
-from budgetkit.lab.figures.marks import line
+from budgetkit.budget.html import ALARM, SLATE, colour
+from budgetkit.budget.quoting import quoted
 from budgetkit.lab.figures.question import (
     Columns,
     Question,
@@ -20,11 +22,12 @@ from budgetkit.lab.figures.question import (
     counted,
     end_labels,
     layout,
+    line,
     plain,
     signed,
 )
 from budgetkit.lab.figures.turns import ALL, followed
-from budgetkit.plan.batch import RequestBatch, batch_of
+from budgetkit.plan.batch import LINES, RequestBatch, batch_of
 
 
 def _answer(
@@ -89,3 +92,146 @@ def _line(table: Columns, column: str, colour: str, text: str) -> Spec:
 
 #: Draw a rough counter's error on a conversation, and how far it moves the history budget.
 counter_error = Question("What does a rough count cost?", _answer, _draw)
+
+
+CUT = "cut in all"
+
+
+def _moved(swept: pd.DataFrame) -> list[str]:
+    # A table from elsewhere does not say which of its columns were moved: all that stand where lines stand.
+    names = [str(name) for name in swept.columns]
+    return list(swept.attrs.get(LINES, names[: names.index("section")]))
+
+
+def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
+    moved = _moved(swept)
+    if len(moved) != 1:
+        raise ValueError(
+            f"a line was asked for of {len(moved)} moved lines ({quoted(moved)}); it shows one; "
+            "keep one size of the others, sweep(budget, demand, output=[...]), or draw sweep_map"
+        )
+    return _means(swept, [*moved, "section"], ["demand", "granted", "cut"]).sort_values(
+        moved, kind="stable", ignore_index=True
+    )
+
+
+def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
+    """Return the mean over the demands, whole numbers where there is one demand, and how many there are."""
+    by_key = swept.groupby(keys, sort=False)[columns]
+    demands = by_key.size()
+    if (demands > 1).any():
+        means = by_key.mean()
+    else:
+        means = by_key.sum()
+    return means.assign(demands=demands).reset_index()
+
+
+def _unit(table: pd.DataFrame) -> str:
+    """Say what the numbers of a table are: tokens, of one demand or of several."""
+    most = int(table["demands"].max())
+    if most == 1:
+        return "tokens"
+    return f"tokens, mean of {most:,} demands"
+
+
+def _draw_line(table: pd.DataFrame) -> Spec:
+    by = str(table.columns[0])
+    shown = [
+        s
+        for s in dict.fromkeys(table["section"])
+        if table.loc[table["section"] == s, "demand"].any()
+    ]
+    lines = [_granted(table[table["section"] == section], by, section) for section in shown]
+    whole = table.groupby(by, as_index=False)["cut"].sum()
+    dots = {"color": ALARM, "dash": "dot", "width": 2}
+    hover = "%{y:,} cut<extra></extra>"
+    total = line(whole[by], whole["cut"], name=CUT, line=dots, hovertemplate=hover, mode="lines")
+    x = {
+        "title": {"text": f"{plain(by)}, in tokens"},
+        "tickformat": "~s",
+        "showgrid": False,
+        "nticks": 8,
+    }
+    y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": {"text": _unit(table)}}
+    wide = table.pivot(index=by, columns="section", values="granted")[shown].assign(
+        **{CUT: whole["cut"].to_numpy()}
+    )
+    ends = {name: plain(name) for name in (*shown, CUT)}
+    notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.07, along=by)
+    return {
+        "data": [*lines, total],
+        "layout": layout(340, x, y, hovermode="x unified", annotations=notes),
+    }
+
+
+def _granted(rows: pd.DataFrame, by: str, section: str) -> Spec:
+    line_style = {"color": colour(section), "width": 2.5}
+    hover = "%{y:,} " + plain(section) + "<extra></extra>"
+    return line(
+        rows[by],
+        rows["granted"],
+        name=plain(section),
+        line=line_style,
+        hovertemplate=hover,
+        mode="lines",
+    )
+
+
+def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
+    moved = _moved(swept)
+    if len(moved) < 2:
+        raise ValueError(
+            f"a map was asked for of {len(moved)} moved line; it shows two; "
+            "write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line"
+        )
+    whole = swept.groupby([*moved, *_demand_names(swept, moved)], sort=False, as_index=False)[
+        ["cut"]
+    ].sum()
+    return _means(whole, moved, ["cut"]).sort_values(moved, ignore_index=True)
+
+
+def _demand_names(swept: pd.DataFrame, moved: list[str]) -> list[str]:
+    """Return the columns that tell one demand from another."""
+    names = [str(name) for name in swept.columns]
+    return [name for name in names[: names.index("section")] if name not in moved]
+
+
+def _draw_map(table: pd.DataFrame) -> Spec:
+    across = str(table.columns[0])
+    up = str(table.columns[1])
+    grid = table.pivot(index=up, columns=across, values="cut")
+    common: dict[str, Any] = {
+        "x": grid.columns.tolist(),
+        "y": grid.index.tolist(),
+        "z": grid.to_numpy().tolist(),
+    }
+    hover = f"{plain(across)} %{{x:,}}<br>{plain(up)} %{{y:,}}<br>%{{z:,}} {_unit(table)}, cut<extra></extra>"
+    scale = [[0, "rgba(0,158,115,0.35)"], [1e-9, "#fde0c5"], [1, ALARM]]
+    bar = {
+        "title": {"text": f"cut, {_unit(table)}", "side": "right"},
+        "tickformat": "~s",
+        "thickness": 12,
+    }
+    heat = {
+        **common,
+        "type": "heatmap",
+        "hovertemplate": hover,
+        "colorscale": scale,
+        "zmin": 0,
+        "colorbar": bar,
+    }
+    # The line runs where the first token is cut, of any demand: half a token lies between none and one.
+    first = 0.5 / int(table["demands"].max())
+    edge = {"start": first, "end": first, "size": 1, "coloring": "none", "showlabels": False}
+    iso = {**common, "type": "contour", "contours": edge, "showscale": False, "hoverinfo": "skip"}
+    iso |= {"line": {"color": SLATE, "width": 2.5}, "name": "first cut"}
+    x = {"title": {"text": f"{plain(across)}, in tokens"}, "tickformat": "~s", "showgrid": False}
+    y = {"title": {"text": f"{plain(up)}, in tokens"}, "tickformat": "~s", "showgrid": False}
+    return {"data": [heat, iso], "layout": layout(400, x, y)}
+
+
+#: Draw what each section is granted, and what is cut in all, while one line of a sweep moves.
+sweep_line = Question("What changes as one line moves?", _line_table, _draw_line)
+
+#: Draw what is cut while two lines of a sweep move, with the line where the first token is cut.
+sweep_map = Question("Where does the first cut begin?", _map_table, _draw_map)

@@ -8,7 +8,7 @@ is answered in plain columns, since a frame for each figure takes longer than al
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
@@ -16,13 +16,70 @@ import pandas as pd
 
 from budgetkit.files import extra
 from budgetkit.lab.figures.svg.drawing import svg
-from budgetkit.lab.figures.svg.pieces import GRID, INK
-from budgetkit.lab.figures.svg.saving import save
+from budgetkit.lab.figures.svg.scales import GRID, INK, save
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+
 Spec = dict[str, Any]
+
+
+def line(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
+    """Return a line through points; one point alone is drawn as a point.
+
+    Examples
+    --------
+    >>> line([1, 2], [3, 4])["mode"], line([1], [3])["mode"]
+    ('lines', 'lines+markers')
+    """
+    x = list(x)
+    mode = "lines" if len(x) > 1 else "lines+markers"
+    return {"type": "scatter", "mode": mode, "x": x, "y": list(y), **more}
+
+
+def points(x: Iterable[Any], y: Iterable[Any], **more: Any) -> Spec:
+    """Return points."""
+    return {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), **more}
+
+
+def bars(sizes: Iterable[Any], **more: Any) -> Spec:
+    """Return bars one under the other.
+
+    Examples
+    --------
+    >>> bars([10, 30])["y"]
+    [0, 1]
+    """
+    sizes = list(sizes)
+    return {"type": "bar", "orientation": "h", "x": sizes, "y": list(range(len(sizes))), **more}
+
+
+def written(bar: Spec, texts: list[str]) -> Spec:
+    """Return bars with a text at the end of each."""
+    return {**bar, "text": texts, "textposition": "outside", "cliponaxis": False}
+
+
+def note(text: str, x: Any, y: Any, **more: Any) -> Spec:
+    """Return a text at a place, without an arrow."""
+    return {"text": text, "x": x, "y": y, "showarrow": False, **more}
+
+
+def across(y: float, colour: str, **more: Any) -> Spec:
+    """Return a dashed line over the whole width."""
+    dashed = {"color": colour, "dash": "dash", "width": 1.5}
+    return {
+        "type": "line",
+        "x0": 0,
+        "x1": 1,
+        "xref": "paper",
+        "y0": y,
+        "y1": y,
+        "line": dashed,
+        **more,
+    }
+
+
 Columns = Mapping[str, Sequence[Any]]  # plain lists by name, all of one length
 P = ParamSpec("P")
 

@@ -8,28 +8,113 @@ none is followed as a whole: all that is asked against what is usable. Demands o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
-from budgetkit.lab.figures.marks import line, note
+from budgetkit.budget.html import (
+    ALARM,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    SLATE,
+    colour,
+    translucent,
+)
 from budgetkit.lab.figures.question import (
     Columns,
     Question,
     Spec,
+    bars,
     counted,
     end_labels,
+    label,
     layout,
+    line,
+    note,
+    plain,
+    rows,
     signed,
+    written,
 )
+from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.batch import Columns as Planned
 from budgetkit.plan.batch import RequestBatch, batch_of
 from budgetkit.plan.items import Ints
-from budgetkit.plan.limits import with_undeclared
-from budgetkit.plan.remainder import remainder
+from budgetkit.plan.plan import remainder
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Counted(Protocol):
+        """What `budgetkit.count_request` returns."""
+
+        def frame(self) -> pd.DataFrame:
+            """Return the ledger as a table."""
+            ...
+
+
+ROW = 34  # pixels for a bar
+_COLOURS = {"message": PURPLE, "image": SKY, "tools": ORANGE}
+_COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
+
+
+def _table(counted: Counted) -> pd.DataFrame:
+    """Sum up the ledger by message, and by part where a part belongs to none."""
+    ledger = counted.frame()
+    part = ledger["part"].where(
+        ledger["message"].isna(), ledger.groupby("message")["part"].transform("first")
+    )
+    place = ledger["message"].astype("Int64").astype("string").fillna("")
+    keys = ["kind", "part", "place"]
+    table = (
+        ledger.assign(part=part, place=place)
+        .groupby(keys, sort=False)["tokens"]
+        .sum()
+        .reset_index()
+    )
+    return table.assign(share=(100 * table["tokens"] / max(1, int(table["tokens"].sum()))).round(1))
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    named = [_named(row) for row in rows(table)]
+    tokens = table["tokens"].tolist()
+    texts = [
+        f"<b>{label(name, 28)}</b>  {signed(size)}"
+        for name, size in zip(named, tokens, strict=True)
+    ]
+    hover = [f"{plain(name)}: {size:,} tokens" for name, size in zip(named, tokens, strict=True)]
+    marker = {"color": [_COLOURS.get(kind, SLATE) for kind in table["kind"]]}
+    bar = written(bars(tokens, customdata=table["kind"].tolist(), marker=marker), texts)
+    bar |= {"hovertext": hover, "hoverinfo": "text"}
+    low = min([0, *tokens])
+    high = max([1, *tokens])
+    x = {"range": [low * 1.1, low + (high - low) * 1.75], "tickformat": "~s", "nticks": 6}
+    y = {"range": [len(table) - 0.4, -0.6], "visible": False}
+    place = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    notes = [note(f"{sum(tokens):,} tokens in all", 1, 1, **place)]
+    return {
+        "data": [bar],
+        "layout": layout(len(table) * ROW + 80, x, y, annotations=notes, meta={"top": 20}),
+    }
+
+
+def _named(row: dict[str, Any]) -> str:
+    """Name a bar: a message by its place and role, all else by kind and part."""
+    if row["kind"] == "message":
+        return f"{row['place']} {row['part']}"
+    where = f" in {row['place']}" if row["place"] else ""
+    return f"{row['kind']}{where}{': ' if row['part'] else ''}{row['part']}"
+
+
+#: Draw the ledger of a counted request, a bar for every message, tool, schema, image and hidden prompt.
+ledger = Question("What is this request billed for?", _table, _draw)
+
 
 ALL = "all sections"
 _NAMES = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
@@ -85,7 +170,7 @@ def _answer(
     return table
 
 
-def _draw(table: Columns) -> Spec:
+def _draw_turns(table: Columns) -> Spec:
     section = str(table["line"][0])
     turns = table["turn"]
     section_colour = SLATE if section == ALL else colour(section)
@@ -185,4 +270,46 @@ def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
 
 
 #: Draw the history budget and what is asked of it, turn by turn, with the turn that first loses something.
-turns = Question("How many turns does it last?", _answer, _draw)
+turns = Question("How many turns does it last?", _answer, _draw_turns)
+
+
+LINE = 30  # pixels for one bar and the space around it
+
+
+def _answer_conversations(budget: Budget, demands: pd.DataFrame | RequestBatch) -> Columns:
+    codes, _ = pd.factorize(batch_of(demands).demand.index.get_level_values(0))
+    count = int(codes.max()) + 1 if len(codes) else 0
+    columns = batch_of(demands).columns(budget)
+    hit = {section: np.bincount(codes, c["cut"] > 0, count) > 0 for section, c in columns.items()}
+    hit = {ALL: np.logical_or.reduce([*hit.values(), np.zeros(count, dtype=bool)]), **hit}
+    cut = [int(h.sum()) for h in hit.values()]
+    share = [round(n / max(1, count), 4) for n in cut]
+    return {"section": list(hit), "conversations": [count] * len(hit), "cut": cut, "share": share}
+
+
+def _draw_conversations(table: Columns) -> Spec:
+    sections = list(table["section"])
+    texts = [
+        f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})" for row in rows(table)
+    ]
+    names = ["anything" if section == ALL else plain(section) for section in sections]
+    marker = {"color": [SLATE if section == ALL else colour(section) for section in sections]}
+    hover = [
+        f"{name} is cut in {text} conversations" for name, text in zip(names, texts, strict=True)
+    ]
+    bar = written(bars(table["share"], customdata=sections, marker=marker), texts)
+    bar |= {"hovertext": hover, "hoverinfo": "text"}
+    x = {"range": [0, 1.45], "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+    ticks = [label(name) for name in ["anything", *sections[1:]]]
+    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": ticks, "showgrid": False}
+    meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}
+    return {
+        "data": [bar],
+        "layout": layout(len(sections) * LINE + 70, x, y, meta=meta),
+    }
+
+
+#: Draw in how many conversations something is cut, for a frame of demands by conversation and turn.
+conversations = Question(
+    "How many conversations lose something?", _answer_conversations, _draw_conversations
+)

@@ -8,8 +8,8 @@
 from budgetkit.lab.replay.losses import evidence_shares, losses
 from budgetkit.lab.replay.outcome import Replay, rank_policies
 from budgetkit.lab.replay.outlook import contexts, outlook, spent, turn_sizes
+from budgetkit.lab.replay.prefix import requests_of
 from budgetkit.lab.replay.replaying import replay
-from budgetkit.lab.replay.requests import requests_of
 
 __all__ = [
     "Replay",

@@ -2,22 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
+import regex
 
-from budgetkit.budget.quoting import quoted
-from budgetkit.inputs.budgets import AnyBudget, budget_of, read_budget
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, budget_of, policies_of, read_budget
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.inputs.policies import AnyPolicies, policies_of
-from budgetkit.lab.replay.evidence import evidence
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.replaying import replay
+from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
+from budgetkit.trace import Trace
+
+#: What the frame calls evidence that nobody marked.
+PROXY: Final = "proxy: rare word again"
+_WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # in ASCII the same, faster
+_SHORTEST = 3
+_MOST = 3  # messages that a word stands in, to tell anything
+
+
+def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:
+    """List which message needs which earlier one.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+    by : {"auto", "marks", "names"}
+        The trace's own marks, the proxy, or the marks where there are any.
+
+    Returns
+    -------
+    DataFrame
+        One row a pair. Columns message and needs (indices in the trace, needs < message), turn (of the message),
+        term (what is named; empty for marks) and source ("marked", or the name of the proxy).
+
+    Raises
+    ------
+    ValueError
+        If a mark is no index of an earlier message, or `by` is unknown.
+
+    Examples
+    --------
+    >>> said = ["My order is A-1734.", "Noted.", "Where is A-1734?", "On its way."]
+    >>> roles = ["user", "assistant"] * 2
+    >>> messages = [Message({"role": r, "content": c}) for r, c in zip(roles, said)]
+    >>> evidence(Trace("toy", tuple(messages)))[["message", "needs", "term"]].values.tolist()
+    [[2, 0, 'A-1734']]
+    """
+    trace = trace_of(trace)
+    if by not in ("auto", "marks", "names"):
+        raise ValueError(f"evidence by {brief(by)}; known are auto, marks, names; use one of them")
+    marks = [] if by == "names" else list(_marked(trace))
+    rows = marks or ([] if by == "marks" else list(_named(trace)))
+    frame = pd.DataFrame(rows, columns=["message", "needs", "term"]).astype(
+        {"message": "int64", "needs": "int64"}
+    )
+    starts = [turn.start for turn in trace.turns]
+    frame.insert(2, "turn", np.searchsorted(starts, frame["message"].to_numpy(), "right"))
+    frame["source"] = "marked" if marks else PROXY
+    return frame
+
+
+def _marked(trace: Trace) -> Iterator[tuple[int, int, str]]:
+    names: dict[object, int] = {}
+    for index, message in enumerate(trace.messages):
+        for mark in message.raw.get("evidence") or ():
+            is_index = isinstance(mark, int) and not isinstance(mark, bool)
+            if is_index:
+                needed = mark
+            elif isinstance(mark, str):
+                needed = names.get(mark)
+            else:
+                needed = None
+            if needed is None or not 0 <= needed < index:
+                raise ValueError(
+                    f"message {index} of trace {brief(trace.id)} marks {brief(mark)} as evidence; marks are "
+                    f"ids or indices of earlier messages, 0 to {index - 1}; correct it"
+                )
+            yield index, needed, ""
+        for key in ("id", "dia_id"):
+            if isinstance(message.raw.get(key), str):
+                names.setdefault(message.raw[key], index)
+
+
+def _named(trace: Trace) -> Iterator[tuple[int, int, str]]:
+    """Give each pair once, with the word that tells most: in fewest messages, then a name, then the longest."""
+    words = [_words(message) for message in trace.messages]
+    vocabulary = {word for message_words in words for word in message_words}
+    lower = {word for word in vocabulary if word.islower() and word.isalpha()}
+    folded = {w: w.casefold() for w in vocabulary}
+    often = Counter(
+        word for message_words in words for word in {folded[word] for word in message_words}
+    )
+    turns = np.searchsorted(
+        [turn.start for turn in trace.turns], np.arange(len(words)), "right"
+    ).tolist()
+    introduced: dict[str, int] = {}
+    for index, message in enumerate(trace.messages):
+        shared = [word for word in words[index] if 1 < often[folded[word]] <= _MOST]
+        earlier = [
+            w for w in shared if turns[introduced.setdefault(folded[w], index)] < turns[index]
+        ]
+        pairs: dict[int, str] = {}
+        for word in sorted(
+            earlier, key=lambda word: (often[folded[word]], word.lower() in lower, -len(word))
+        ):
+            if trace.messages[first := introduced[folded[word]]].role not in SYSTEM_ROLES:
+                pairs.setdefault(first, word)
+        # A result names what it was asked for; that it was asked stands in the call.
+        if message.role != "tool":
+            yield from ((index, first, word) for first, word in sorted(pairs.items()))
+
+
+def _words(message: Message) -> list[str]:
+    texts = [message.text, *(call.arguments for call in message.tool_calls)]
+    words = dict.fromkeys(
+        word for text in texts for word in (_PLAIN if text.isascii() else _WORD).findall(text)
+    )
+    return [word for word in words if len(word) >= _SHORTEST]
 
 
 def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -28,7 +140,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     outcome : Replay
         What :func:`budgetkit.replay` returned.
     pairs : DataFrame, optional
-        What needs what, as :func:`budgetkit.lab.replay.evidence.evidence` lists it.
+        What needs what, as :func:`budgetkit.lab.replay.losses.evidence` lists it.
 
     Returns
     -------
@@ -36,7 +148,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
         One row a request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
         (float64, missing where nothing is needed) and source. Possible is what hindsight could have held: the most
         pairs whose earlier messages fit into the history's limit together. A tool result of which a placeholder is
-        left, and a message that a summary replaced, count as absent; one that was brought back is there.
+        left, and a message that a summary replaced, count as absent.
 
     Examples
     --------
@@ -89,14 +201,7 @@ def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flag
         & ((gone == NEVER) | (gone > at))
         & ((shrunk == NEVER) | (shrunk > at))
     )
-    return at, needs, there | _came_back(outcome, needs, at)
-
-
-def _came_back(outcome: Replay, needs: Ints, at: Ints) -> Flags:
-    back = {(request, slot) for request, slots in enumerate(outcome.returned) for slot in slots}
-    return np.array(
-        [pair in back for pair in zip(at.tolist(), needs.tolist(), strict=True)], dtype=np.bool_
-    )
+    return at, needs, there
 
 
 def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
@@ -137,7 +242,7 @@ def evidence_shares(
     caps : iterable of int
         History budgets, in tokens.
     pairs : DataFrame, optional
-        What needs what, as :func:`budgetkit.lab.replay.evidence.evidence` lists it.
+        What needs what, as :func:`budgetkit.lab.replay.losses.evidence` lists it.
     **options
         Options of :func:`budgetkit.replay`.
 

@@ -26,12 +26,11 @@ from budgetkit.lab.replay.forecast import (
 from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.models.resolved import models_of, resolve
-from budgetkit.plan.allocating import allocate_columns
+from budgetkit.plan.allocating import allocate_columns, with_undeclared
 from budgetkit.plan.items import Floats, Ints
-from budgetkit.plan.limits import with_undeclared
 from budgetkit.requests import Framing
 from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn
-from budgetkit.trace.sections import Roles, past_section
+from budgetkit.trace.tally import Roles, past_section
 
 Preset = Callable[[Model], Budget]
 Count = Callable[[str], int]

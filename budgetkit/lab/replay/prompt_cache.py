@@ -118,7 +118,7 @@ class PromptCache:
         pauses : float64 array, shape (requests,), optional
             Seconds since the last request; NaN where nobody knows, which is taken as short.
         new_blocks : int64 array, shape (requests,), optional
-            Positions that the request adds to the last one (:func:`budgetkit.lab.replay.requests.new_blocks`).
+            Positions that the request adds to the last one (:func:`budgetkit.lab.replay.prefix.new_blocks`).
 
         Returns
         -------
@@ -231,7 +231,7 @@ def provider_rules(model: str | Model | ResolvedModel) -> str:
     Examples
     --------
     >>> from budgetkit.models import model
-    >>> [provider_rules(model(name)) for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
+    >>> [provider_rules(model(name)) for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
     ['openai', 'anthropic-4096', 'longest prefix']
     >>> provider_rules(Model("gpt-5.6-sol", 400_000)), provider_rules(Model("claude-opus-5", 200_000))
     ('openai-5.6', 'anthropic-512')

@@ -42,22 +42,28 @@ from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.outcome import Replay
-from budgetkit.lab.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
+from budgetkit.lab.replay.prefix import (
+    By,
+    PrefixLayout,
+    answers,
+    boundaries,
+    equal_prefix,
+    new_blocks,
+    pauses,
+    place,
+    requests_of,
+)
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
-from budgetkit.lab.replay.requests import By, answers, new_blocks, pauses, requests_of
-from budgetkit.lab.replay.returning import Returned, returned, shared_at_most
-from budgetkit.lab.replay.returning import sizes as sizes_of
-from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.message import Message
 from budgetkit.models.resolved import resolve
-from budgetkit.plan.allocating import allocate, allocate_columns
-from budgetkit.plan.item import Item
-from budgetkit.plan.items import Floats, Ints
-from budgetkit.plan.limits import with_undeclared
+from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
+from budgetkit.plan.items import Floats, Ints, Item
 from budgetkit.pruning.dropping import (
     Measure,
     Retention,
     StartOn,
     Visit,
+    floor_notices,
     least_tokens,
     retain,
     room_for_history,
@@ -68,8 +74,7 @@ from budgetkit.pruning.policies import Chain, Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing
 from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn, unpaired
-from budgetkit.trace.sections import Roles, past_section, roles_key
-from budgetkit.trace.tally import unwritable
+from budgetkit.trace.tally import Roles, past_section, roles_key, unwritable
 
 Columns = dict[str, dict[str, Ints]]
 Count = Callable[[str], int]
@@ -171,18 +176,14 @@ def replay(
     trace_demand = trace.once(key, lambda: _demand_of(trace, count, roles, framing, section, by))
     sizes = _sizes(trace_demand, budget)
 
-    # 3. The walk: the policy prunes the history, request by request. What left may come back to later requests.
+    # 3. The walk: the policy prunes the history, request by request.
     slots = trace_demand.slots(trace, policy)
     visits = sizes.visits(trace_demand)
     measure = _measure(trace, policy, count, framing, start_on)
     retained = retain(slots, visits, policy, measure, start_on)
-    limits = [visit.room.limit for visit in visits]
-    back = returned(trace, trace_demand.placed, slots, retained, limits, policy, start_on)
 
     # 4. The size of each request, and what of it a prompt cache holds.
-    pruned = _Pruned(
-        trace_demand=trace_demand, sizes=sizes, retained=retained, slots=slots, back=back
-    )
+    pruned = _Pruned(trace_demand=trace_demand, sizes=sizes, retained=retained)
     return _outcome(trace, pruned, policy, cache or CACHES[IDEAL], prices_of(prices))
 
 
@@ -200,7 +201,7 @@ class _TraceDemand:
     new_blocks: Ints
     entering: list[list[int]]
     leaving: list[list[int]]
-    # for each message: its turn, and whether it is a tool's result
+    # for each message: its turn, and whether it is a tool's result that may be cut
     turns: list[int]
     is_result: list[bool]
 
@@ -242,7 +243,7 @@ class _TraceDemand:
 
 def _as_small_as_can_be(item: Item) -> Item:
     """Return a message as small as it may be cut inside."""
-    least = least_tokens(item.payload.role, item.tokens)
+    least = least_tokens(item.payload, item.tokens)
     if least == item.tokens:
         return item
     return replace(item, tokens=least)
@@ -279,7 +280,7 @@ def _demand_of(
     turns = np.searchsorted(
         [turn.start for turn in trace.turns], np.arange(len(sizes)), "right"
     ).tolist()
-    is_result = [message.role in RESULT_ROLES for message in trace.messages]
+    is_result = [message.is_cuttable for message in trace.messages]
     # Every replay hands the same array out.
     output = unwritable(answers(trace.answers(count, framing), requests, by))
     return _TraceDemand(
@@ -329,8 +330,6 @@ class _Pruned:
     trace_demand: _TraceDemand
     sizes: _Sizes
     retained: Retention
-    slots: Slots
-    back: Returned  # the messages that came back to each request
 
 
 def _user(trace: Trace) -> Message:
@@ -421,15 +420,11 @@ def _outcome(
     trace_demand = pruned.trace_demand
     sizes = pruned.sizes
     retained = pruned.retained
-    slots = pruned.slots
-    back = pruned.back
     placed = trace_demand.placed
     section = trace_demand.section
 
-    # What is sent: the history as it was pruned, pinned messages and those that came back, and what others get beside.
-    history = (
-        np.array(retained.tokens, dtype=np.int64) + trace_demand.pinned + sizes_of(back, slots)
-    )
+    # What is sent: the history as it was pruned, pinned messages, and what others get beside.
+    history = np.array(retained.tokens, dtype=np.int64) + trace_demand.pinned
     over = np.array(retained.over, dtype=np.int64)
     columns = allocate_columns(
         sizes.budget, {**trace_demand.sections, section: history}, len(history)
@@ -444,8 +439,6 @@ def _outcome(
     equal = equal_prefix(
         placed, sizes.boundaries, np.array(retained.equal_to), np.array(retained.equal), sent
     )
-    if any(back):
-        equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
     kept_at_most = np.maximum(sent - placed.tally.priming, 0)
     head = np.minimum(placed.head(), kept_at_most)
@@ -469,8 +462,22 @@ def _outcome(
         written=written,
         output=trace_demand.output,
         prices=prices,
-        returned=back,
+        warnings=_floor_notices(sizes, trace_demand),
     )
+
+
+def _floor_notices(sizes: _Sizes, trace_demand: _TraceDemand) -> tuple[str, ...]:
+    """Say once where the history has least room below its floor."""
+    left = np.minimum(sizes.limits, sizes.budget.usable - sizes.others) + trace_demand.pinned
+    section = trace_demand.section
+    rows = zip(trace_demand.sections[section].tolist(), left.tolist(), strict=True)
+    notices = (
+        (left, notice)
+        for demand, left in rows
+        for notice in floor_notices(sizes.budget, section, demand, left)
+    )
+    least = min(notices, default=None)
+    return () if least is None else (least[1],)
 
 
 def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:

@@ -6,15 +6,229 @@ an earlier request's prompt, or behind the instructions and tools.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.lab.sessions.foretelling import LEAST_MISS, expected
-from budgetkit.plan.items import Flags
+from budgetkit.lab.replay.prefix import block_positions
+from budgetkit.plan.items import Flags, Floats, Ints
 from budgetkit.trace import Trace
+
+#: A difference below it is no miss: what ends a prompt is often not written at once.
+LEAST_MISS: Final = 1_024
+#: How long a provider keeps what it does not say, in seconds.
+UNTOLD_LIFE: Final = 3_600.0
+_FIVE_MINUTES = 300.0
+_HOUR = 3_600.0
+_LAST_ANSWERS = 3  # long answers that show whether an answer is read again
+_LAST_TURNS = 3  # beginnings of turns that show whether a user's message breaks the prefix
+
+
+def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
+    """List what happened before each request that can break its prefix.
+
+    Parameters
+    ----------
+    trace : Trace
+        The session.
+    usage : DataFrame
+        Its requests, of :func:`budgetkit.trace.usage_frame`.
+
+    Returns
+    -------
+    DataFrame
+        One row a request: pause (seconds since the request before began), life (of what was last written, in seconds),
+        compacted, new_model, new_turn, new_setting (of the
+        thinking), left (another branch goes on here; all bool), blocks (positions of the cache's look-back since).
+    """
+    places = usage["message_index"].ffill().fillna(-1).to_numpy(dtype=np.int64)
+    before = np.concatenate(([-1], places[:-1]))
+    compactions = trace.fields.get("compactions") or ()
+    summaries = sorted(
+        compaction["at"] for compaction in compactions if isinstance(compaction.get("at"), int)
+    )
+    users = [place for place, message in enumerate(trace.messages) if message.role == "user"]
+    settings = trace.fields.get("settings") or ()
+    models = usage["model"].to_numpy(dtype=object)
+    left = usage["left"].to_numpy(dtype=np.bool_)
+    started = usage["started"].where(usage["started"].notna(), usage["time"])
+    positions = block_positions(trace.messages)
+    pause = started.diff().dt.total_seconds().to_numpy()
+    return pd.DataFrame(
+        {
+            "pause": np.nan_to_num(np.maximum(pause, 0)),
+            "life": _lives(usage),
+            "compacted": _between(summaries, before, places + 1),
+            "new_model": np.array(
+                [False, *(models[1:] != models[:-1])][: len(usage)], dtype=np.bool_
+            ),
+            "new_turn": _between(users, before, places),
+            "new_setting": _between([change["at"] for change in settings], before, places + 1),
+            "left": left != np.concatenate((left[:1], left[:-1])),
+            "blocks": np.maximum(positions[places + 1] - positions[before + 1], 0),
+        }
+    )
+
+
+def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
+    """Foretell what each request reads from the cache, in tokens; the first one reads what nobody can know.
+
+    Parameters
+    ----------
+    usage, happened : DataFrame
+        Of :func:`budgetkit.trace.usage_frame` and :func:`events`.
+
+    Returns
+    -------
+    int64 array, shape (requests,)
+        In tokens; for the first request what it read.
+    """
+    read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)
+    prompt = usage["context_tokens"].to_numpy(dtype=np.int64)
+    whole = expected(usage)
+    tells_writes = bool(usage["cache_write_tokens"].sum())
+    head = int(read[0]) if len(read) else 0
+    answer = whole.copy()
+    answer[:1] = read[:1]
+    new_prefix = _flags(happened, "new_model") | _flags(happened, "new_setting")
+    expires = (happened["pause"] > happened["life"]).to_numpy(dtype=np.bool_)
+    only_head = _flags(happened, "compacted") | expires
+    new_turn = _flags(happened, "new_turn")
+    turn_began = 0
+    broke: list[bool] = []  # at the last beginnings of turns
+    output = usage["output_tokens"].to_numpy(dtype=np.int64)
+    reads_answers: list[bool] = []  # after the last long answers
+    for now in range(1, len(answer)):
+        if new_prefix[now]:
+            answer[now] = 0
+        elif only_head[now]:
+            answer[now] = min(whole[now], head) if tells_writes or head else whole[now]
+        elif new_turn[now]:
+            lately = broke[-_LAST_TURNS:]
+            if lately and 2 * sum(lately) >= len(lately):
+                rest = head if tells_writes else prompt[turn_began]
+                answer[now] = min(whole[now], rest)
+            broke.append(bool(whole[now] - read[now] > LEAST_MISS))
+        if not tells_writes and answer[now] == whole[now]:
+            votes = reads_answers[-_LAST_ANSWERS:]
+            if len(votes) > 1 and 2 * sum(votes) >= len(votes):
+                answer[now] = min(prompt[now], whole[now] + output[now - 1])
+            if output[now - 1] > LEAST_MISS and whole[now] - read[now] <= LEAST_MISS:
+                reads_answers.append(bool(read[now] - whole[now] > LEAST_MISS // 2))
+        if new_turn[now]:
+            turn_began = now
+    return answer
+
+
+def expected(usage: pd.DataFrame) -> Ints:
+    """Return what each request would read if nothing broke its prefix: what the one before read and wrote."""
+    read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)
+    written = usage["cache_write_tokens"].to_numpy(dtype=np.int64)
+    prompt = usage["context_tokens"].to_numpy(dtype=np.int64)
+    left_behind = read + written if written.any() else prompt
+    return np.concatenate((read[:1], left_behind[:-1]))
+
+
+def _lives(usage: pd.DataFrame) -> Floats:
+    """Return for each request how long lives what was last written before it, from the writes themselves."""
+    written = usage["cache_write_tokens"].to_numpy(dtype=np.int64)
+    for_an_hour = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
+    life = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
+    lives = []
+    for now in range(len(usage)):
+        lives.append(life)
+        if written[now]:
+            life = _HOUR if for_an_hour[now] else _FIVE_MINUTES
+    return np.array(lives, dtype=np.float64)
+
+
+def _flags(frame: pd.DataFrame, name: str) -> Flags:
+    return frame[name].to_numpy(dtype=np.bool_)
+
+
+def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
+    """Say for each pair of places whether one of some others lies between them."""
+    ordered = np.array(sorted(places), dtype=np.int64)
+    return np.asarray(
+        np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
+    )
+
+
+#: The least number that may be an id; a term, too, has at least five characters.
+_LEAST_ID: Final = 10_000
+# A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
+_TERM: Final = re.compile(
+    r"(?<![A-Za-z0-9_./-])[_./-]*+(?=[A-Za-z0-9_./-]{5})"
+    r"([A-Za-z0-9](?=[A-Za-z.-]*+[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9])"
+)
+
+
+def used_later(trace: Trace) -> pd.DataFrame:
+    """List which call needs which earlier message: one that was the first to hold an id, path or name that it copies.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+
+    Returns
+    -------
+    DataFrame
+        One row a pair: message (with the call), needs (the earlier message), term.
+
+    Examples
+    --------
+    >>> from budgetkit.message import Message
+    >>> call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"path": "src/a_1.py"}'}}
+    >>> said = [{"role": "user", "content": "Look at src/a_1.py."}, {"role": "assistant", "tool_calls": [call]}]
+    >>> used_later(Trace("toy", tuple(map(Message, said)))).values.tolist()
+    [[1, 0, 'src/a_1.py']]
+    """
+    first: dict[str, int] = {}
+    pairs: dict[tuple[int, int], str] = {}
+    for place, message in enumerate(trace.messages):
+        for call in message.tool_calls:
+            for term in _TERM.findall(_values(call.arguments)):
+                needed = first.get(term, place)
+                if needed < place:
+                    pairs.setdefault((place, needed), term)
+                first.setdefault(term, place)
+        for term in _TERM.findall(message.text):
+            first.setdefault(term, place)
+    rows = [(message, needs, term) for (message, needs), term in pairs.items()]
+    frame = pd.DataFrame(rows, columns=["message", "needs", "term"])
+    return frame.astype({"message": "int64", "needs": "int64"})
+
+
+def _values(arguments: str) -> str:
+    r"""Return what a call passes, without the names of its parameters, which say nothing about what was said before.
+
+    A number of five digits or more may be an id; a smaller one is a count or a place.
+
+    >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2], "id": 12345}'), _values("ls src/a_1.py")
+    ('src/a_1.py\n12345', 'ls src/a_1.py')
+    """
+    try:
+        waiting = [json.loads(arguments)]
+    except (ValueError, RecursionError):
+        return arguments
+    texts: list[str] = []
+    while waiting:
+        value = waiting.pop(0)
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _LEAST_ID:
+            texts.append(str(value))
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return "\n".join(texts)
+
 
 COMPACTION: Final = "compaction"
 MODEL: Final = "another model"
@@ -57,7 +271,7 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
     trace : Trace
         The session.
     usage, happened : DataFrame
-        Of :func:`budgetkit.trace.usage_frame` and :func:`budgetkit.lab.sessions.foretelling.events`.
+        Of :func:`budgetkit.trace.usage_frame` and :func:`budgetkit.lab.sessions.causes.events`.
 
     Returns
     -------
@@ -121,10 +335,6 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
         rows.append((now + 1, int(whole[now] - read[now]), cause, detail))
     frame = pd.DataFrame(rows, columns=["request", "missed", "cause", "detail"])
     return frame.astype({"request": "int64", "missed": "int64"})
-
-
-def _flags(frame: pd.DataFrame, name: str) -> Flags:
-    return frame[name].to_numpy(dtype=np.bool_)
 
 
 def _thought(trace: Trace, usage: pd.DataFrame, now: int) -> bool:

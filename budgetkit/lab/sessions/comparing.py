@@ -26,13 +26,12 @@ from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.lab.replay.replaying import replay
-from budgetkit.lab.sessions.causes import COMPACTION
-from budgetkit.lab.sessions.later_use import used_later
-from budgetkit.lab.sessions.measuring import MeasuredFraming, measure, summaries_of
+from budgetkit.lab.sessions.causes import COMPACTION, used_later
+from budgetkit.lab.sessions.holding import MeasuredFraming, measure, summaries_of
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.models import model
-from budgetkit.models.products import catalogue_of
+from budgetkit.models.resolved import catalogue_of
 from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Compact, OldestFirst, Policy, System, Trigger

@@ -8,16 +8,18 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.colours import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
+from budgetkit.budget.html import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
 from budgetkit.budget.quoting import many
-from budgetkit.lab.figures.marks import line, note, points
 from budgetkit.lab.figures.question import (
     Question,
     Spec,
     counted,
     dollars,
     layout,
+    line,
+    note,
     plain,
+    points,
     rows,
     short,
 )

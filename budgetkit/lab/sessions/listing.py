@@ -89,7 +89,7 @@ def sessions(
         }
         if billed:
             row |= _billed(file.path)
-        rows.append(row | {"path": str(file.path)})
+        rows.append(row)
     names = [
         "number",
         "program",
@@ -97,9 +97,10 @@ def sessions(
         "project",
         "megabytes",
         *(_BILLED if billed else ()),
-        "path",
     ]
     table = pd.DataFrame(rows, columns=names)
+    # Names that are not UTF-8 stand here as Python reads them, which a column of texts cannot hold.
+    table["path"] = pd.Series([str(file.path) for file in files[:newest]], dtype=object)
     table.attrs["folders"] = [str(folder) for folder in folders]
     return table
 
@@ -165,7 +166,8 @@ def project_of(file: Found) -> str:
     for line in head.splitlines()[:40]:
         place = _working_folder(line)
         if place:
-            return place.replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
+            name = place.replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
+            return name.encode("utf-8", "replace").decode()
     return ""
 
 

@@ -22,8 +22,7 @@ from budgetkit.budget.quoting import brief, many
 from budgetkit.counters import counter as counter_named
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
-from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, misses
-from budgetkit.lab.sessions.foretelling import events, foretold
+from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import readings, usage_frame
 

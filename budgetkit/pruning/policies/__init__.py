@@ -1,6 +1,5 @@
 """Pruning policies: which messages leave a history that has grown too large, and to what size it is cut."""
 
-from budgetkit.pruning.policies.compaction import CapResults, ClearResults, Compact, Trigger
 from budgetkit.pruning.policies.policy import (
     Compaction,
     Cut,
@@ -11,15 +10,19 @@ from budgetkit.pruning.policies.policy import (
     SummaryRule,
 )
 from budgetkit.pruning.policies.pruners import (
+    CapResults,
     Chain,
+    ClearResults,
+    Compact,
+    DropToolResults,
     Importance,
     OldestFirst,
     SlidingWindow,
     Step,
     Summarise,
+    Trigger,
     TriggerTarget,
 )
-from budgetkit.pruning.policies.returning import BringBack
 from budgetkit.pruning.policies.systems import (
     NAMED,
     POLICIES,
@@ -31,13 +34,11 @@ from budgetkit.pruning.policies.systems import (
     prompt_poet,
     system,
 )
-from budgetkit.pruning.policies.tool_results import DropToolResults
 
 __all__ = [
     "NAMED",
     "POLICIES",
     "SYSTEMS",
-    "BringBack",
     "CapResults",
     "Chain",
     "ClearResults",

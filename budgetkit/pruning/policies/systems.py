@@ -1,7 +1,7 @@
 """Systems and policies by name: how an agent keeps its sessions inside the window, each a row of data/systems.toml.
 
 Each row is a rule *modelled on* a system: what its documentation or its code says at a date, put together from the
-parts of :mod:`budgetkit.pruning.policies.compaction`. What nobody publishes is named under `assumed`.
+parts of :mod:`budgetkit.pruning.policies.pruners`. What nobody publishes is named under `assumed`.
 
 Four systems are functions, too. Without arguments each function returns the row of its name, so that a system is one
 policy however it is asked for: ``octopus()``, ``system("octopus")`` and the name "octopus" are equal. Some systems
@@ -20,18 +20,20 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_rows, read_toml
-from budgetkit.pruning.policies.compaction import CapResults, ClearResults, Compact, Trigger
 from budgetkit.pruning.policies.policy import Floor, Policy, SummaryCall
 from budgetkit.pruning.policies.pruners import (
+    CapResults,
     Chain,
+    ClearResults,
+    Compact,
+    DropToolResults,
     OldestFirst,
     SlidingWindow,
     Step,
     Summarise,
+    Trigger,
     TriggerTarget,
 )
-from budgetkit.pruning.policies.returning import BringBack
-from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,7 +109,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     Returns
     -------
     System
-        A policy, for replays and running conversations.
+        A policy, for replays.
 
     Raises
     ------
@@ -292,7 +294,6 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
         "down to a mark": partial(TriggerTarget, target=Share(0.5)),
         "summarise": Summarise,
         "tool results first": DropToolResults,
-        "bring back": BringBack,
         **makers(),
     }
 )

@@ -20,9 +20,8 @@ from typing import Any
 
 from budgetkit.message import Message, is_system
 from budgetkit.models.resolved import calibration_row
-from budgetkit.requests.billing.charges import Charge
+from budgetkit.requests.billing.declarations import Charge, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.billing.thinking import thoughts_sent
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
 

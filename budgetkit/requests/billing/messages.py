@@ -15,10 +15,17 @@ from typing import Any, Literal, Protocol
 
 from budgetkit.budget.quoting import brief
 from budgetkit.message import RESULT_ROLES, Image, Message, ToolCall
-from budgetkit.requests.billing.charges import Charge, Count, sizes
-from budgetkit.requests.billing.declarations import ToolConstants, declaration_charge, json_charge
+from budgetkit.requests.billing.declarations import (
+    Charge,
+    Count,
+    ThinkingRules,
+    ToolConstants,
+    declaration_charge,
+    json_charge,
+    sizes,
+    thinking_charges,
+)
 from budgetkit.requests.billing.images import priced
-from budgetkit.requests.billing.thinking import ThinkingRules, thinking_charges
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import read_tools
 

@@ -8,17 +8,60 @@ keep the form that :mod:`budgetkit.requests.reading.tools` has. Each rule is a f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
+from budgetkit.files import Table, read_rows
 from budgetkit.message import RESULT_ROLES, Message, ToolCall, is_system
-from budgetkit.requests.billing.charges import Charge
-from budgetkit.requests.billing.declarations import declaration_charge
+from budgetkit.models.names import FAMILY_ENCODING, openai_family
+from budgetkit.requests.billing.declarations import Charge, declaration_charge
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.billing.openai_families import OpenAIFamily
 from budgetkit.requests.billing.openai_tools import namespace, schema_block, written_function
-from budgetkit.requests.reading.request import ProviderRequest, parsed
+from budgetkit.requests.reading.request import ProviderRequest, objects, parsed
 from budgetkit.requests.reading.tools import Schema, function_name, unwrapped
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIFamily:
+    """Hold what a family's form costs, in tokens."""
+
+    name: str
+    encoding: str = FAMILY_ENCODING  # that its texts are counted with
+    request: int = 3  # once a request
+    per_message: int = 4
+    per_name: int = 1  # for a speaker's name
+    tools: int = -1  # once a request with tools, beside their block
+    heading: str = ""  # stands before the system text where tools follow it
+    per_answer: int = 0  # for an earlier answer in text
+    per_calling: int = 0  # for an earlier answer that calls tools
+    schema_answer: bool = True  # whether the name of an answer schema begins the answer
+    forced_tool: bool = True  # whether the name of a tool that must be called begins the answer
+    no_tool: int = 1  # where no tool may be called
+    first_undescribed: int = 0  # more for tools whose first has no description
+    older_tools: bool = False  # whether tools and calls keep the form of before 2024
+    plain_unions: bool = False  # whether a union of types stands on one line
+    responses_call: int = 10  # on the Responses interface: for a call with its result
+    responses_parallel: int = 0  # there: more for each of several calls at once
+    responses_tools: int = 0  # there: once for tools
+
+
+FAMILIES: Final[Mapping[str, OpenAIFamily]] = Table(
+    lambda: {
+        name: OpenAIFamily(name, **row)
+        for name, row in read_rows("framings.toml", "family").items()
+    }
+)
+
+
+def family_of(model: str) -> OpenAIFamily | None:
+    """Return the family that a model of OpenAI's belongs to, or None for everybody else's.
+
+    >>> [family.name if (family := family_of(name)) else None for name in ("gpt-4", "gpt-4o-mini", "o3", "claude-2")]
+    ['gpt-4-0613', 'gpt-4o', 'o', None]
+    """
+    name = openai_family(model)
+    return FAMILIES[name] if name else None
 
 
 def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> list[Charge]:
@@ -203,3 +246,104 @@ def compact(value: Any) -> str:
             return read
         return json.dumps(read, ensure_ascii=False)
     return json.dumps(read, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+_AS_ANSWERED = (
+    3  # a call that stands alone and is sent back with the id and status it was answered with
+)
+_ONLY_TOOL = 6  # beside its name, where some tool must be called and there is only one
+_SEQUENTIAL = 78  # gpt-5 is told that calls at once are forbidden
+
+
+def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> list[Charge]:
+    """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
+    return [
+        Charge("framing", "request", fixed=family.request),
+        *_messages_openai_responses(request, family),
+        *_tools(request, family),
+        *_schema(request, family),
+        *forced_tool(request, family),
+        *_choice(request, family),
+        *no_tool(request, family),
+    ]
+
+
+def _messages_openai_responses(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+    """List what each message bills: 4 tokens and its joined texts; a result bills its text alone."""
+    for index, message in enumerate(request.messages):
+        yield from image_charges(message, index, request.model)
+        text = "".join(message.texts)
+        if message.role in RESULT_ROLES:
+            yield Charge("message", message.role, (text,), message=index)
+        elif text or not _is_beside_text(message):
+            yield replace(_spoken_openai_responses(message, text, family), message=index)
+        yield from _calls_openai_responses(message, index, family)
+
+
+def _is_beside_text(message: Message) -> bool:
+    """Say whether an answer holds something else than a message: calls, reasoning, or what the provider did itself."""
+    holds_items = (
+        bool(message.tool_calls or message.uncounted) or "reasoning_content" in message.raw
+    )
+    return message.role == "assistant" and holds_items
+
+
+def _spoken_openai_responses(message: Message, text: str, family: OpenAIFamily) -> Charge:
+    """Charge a message; an answer also costs what its family adds."""
+    if message.role != "assistant":
+        return Charge("message", message.role, (text,), 4)
+    return Charge("message", "assistant", (text,), 4 + family.per_answer)
+
+
+def _calls_openai_responses(message: Message, index: int, family: OpenAIFamily) -> Iterator[Charge]:
+    """Charge each call: its family's constant, its name twice, and its arguments as compact JSON."""
+    is_alone = len(message.tool_calls) == 1
+    for call in message.tool_calls:
+        fixed = family.responses_call + (0 if is_alone else family.responses_parallel)
+        if is_alone and family.schema_answer and call.id in _as_answered(message):
+            fixed += _AS_ANSWERED
+        if family.schema_answer:
+            second_name = call.name
+        else:
+            second_name = f"functions.{call.name}"
+        texts = (f"functions.{call.name}", second_name, compact(call.arguments))
+        yield Charge("message", f"call {call.name}", texts, fixed, message=index)
+
+
+def _as_answered(message: Message) -> set[Any]:
+    """Name the calls that are sent back just as they were answered, with the provider's own id and a status."""
+    native = message.raw.get("native")
+    items = objects(native if isinstance(native, list) else [native])
+    return {
+        item.get("call_id")
+        for item in items
+        if str(item.get("id") or "").startswith("fc_") and "status" in item
+    }
+
+
+def _tools(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+    """List the tools, which stand in a block of their own."""
+    if request.tools:
+        block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
+        yield from tool_charges(request.tools, family, block, family.responses_tools)
+
+
+def _schema(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+    """Charge the answer schema: its block, and 1 token where its name begins the answer."""
+    if request.schema:
+        fixed = 1 if family.schema_answer else 0
+        yield Charge(
+            "answer schema",
+            str(request.schema.get("name") or ""),
+            (schema_block(request.schema),),
+            fixed,
+        )
+
+
+def _choice(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+    """Charge the instruction that some tool must be called, or that only one call at a time is allowed."""
+    if request.required and len(request.tools) == 1 and family.forced_tool:
+        only = function_name(request.tools[0])
+        yield Charge("tools", "required", (f"functions.{only}",), _ONLY_TOOL)
+    if request.sequential and request.tools and family.plain_unions:
+        yield Charge("tools", "one at a time", fixed=_SEQUENTIAL)

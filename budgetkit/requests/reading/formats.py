@@ -6,18 +6,166 @@ alike in all formats, by :mod:`budgetkit.requests.reading.parts`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
 from typing import Any
 
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.files import read_toml
-from budgetkit.requests.reading.paths import holds
+
+_DEEPEST_KEY = 12
+
+
+def found(value: Any, path: str, unpack: bool = False) -> Any:
+    """Return the value at the first of several paths that exists, or None.
+
+    >>> found({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), found({"a": [{"b": 1}, {}]}, "a.*.b")
+    (8, [1])
+    """
+    return next(
+        (at for steps in _steps(path) if (at := _walk(value, steps, unpack)) is not None), None
+    )
+
+
+def filled(**fields: Any) -> dict[str, Any]:
+    """Leave out the fields that are empty."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def holds(value: Any, condition: str) -> bool:
+    """Say whether a value meets a condition: paths that exist, "path=choices" and "!path", joined by " & ".
+
+    >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
+    True
+    """
+    for path, choices, wanted in _clauses(condition):
+        at = found(value, path, unpack=True)
+        if (at is not None if choices is None else _is_one_of(at, choices)) is not wanted:
+            return False
+    return True
+
+
+def _is_one_of(at: Any, choices: tuple[str, ...]) -> bool:
+    candidates = at if isinstance(at, list) else [at]
+    texts = [
+        json.dumps(candidate) if isinstance(candidate, bool) else candidate
+        for candidate in candidates
+        if isinstance(candidate, str | bool)
+    ]
+    return any(fnmatchcase(text, choice) for text in texts for choice in choices)
+
+
+@lru_cache(maxsize=1024)
+def _clauses(condition: str) -> tuple[tuple[str, tuple[str, ...] | None, bool], ...]:
+    clauses = condition.split(" & ")
+    parted = [
+        (*clause.removeprefix("!").partition("="), not clause.startswith("!")) for clause in clauses
+    ]
+    return tuple(
+        (path, tuple(choices.split(",")) if is_one else None, wanted)
+        for path, is_one, choices, wanted in parted
+    )
+
+
+@lru_cache(maxsize=1024)
+def _steps(path: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(step for step in option.split(".") if step) for option in path.split("|"))
+
+
+def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
+    for place, step in enumerate(steps):
+        value = unpacked(value) if unpack else value
+        if step == "*":
+            members: Iterable[Any] = ()
+            if isinstance(value, dict):
+                members = value.values()
+            elif isinstance(value, list):
+                members = value
+            return [
+                at for one in members if (at := _walk(one, steps[place + 1 :], unpack)) is not None
+            ] or None
+        if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+def unpacked(value: Any) -> Any:
+    """Read text that is a JSON object or list; return all else as it is."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def nested(attributes: Any) -> Any:
+    """Turn the flat attributes of a span, or its list of keys and values, into nested objects.
+
+    >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
+    {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
+    """
+    root: dict[str, Any] = {}
+    for key, value in _pairs(attributes):
+        at = root
+        steps = key.split(".", _DEEPEST_KEY)
+        for step in steps[:-1]:
+            below = at.setdefault(step, {})
+            if not isinstance(below, dict):
+                below = at[step] = {"": below}
+            at = below
+        at[steps[-1]] = value
+    return _listed(root)
+
+
+def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(attributes, Mapping):
+        return attributes.items()
+    if isinstance(attributes, list):
+        entries = [one for one in attributes if isinstance(one, Mapping)]
+    else:
+        entries = []
+    return [
+        (one["key"], _typed(one.get("value"))) for one in entries if isinstance(one.get("key"), str)
+    ]
+
+
+def _typed(value: Any) -> Any:
+    """Read OTLP's way to write a value: {"stringValue": "x"}, {"intValue": "7"}, {"arrayValue": {"values": [...]}}."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return value
+    (kind, inner), *_ = value.items()
+    if kind == "intValue" and isinstance(inner, str) and inner.isdigit() and len(inner) < 20:
+        return int(inner)
+    if kind == "arrayValue":
+        return [
+            _typed(entry) for entry in found(inner, "values") or [] if not isinstance(entry, list)
+        ]
+    if str(kind).endswith("Value"):
+        return inner
+    return value
+
+
+def _listed(value: Any) -> Any:
+    """Turn objects whose keys are all numbers into lists."""
+    if not isinstance(value, dict):
+        return value
+    fields = {key: _listed(member) for key, member in value.items()}
+    if fields and all(key.isdecimal() and key.isascii() and len(key) < 9 for key in fields):
+        return [fields[key] for key in sorted(fields, key=int)]
+    return fields
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Format:
-    """One spelling of a conversation; see :mod:`budgetkit.requests.reading.paths` for paths and conditions."""
+    """One spelling of a conversation; see :mod:`budgetkit.requests.reading.formats` for paths and conditions."""
 
     name: str
     label: str
@@ -140,3 +288,50 @@ def _frozen(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     return tuple(_frozen(entry) for entry in value)
+
+
+def usage_of(raw: Any, message_index: int | None, model: Any = None) -> dict[str, Any] | None:
+    """Read one usage record of any provider; None where it counts no input.
+
+    >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
+    903
+    >>> usage_of({"prompt_tokens": 900, "prompt_tokens_details": {"cached_tokens": 800}}, 1)["context_tokens"]
+    900
+    """
+    if not isinstance(raw, Mapping):
+        return None
+    names = table("usage")
+    sent = _count(raw, names["input"])
+    if sent is None and found(raw, names["output"]) is None:
+        sent = _count(raw, "totalTokens")  # what Gemini says when it is asked to count
+    if sent is None:
+        return None
+    # litellm adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing
+    inside = "prompt_tokens" in raw
+    read, written = (_count(raw, names[f"{what}_beside"]) or 0 for what in ("read", "written"))
+    counted = {
+        "message_index": message_index,
+        "model": model if isinstance(model, str) else None,
+        "input_tokens": sent,
+        "output_tokens": (_count(raw, names["output"]) or 0)
+        + (_count(raw, names["thoughts"]) or 0),
+        "cache_read_tokens": read or _count(raw, names["read_inside"]) or 0,
+        "cache_write_tokens": written or _count(raw, names["written_inside"]) or 0,
+        "context_tokens": sent + (0 if inside else read + written),
+    }
+    for life in ("5m", "1h"):
+        tokens = _count(raw, names[f"written_for_{life}"])
+        if tokens is not None:
+            counted[f"cache_write_{life}_tokens"] = tokens
+    return counted
+
+
+def _count(raw: Mapping[str, Any], paths: str) -> int | None:
+    """Return the first whole number that stands at one of several paths."""
+    for path in paths.split("|"):
+        value = found(raw, path)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return check_tokens(f"{path} of a provider's usage", value)
+    return None

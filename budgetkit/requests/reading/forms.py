@@ -27,9 +27,8 @@ from typing import Any, Final, Literal
 
 from budgetkit.message import ORIGIN, Message
 from budgetkit.requests.reading.formats import format_named
-from budgetkit.requests.reading.pairing import Pairing, paired
 from budgetkit.requests.reading.parts import objects_in, sorted_part
-from budgetkit.requests.reading.records import Records, read_records
+from budgetkit.requests.reading.records import Pairing, Records, paired, read_records
 
 Raw = Mapping[str, Any]
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]

@@ -12,8 +12,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from budgetkit.requests.reading.formats import table
-from budgetkit.requests.reading.paths import filled, found, unpacked
+from budgetkit.requests.reading.formats import filled, found, table, unpacked
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]
@@ -182,9 +181,11 @@ def _image_part(part: Raw) -> dict[str, Any]:
     address = found(part, table("paths")["image_url"])
     if isinstance(encoded, str):
         address = f"data:{_media_type(part)};base64,{encoded}"
-    size = {name: part[name] for name in ("width", "height", "detail") if name in part}
+    size = {name: part[name] for name in ("width", "height") if name in part}
+    detail = str(found(part, table("paths")["detail"]) or "").casefold()
     url = {"url": address} if isinstance(address, str) else {}
-    return {"type": "image_url", "image_url": url, **size}
+    shown = filled(detail=detail.removeprefix("media_resolution_"))
+    return {"type": "image_url", "image_url": url, **size, **shown}
 
 
 def _media_type(part: Raw) -> str:

@@ -20,10 +20,8 @@ from typing import Any, Final
 
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.reading.formats import format_named
-from budgetkit.requests.reading.pairing import paired
-from budgetkit.requests.reading.paths import found, holds
-from budgetkit.requests.reading.records import Records, read_records, system_messages
+from budgetkit.requests.reading.formats import format_named, found, holds
+from budgetkit.requests.reading.records import Records, paired, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 
 Raw = Mapping[str, Any]
@@ -48,6 +46,7 @@ _SERVER_STATE: Final = {
     "responses": ("previous_response_id", "conversation", "prompt"),
     "gemini": ("cachedContent",),
 }
+_RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 # The row of the table of formats that reads the messages of a shape; chat needs none.
 _FORMATS: Final = {
     "responses": "openai-responses",
@@ -197,9 +196,22 @@ def _listed(raw: Raw, shape: str) -> list[Any]:
             {"role": "user", "content": item} if isinstance(item, str) else item for item in records
         ]
     if shape == "gemini":
-        return [
+        contents = [
             {"parts": [{"text": content}]} if isinstance(content, str) else content
             for content in records
+        ]
+        # One resolution for all media, where a part says none of its own.
+        resolution = found(raw, _RESOLUTION)
+        if not isinstance(resolution, str):
+            return contents
+        return [
+            {
+                **content,
+                "parts": [{"mediaResolution": resolution, **part} for part in content["parts"]],
+            }
+            if objects(as_object(content).get("parts"))
+            else content
+            for content in contents
         ]
     return records
 
@@ -227,7 +239,7 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     """Name thinking that is billed again and that nobody can count, since only the provider can read it.
 
     `records` are as the shape has them, `messages` the same in OpenAI's chat format. What else goes out with thinking
-    is a matter of the model's rules, see :mod:`budgetkit.requests.billing.thinking`.
+    is a matter of the model's rules, see :mod:`budgetkit.requests.billing.declarations`.
     """
     if shape == "responses":
         if not _thinks_before_a_call(messages):

@@ -8,17 +8,92 @@ messages are in no later request, but its requests were paid for, so their usage
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from budgetkit.requests.reading.located import LocatedMessage, placed
-from budgetkit.requests.reading.pairing import paired
-from budgetkit.requests.reading.paths import filled, found
-from budgetkit.requests.reading.records import Records, read_records
-from budgetkit.requests.reading.usage import usage_of
-from budgetkit.trace.importers.branches import counting
+from budgetkit.requests.reading.formats import filled, found, usage_of
+from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
 from budgetkit.trace.jsonl import Numbered
+
+Record = Mapping[str, Any]
+
+
+def counting(
+    records: Sequence[Record], answer_of: Callable[[Record], Hashable | None]
+) -> list[bool]:
+    """Say of each record whether it is on the branch that counts.
+
+    A record without an id, or whose parent is not in the file, follows the record before it.
+
+    >>> def said(id, parent):
+    ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
+    >>> counting([said("a", None), said("b", "a"), said("c", "a")], lambda record: None)
+    [True, False, True]
+    """
+    parents = _parents(records)
+    ends = [
+        place for place, record in enumerate(records) if isinstance(record.get("message"), Mapping)
+    ]
+    on_branch = [False] * len(records)
+
+    # Walk from the last message back to the first.
+    place = ends[-1] if ends else -1
+    while place >= 0 and not on_branch[place]:
+        on_branch[place] = True
+        place = parents[place]
+
+    # An answer written over several records counts as a whole, and so do the results of its calls.
+    answers = {
+        answer_of(record) for record, counts in zip(records, on_branch, strict=True) if counts
+    } - {None}
+    calls: set[Any] = set()
+    for place, record in enumerate(records):
+        on_branch[place] = on_branch[place] or answer_of(record) in answers
+        if on_branch[place]:
+            calls.update(_ids(record, "tool_use", "id"))
+    for place, record in enumerate(records):
+        if not on_branch[place] and calls.intersection(_ids(record, "tool_result", "tool_use_id")):
+            on_branch[place] = True
+    return on_branch
+
+
+def _parents(records: Sequence[Record]) -> list[int]:
+    """Return for each record the place of the one before it on its branch; -1 for the first."""
+    places: dict[Any, int] = {}
+    for place, record in enumerate(records):
+        places.setdefault(_name(record.get("uuid", record.get("id"))), place)
+    places.pop(None, None)
+    parents: list[int] = []
+    for place, record in enumerate(records):
+        named = (
+            _name(record.get(field)) for field in ("parentUuid", "parentId", "logicalParentUuid")
+        )
+        candidates = (places[name] for name in named if name in places)
+        parents.append(next(candidates, place - 1))
+    return parents
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _ids(record: Record, kind: str, field: str) -> list[str]:
+    """List the ids that the blocks of one kind in a message carry."""
+    message = record.get("message")
+    if isinstance(message, Mapping):
+        content = message.get("content")
+    else:
+        content = None
+    blocks = content if isinstance(content, list) else []
+    return [
+        block[field]
+        for block in blocks
+        if isinstance(block, Mapping)
+        and block.get("type") == kind
+        and isinstance(block.get(field), str)
+    ]
+
 
 Raw = Mapping[str, Any]
 _SIDE: Final = "side chain"
@@ -38,6 +113,7 @@ class Entry:
     counts: bool
     started: Any = None  # when the newest message was written that the request sends
     usage: Raw | None = None
+    calls: set[str] | None = None  # the ids of its blocks, once it goes on over a second record
 
 
 def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
@@ -210,18 +286,31 @@ def _answer_id(record: Raw) -> Hashable | None:
 def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> None:
     """Add the blocks of a further record to an answer; a call that stands there already is the same call."""
     before = entry.message or {}
-    # A list, as an id in a broken file may be what no set can hold.
-    calls = [
-        block["id"] for block in _blocks(before) if isinstance(block, Mapping) and "id" in block
-    ]
-    more = [
+    if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
+        before = {**before, "content": [*_blocks(before)]}
+        entry.calls = _ids_claude_code(before)
+    more = {**(message or {})}
+    blocks = before["content"]
+    blocks += [
         block
-        for block in _blocks(message or {})
-        if not (isinstance(block, Mapping) and block.get("id") in calls)
+        for block in _blocks(more)
+        if not (isinstance(block, Mapping) and _id_of(block) in entry.calls)
     ]
-    entry.message = {**before, **(message or {}), "content": [*_blocks(before), *more]}
+    entry.calls |= _ids_claude_code(more)
+    entry.message = {**before, **more, "content": blocks}
     if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
         entry.usage = usage
+
+
+def _ids_claude_code(message: Raw) -> set[str]:
+    blocks = [block for block in _blocks(message) if isinstance(block, Mapping)]
+    return {_id_of(block) for block in blocks} - {""}
+
+
+def _id_of(block: Raw) -> str:
+    """Return the id of a block; "" where it has none, or in a broken file one of another type."""
+    id = block.get("id")
+    return id if isinstance(id, str) else ""
 
 
 def _answered(usage: Any) -> int:

@@ -14,8 +14,8 @@ from copy import deepcopy
 from pathlib import PurePosixPath
 from typing import Any
 
+from budgetkit.requests.reading.formats import filled, found
 from budgetkit.requests.reading.parts import as_text, objects_in
-from budgetkit.requests.reading.paths import filled, found
 
 Raw = Mapping[str, Any]
 _DEEPEST = 40

@@ -9,38 +9,46 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from budgetkit.requests.reading.formats import Format, names, row_of, row_of_lines, table
-from budgetkit.requests.reading.located import placed
-from budgetkit.requests.reading.pairing import Pairing, paired
-from budgetkit.requests.reading.parts import is_item
-from budgetkit.requests.reading.paths import filled, found, holds, nested, unpacked
-from budgetkit.requests.reading.records import is_record, read_records, system_messages
-from budgetkit.requests.reading.tools import read_tools
-from budgetkit.requests.reading.usage import usage_of
-from budgetkit.trace.importers import (
-    agents_traces,
-    cline,
-    copilot,
-    gemini_cli,
-    opencode,
-    pydantic_ai,
+from budgetkit.requests.reading.formats import (
+    Format,
+    filled,
+    found,
+    holds,
+    names,
+    nested,
+    row_of,
+    row_of_lines,
+    table,
+    unpacked,
+    usage_of,
 )
-from budgetkit.trace.importers.answers import answered, model_of
+from budgetkit.requests.reading.parts import is_item
+from budgetkit.requests.reading.records import (
+    Pairing,
+    is_record,
+    paired,
+    placed,
+    read_records,
+    system_messages,
+)
+from budgetkit.requests.reading.tools import read_tools
+from budgetkit.trace.importers import agents, copilot, frameworks
+from budgetkit.trace.importers.frameworks import answered, model_of
 
 Conversation = dict[str, Any]
 _STRICT = ("anthropic",)
 #: Formats whose records need a reader of their own, by the name of their row.
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Conversation]]] = {
-    "cline-ui": lambda value: cline.conversation(value["messages"]),
-    "opencode": opencode.conversation,
+    "cline-ui": lambda value: agents.cline_conversation(value["messages"]),
+    "opencode": agents.opencode_conversation,
 }
 #: Formats whose documents are first brought into the form that the rest of their row describes.
 _DOCUMENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[Conversation]]]] = {
     "copilot-chat": copilot.chats,
     "copilot-cli": copilot.sessions,
-    "gemini-cli": gemini_cli.documents,
-    "openai-agents": agents_traces.documents,
-    "pydantic-ai": pydantic_ai.documents,
+    "gemini-cli": agents.documents,
+    "openai-agents": frameworks.agents_traces_documents,
+    "pydantic-ai": frameworks.pydantic_ai_documents,
 }
 _ROOM = 12
 

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any
 
 from budgetkit.requests.reading.formats import table
-from budgetkit.trace.importers import claude_code, codex
+from budgetkit.trace.importers import agents, claude_code
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
 Raw = Mapping[str, Any]
@@ -91,7 +91,7 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     notes += _unknown(kinds)
     first = next((value for _, value in lines if isinstance(value, Mapping)), {})
     if any(kind in table("marks")["codex"] for kind in kinds) or "type" not in first:
-        yield lines[0][0], codex.conversation(lines, notes)
+        yield lines[0][0], agents.codex_conversation(lines, notes)
     else:
         yield from claude_code.conversations(lines, notes)
 

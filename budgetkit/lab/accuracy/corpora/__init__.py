@@ -6,12 +6,17 @@ and never fatal.
 
 from __future__ import annotations
 
-from budgetkit.lab.accuracy.corpora.document import Corpus, Document, Problem
-from budgetkit.lab.accuracy.corpora.generated import RECIPES, generate
-from budgetkit.lab.accuracy.corpora.installed import chatterbot, packages, standard_library
 from budgetkit.lab.accuracy.corpora.opening import corpus_of
-from budgetkit.lab.accuracy.corpora.reading import folder, rows
-from budgetkit.lab.accuracy.corpora.shipped import odd, shipped
+from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, Problem, folder, rows
+from budgetkit.lab.accuracy.corpora.shipped import (
+    RECIPES,
+    chatterbot,
+    generate,
+    odd,
+    packages,
+    shipped,
+    standard_library,
+)
 
 __all__ = [
     "RECIPES",

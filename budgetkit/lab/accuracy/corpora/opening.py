@@ -12,11 +12,9 @@ from typing import Any, Final
 import pandas as pd
 
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.inputs.passages import piece_of
-from budgetkit.lab.accuracy.corpora.document import Corpus, Document
-from budgetkit.lab.accuracy.corpora.installed import standard_library
-from budgetkit.lab.accuracy.corpora.reading import folder, rows, rows_in
-from budgetkit.lab.accuracy.corpora.shipped import odd, shipped
+from budgetkit.inputs.conversations import piece_of
+from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, folder, rows, rows_in
+from budgetkit.lab.accuracy.corpora.shipped import odd, shipped, standard_library
 from budgetkit.trace import load_traces
 
 #: A corpus, a path (a string is the name of known texts, or a path), a frame with a column of texts, or texts.

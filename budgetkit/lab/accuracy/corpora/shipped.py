@@ -6,13 +6,323 @@ begins a document.
 
 from __future__ import annotations
 
+import base64
+import platform
 import re
-from collections.abc import Iterator
+import sysconfig
+import uuid
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
 from typing import Final
 
+from budgetkit.budget.quoting import brief
 from budgetkit.files import data_files, read_bytes
-from budgetkit.lab.accuracy.corpora.document import Corpus, Document
-from budgetkit.lab.accuracy.corpora.generated import RECIPES, generate
+from budgetkit.lab.accuracy.corpora.reading import LANGUAGES, Corpus, Document, files, text_of
+
+_EMOJI: Final = (
+    *range(0x1F300, 0x1F650),
+    *range(0x1F680, 0x1F6C6),
+    *range(0x1F900, 0x1F9FF),
+    *range(0x2600, 0x2780),
+)
+_RUNS: Final = (
+    " "
+    "\n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"
+)
+_SYLLABLES: Final = (
+    "ba",
+    "do",
+    "ke",
+    "li",
+    "mu",
+    "ra",
+    "so",
+    "ti",
+    "ve",
+    "zo",
+    "an",
+    "er",
+    "in",
+    "on",
+)
+
+
+def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
+    """Generate one document.
+
+    Parameters
+    ----------
+    recipe : str
+        One of :data:`RECIPES`.
+    seed : int
+        Same recipe, seed and length, same text.
+    characters : int
+        Length, in characters.
+
+    Returns
+    -------
+    str
+        Exactly that many characters.
+
+    Raises
+    ------
+    ValueError
+        If there is no such recipe.
+
+    Examples
+    --------
+    >>> generate("hex", seed=1, characters=16)
+    'e84b355657a25ccd'
+    """
+    if recipe not in RECIPES:
+        raise ValueError(
+            f"no recipe {brief(recipe)}; there are {', '.join(RECIPES)}; use one of them"
+        )
+    random = Random(f"{recipe} {seed}")
+    text = ""
+    for part in RECIPES[recipe](random, characters):
+        text += part
+        if len(text) >= characters:
+            break
+    return text[:characters]
+
+
+def _base64(random: Random, characters: int) -> Iterator[str]:
+    data = random.randbytes(characters)
+    if random.random() < 0.3:  # as in a binary file: stretches of zeros
+        data = b"".join(
+            data[i : i + 24] + bytes(random.choice((0, 0, 3, 9))) for i in range(0, len(data), 24)
+        )
+    yield random.choice((base64.b64encode, base64.encodebytes, base64.urlsafe_b64encode))(
+        data
+    ).decode()
+
+
+def _hexadecimal(random: Random, characters: int) -> Iterator[str]:
+    digits = random.randbytes(characters).hex()
+    width = random.choice((characters, 40, 64, 8, 2))
+    between = random.choice(("\n", " ", "  ", "\n"))
+    upper = random.random() < 0.25
+    lines = between.join(digits[i : i + width] for i in range(0, len(digits), width))
+    yield lines.upper() if upper else lines
+
+
+def _uuid(random: Random, characters: int) -> Iterator[str]:
+    between = random.choice(("\n", ", ", '", "', " ", "\t"))
+    while True:
+        yield str(uuid.UUID(bytes=random.randbytes(16))) + between
+
+
+def _numbers(random: Random, characters: int) -> Iterator[str]:
+    between = random.choice((" ", ", ", "\n", "\t", ",", ";"))
+    digits = random.randint(1, 9)
+    decimals = random.randint(0, 6)
+    while True:
+        yield f"{random.uniform(-(10**digits) / 3, 10**digits):.{decimals}f}{between}"
+
+
+def _digits(random: Random, characters: int) -> Iterator[str]:
+    yield "".join(random.choices("0123456789", k=characters))
+
+
+def _emoji(random: Random, characters: int) -> Iterator[str]:
+    few = random.choices(_EMOJI, k=random.choice((3, 20, 200)))
+    between = random.choice(("", "", " ", "\n"))
+    while True:
+        yield chr(random.choice(few)) + random.choice(("", "", "\ufe0f", "\u200d")) + between
+
+
+def _whitespace(random: Random, characters: int) -> Iterator[str]:
+    blanks = random.choice((" \n", " \t", " \n\t", "\n\t", "\r\n ", " \u3000\xa0"))
+    longest = random.choice((2, 8, 40))
+    while True:
+        yield random.choice(blanks) * random.randint(1, longest)
+
+
+def _run(random: Random, characters: int) -> Iterator[str]:
+    yield random.choice(_RUNS) * characters
+
+
+def _runs(random: Random, characters: int) -> Iterator[str]:
+    while True:
+        yield random.choice(_RUNS) * random.choice(
+            (3, 4, 5, 8, 10, 16, 20, 32, 40, 60, 79, 80, 100, 200)
+        )
+
+
+def _minified(random: Random, characters: int) -> Iterator[str]:
+    names = [
+        "".join(random.choices("abcdefghijklmnopqrstuvwxyzABCDE$_", k=random.choice((1, 1, 1, 2))))
+        for _ in range(60)
+    ]
+    words = ["".join(random.choices(_SYLLABLES, k=random.randint(2, 4))) for _ in range(40)]
+    forms: tuple[str, ...] = (
+        "{a}={b}.{w}({c}),",
+        "function {a}({b},{c}){{return {b}.{w}&&{c}}}",
+        "if(!{a})return;",
+        "{a}[{b}]={n};",
+    )
+    forms += (
+        "var {a}={n},{b}=!0;",
+        "{a}.{w}=function({b}){{{c}({b},'{w}')}};",
+        "for(;{a}<{n};){b}+={c}[{a}++];",
+    )
+    while True:
+        a, b, c = random.choices(names, k=3)
+        yield random.choice(forms).format(
+            a=a, b=b, c=c, w=random.choice(words), n=random.randint(0, 300)
+        )
+
+
+def _words(random: Random, characters: int) -> Iterator[str]:
+    """Words of no language, as in identifiers and names that nobody has seen."""
+    while True:
+        word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 10)))
+        yield random.choice((word, word.title(), word.upper(), word)) + random.choice(
+            (" ", " ", "_", "\n")
+        )
+
+
+Recipe = Callable[[Random, int], Iterator[str]]
+#: The recipes, by name.
+RECIPES: Final[dict[str, Recipe]] = {
+    "base64": _base64,
+    "hex": _hexadecimal,
+    "uuid": _uuid,
+    "numbers": _numbers,
+    "digits": _digits,
+    "emoji": _emoji,
+    "whitespace": _whitespace,
+    "run": _run,
+    "runs": _runs,
+    "minified": _minified,
+    "words": _words,
+}
+
+
+_ROOM = 300_000  # bytes; what is longer is generated code or data
+_BOOKS = {"english": "en", "chinese": "zh-Hans", "tchinese": "zh-Hant", "traditionalchinese": "zh-Hant"} | {
+    "japanese": "ja", "korean": "ko", "german": "de", "french": "fr", "spanish": "es", "italian": "it", "dutch": "nl",
+    "portuguese": "pt", "russian": "ru", "ukrainian": "uk", "hindi": "hi", "hebrew": "he", "turkish": "tr",
+    "persian": "fa", "arabic": "ar", "thai": "th", "swedish": "sv", "bangla": "bn", "telugu": "te", "greek": "el",
+}  # fmt: skip
+_CJK = ("ja", "ko", "zh-Hans", "zh-Hant")
+
+
+def standard_library(most: int = 100) -> Corpus:
+    """Read modules of Python's standard library, and its language reference as English prose.
+
+    Parameters
+    ----------
+    most : int
+        Most modules, spread over the alphabet.
+
+    Returns
+    -------
+    Corpus
+        Class "code", language "python", and "prose", "en".
+
+    Examples
+    --------
+    >>> sorted(set(standard_library(most=3).frame()["language"]))
+    ['en', 'python']
+    """
+    root = Path(sysconfig.get_paths()["stdlib"])
+    source = f"CPython {platform.python_version()}"
+    modules = sorted(root.glob("*.py"))
+    code = files(_spread(modules, most), source, root, most=_ROOM)
+    prose = text_of(root / "pydoc_data" / "topics.py")
+    if not isinstance(prose, str):
+        return code
+    from pydoc_data.topics import topics
+
+    return code + Corpus(
+        tuple(
+            Document(text, "prose", "en", source, f"topic {name}")
+            for name, text in sorted(topics.items())
+        )
+    )
+
+
+def packages(suffixes: tuple[str, ...] = (), most: int = 10) -> Corpus:
+    """Read files of the installed packages by suffix.
+
+    Parameters
+    ----------
+    suffixes : tuple of str
+        Such as ``(".py", ".json")``; by default all that are known.
+    most : int
+        Most files of one suffix of one package, spread over it.
+
+    Returns
+    -------
+    Corpus
+        Every source names package and version.
+
+    Examples
+    --------
+    >>> set(packages((".py",), most=1).frame()["language"])
+    {'python'}
+    """
+    corpus = Corpus(())
+    for distribution in sorted(metadata.distributions(), key=lambda package: package.name or ""):
+        by_suffix: dict[str, list[Path]] = {}
+        for file in distribution.files or ():
+            if file.suffix in (suffixes or LANGUAGES) and ".." not in file.parts:
+                by_suffix.setdefault(file.suffix, []).append(
+                    Path(str(distribution.locate_file(file)))
+                )
+        root = Path(str(distribution.locate_file("")))
+        for paths in by_suffix.values():
+            chosen = [path for path in _spread(sorted(paths), most) if path.is_file()]
+            corpus += files(chosen, f"{distribution.name} {distribution.version}", root, most=_ROOM)
+    return corpus
+
+
+def chatterbot() -> Corpus:
+    """Read the dialogues of chatterbot-corpus, in some 25 languages.
+
+    Returns
+    -------
+    Corpus
+        One document a file; class "dialogue", or "cjk prose".
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+
+    Examples
+    --------
+    >>> chatterbot().documents[0].source  # doctest: +SKIP
+    'chatterbot-corpus 1.3.3'
+    """
+    import yaml
+
+    place = find_spec("chatterbot_corpus")
+    if place is None or place.origin is None:
+        library = "chatterbot-corpus"
+        raise ImportError(f"The corpus {library} is not installed; run: pip install {library}")
+    root = Path(place.origin).parent / "data"
+    source = f"chatterbot-corpus {metadata.version('chatterbot-corpus')}"
+    documents = []
+    for path in sorted(root.glob("*/*.yml")):
+        language = _BOOKS.get(path.parent.name.lower(), path.parent.name.lower())
+        talks = yaml.safe_load(path.read_text(encoding="utf-8")).get("conversations") or ()
+        text = "\n".join(str(line) for talk in talks for line in talk)
+        kind = "cjk prose" if language in _CJK else "dialogue"
+        documents.append(Document(text, kind, language, source, path.relative_to(root).as_posix()))
+    return Corpus(tuple(documents))
+
+
+def _spread(paths: list[Path], most: int) -> list[Path]:
+    """Take at most so many, evenly over the list."""
+    step = max(len(paths) / max(most, 1), 1)
+    return [paths[int(number * step)] for number in range(min(most, len(paths)))]
+
 
 SOURCE: Final = "budgetkit mini-corpus"
 _HEAD: Final = re.compile(r"^=== (?P<language>\S+) (?P<title>.+)\n", re.MULTILINE)

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.colours import ALARM, SLATE
+from budgetkit.budget import Budget
+from budgetkit.budget.html import ALARM, BLUE, GREEN, ORANGE, POOL, SLATE, colour
 from budgetkit.lab.accuracy import buffer_for, summary
-from budgetkit.lab.figures.marks import bars, line, written
-from budgetkit.lab.figures.question import Question, Spec, label, layout, plain
+from budgetkit.lab.figures.question import (
+    INK,
+    Question,
+    Spec,
+    bars,
+    label,
+    layout,
+    line,
+    plain,
+    points,
+    signed,
+    written,
+)
+from budgetkit.plan.allocating import allocate
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
 _MOST_POINTS = 3_000
@@ -219,3 +235,184 @@ buffers = Question("What buffer does a risk ask for?", _buffers, _draw_buffers)
 
 #: Draw how much text of each language fills one window.
 language_tax = Question("How much text fills the window, by language?", _tax, _draw_tax)
+
+
+def _table(
+    budget: Budget, safe: Budget, demand: Mapping[str, int], ratios: Mapping[str, float]
+) -> pd.DataFrame:
+    cases = {"as counted": 1.0, **ratios}
+    rows = [row for case, ratio in cases.items() for row in _rooms(budget, demand, ratio, case)]
+    rows += _rooms(safe, demand, 1.0, "with the buffer")
+    return pd.DataFrame(rows).sort_values(
+        "line", key=lambda lines: lines != POOL, kind="stable", ignore_index=True
+    )
+
+
+def _rooms(
+    budget: Budget, demand: Mapping[str, int], ratio: float, case: str
+) -> list[dict[str, object]]:
+    caps = sum(cap for cap in budget.caps.values() if cap is not None)
+    rows: list[dict[str, object]] = [
+        {"line": POOL, "case": case, "ratio": ratio, "tokens": round(budget.usable - ratio * caps)}
+    ]
+    if budget.remainder is not None:
+        demands = {section: round(ratio * tokens) for section, tokens in demand.items()}
+        left = allocate(replace(budget, deficit="signed"), demands).remainder
+        rows.append({"line": budget.remainder, "case": case, "ratio": ratio, "tokens": left})
+    return rows
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    names = list[str]()
+    colours = list[str]()
+    texts = list[str]()
+    sizes = list[int | None]()
+    for name, rows in table.groupby("line", sort=False):
+        title = str(name) if name == POOL else f"{name} budget"
+        names.append(f"<b>{label(title, 24)}</b>")
+        sizes.append(None)
+        texts.append("")
+        colours.append(colour(str(name)))
+        for case, tokens in zip(rows["case"], rows["tokens"].astype(int), strict=True):
+            # Unseen, so that each bar has a row of its own.
+            names.append(plain(str(case)) + "\u200b" * len(names))
+            sizes.append(int(tokens))
+            texts.append(signed(int(tokens)))
+            colours.append(colour(str(name)))
+    bar = bars(sizes, marker={"color": colours}, hovertemplate="%{x:,} tokens<extra></extra>")
+    bar = written(bar, texts) | {"y": names}
+    low = min(0, *table["tokens"])
+    high = max(0, *table["tokens"])
+    reach = max(1, high - low)
+    x = {
+        "title": {"text": "tokens", "standoff": 4},
+        "tickformat": "~s",
+        "nticks": 6,
+        "zerolinewidth": 2,
+    }
+    x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}
+    y = {"autorange": "reversed", "showgrid": False}
+    return {"data": [bar], "layout": layout(max(190, 26 * len(names) + 60), x, y, meta={"top": 6})}
+
+
+#: Draw the shared pool and the history budget as counted, as they really are, and with the buffer.
+rooms = Question("What does the error do to the pool and the history?", _table, _draw)
+
+
+Floats = npt.NDArray[np.float64]
+_LINE = 0.065  # height of a line of a label, of the figure's
+_KINDS = {"estimate": BLUE, "chosen": ORANGE, "exact": GREEN}
+
+
+def _table_speeds(
+    errors: Mapping[str, float], speeds: Mapping[str, float], kinds: Mapping[str, str]
+) -> pd.DataFrame:
+    rows = [
+        {
+            "counter": name,
+            "kind": kinds[name],
+            "error": errors[name],
+            "megabytes_a_second": speeds[name],
+        }
+        for name in errors
+    ]
+    return pd.DataFrame(rows).sort_values("error", ignore_index=True)
+
+
+def _draw_speeds(table: pd.DataFrame) -> Spec:
+    x = table["megabytes_a_second"].tolist()
+    y = (100 * table["error"]).round(2).tolist()
+    colours = [_KINDS[kind] for kind in table["kind"]]
+    names = [_called(str(name)) for name in table["counter"]]
+    marker = {"size": 11, "color": colours, "line": {"color": INK, "width": 1}}
+    hover = "<b>%{text}</b><br>%{x:,.3~g} MB a second<br>%{y:.1f} % off on average<extra></extra>"
+    dots = points(x, y, text=names, cliponaxis=False, marker=marker, hovertemplate=hover)
+    low = float(np.log10(min(x)))
+    high = float(np.log10(max(x)))
+    reach = [low - 0.25 * max(1.0, high - low), high + 0.1 * max(1.0, high - low)]
+    top = max(5.0, 1.12 * max(y))
+    title = {"text": "MB a second, on this machine", "standoff": 4}
+    x_axis = {
+        "type": "log",
+        "range": reach,
+        "title": title,
+        "tickformat": "~s",
+        "dtick": 1,
+        "showgrid": False,
+    }
+    y_axis = {
+        "range": [-0.08 * top, top],
+        "ticksuffix": " %",
+        "title": {"text": "mean absolute error", "standoff": 4},
+    }
+    notes = _labels(np.log10(x), np.array(y), names, reach, top)
+    return {
+        "data": [dots],
+        "layout": layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8}),
+    }
+
+
+def _called(name: str, longest: int = 38) -> str:
+    """Return a counter's name, cut at its end to fit the figure."""
+    return plain(name if len(name) <= longest else f"{name[: longest - 1]}…")
+
+
+def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
+    """Return a label for each heap of points; labels of points on the right stand to their left, and none overlap."""
+    heaps = _heaps(x / (reach[1] - reach[0]), y / top)
+    middle = sum(reach) / 2
+    notes = []
+    for is_right in (False, True):
+        side = [heap for heap in heaps if (x[heap[0]] > middle) == is_right]
+        height = -np.inf
+        for heap in sorted(side, key=lambda heap: float(y[heap].mean())):
+            text = "<br>".join(
+                ", ".join(names[name] for name in heap[i : i + 2]) for i in range(0, len(heap), 2)
+            )
+            half = _LINE * (text.count("<br>") + 1) / 2 * top
+            height = max(float(y[heap].mean()), height + half)
+            at = float(x[heap].min() if is_right else x[heap].max())
+            level = (x > middle) & (x < at) & (np.abs(y - height) < 2 * _LINE * top)
+            # Clear of the points that the label would cover.
+            left = min([at, *x[level].tolist()]) - 0.06 * (reach[1] - reach[0])
+            notes.append(_label(at, float(y[heap].mean()), left, height, text, is_right))
+            height += half
+    return notes
+
+
+def _heaps(x: Floats, y: Floats) -> list[list[int]]:
+    """Group points whose labels would lie over each other."""
+    heaps: list[list[int]] = []
+    for place in np.argsort(y, kind="stable").tolist():
+        near = (
+            heap
+            for heap in heaps
+            if abs(x[heap[0]] - x[place]) < 0.1 and abs(y[heap[0]] - y[place]) < _LINE
+        )
+        heap = next(near, None)
+        if heap is None:
+            heaps.append([place])
+        else:
+            heap.append(place)
+    return heaps
+
+
+def _label(x: float, y: float, left: float, height: float, name: str, is_right: bool) -> Spec:
+    note: Spec = {
+        "x": x,
+        "y": y,
+        "text": name,
+        "ay": height,
+        "ayref": "y",
+        "showarrow": True,
+        "yanchor": "middle",
+    }
+    if is_right:
+        note |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
+    else:
+        note |= {"ax": 26, "xanchor": "left", "align": "left"}
+    return note | {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": INK, "standoff": 6}
+
+
+#: Draw counters by speed and error.
+speeds = Question("What does accuracy cost in time?", _table_speeds, _draw_speeds)

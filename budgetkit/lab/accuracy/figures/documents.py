@@ -13,9 +13,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.colours import ALARM, BLUE
-from budgetkit.lab.figures.marks import line, note, points
-from budgetkit.lab.figures.question import INK, Question, Spec, label, layout, plain, short
+from budgetkit.budget.html import ALARM, BLUE
+from budgetkit.lab.figures.question import (
+    INK,
+    Question,
+    Spec,
+    label,
+    layout,
+    line,
+    note,
+    plain,
+    points,
+    short,
+)
 
 Floats = npt.NDArray[np.float64]
 MOST = 600  # points; more are a cloud

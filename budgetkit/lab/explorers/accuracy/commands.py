@@ -8,13 +8,12 @@ from typing import Final
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.lab.accuracy.simulation import MIXED
-from budgetkit.lab.explorers.accuracy.kinds import named_kind
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults
+from budgetkit.lab.accuracy.buffers import MIXED
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults, named_kind
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.commands import choose
-from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.reach import CounterName
+from budgetkit.lab.explorers.shelves import Library
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 

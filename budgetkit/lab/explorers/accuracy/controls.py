@@ -10,15 +10,22 @@ import numpy as np
 from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.accuracy.simulation import MIXED
-from budgetkit.lab.explorers.accuracy.kinds import kind_name, kinds_in
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults, kind_name, kinds_in
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
-from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, group, options, row
+from budgetkit.lab.explorers.boxes import (
+    AUTO,
+    Do,
+    ModelControls,
+    NumberBox,
+    group,
+    labelled,
+    options,
+    row,
+)
 from budgetkit.lab.explorers.budget.results import is_own
-from budgetkit.lab.explorers.controls import ModelControls, labelled
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import Library
 
 CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
 ESTIMATES = ("estimate:o200k_base", "estimate:cl100k_base")

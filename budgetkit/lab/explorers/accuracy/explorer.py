@@ -15,23 +15,18 @@ from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
 from budgetkit.inputs.configuration import Configuration
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
-from budgetkit.lab.explorers.accuracy.charts import charts
+from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.accuracy.commands import COMMANDS
 from budgetkit.lab.explorers.accuracy.controls import AccuracyControls
-from budgetkit.lab.explorers.accuracy.door import door
-from budgetkit.lab.explorers.accuracy.notices import status
+from budgetkit.lab.explorers.accuracy.notices import status, texts
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, results
-from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
-from budgetkit.lab.explorers.accuracy.texts import texts
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings, door
 from budgetkit.lab.explorers.accuracy.tokens import reading
-from budgetkit.lab.explorers.accuracy.view_state import FIGURES, scene
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import SHARED
-from budgetkit.lab.explorers.folds import Fold
-from budgetkit.lab.explorers.library import Library
-from budgetkit.lab.explorers.truth import short_name
+from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.models.resolved import listed_name
 from budgetkit.state import to_dict
@@ -41,12 +36,6 @@ OWN_TEXTS = "my texts"
 
 
 OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
-FOLDS = {
-    "endpoint": Fold(
-        "What would the provider count?",
-        "budgetkit.lab.explorers.accuracy.endpoint_fold:EndpointFold",
-    ),
-}
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
 
 
@@ -93,7 +82,6 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     """
 
     commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**SHARED, **COMMANDS}
-    folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
         self,

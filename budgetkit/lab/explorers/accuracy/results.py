@@ -5,8 +5,10 @@ Counting is in the library and happens once; everything here is arithmetic and h
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import time
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
 from typing import Any
 
 import numpy as np
@@ -15,17 +17,215 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Counter
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy import Buffer, consequences, read_off
-from budgetkit.lab.accuracy.simulation import FilledWindows, filled_windows
-from budgetkit.lab.explorers.accuracy.counted import CorpusSelection, CountedTexts
-from budgetkit.lab.explorers.accuracy.kinds import kind_at_hand, named_kind
+from budgetkit.lab.accuracy.buffers import FilledWindows, filled_windows
+from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.kinds import meaning
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, typed_demand
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.models import Model
+from budgetkit.trace import DEFAULT_ROLES
+
+_ENGLISH_PROSE = ("prose", "en")
+# What stands for the language where none is told; so does a role.
+_NO_LANGUAGE = (
+    "text",
+    "conversation",
+)
+
+
+def kinds_in(every: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return the kinds of text that documents are of, a class and a language each, in their order.
+
+    Examples
+    --------
+    >>> kinds_in(pd.DataFrame({"class": ["prose", "code", "prose"], "language": ["en", "go", "en"]}))
+    [('prose', 'en'), ('code', 'go')]
+    """
+    rows = every[["class", "language"]].astype(str).drop_duplicates()
+    return [*rows.itertuples(index=False, name=None)]
+
+
+def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
+    """Return the documents' own labels of a kind that is named in any usual way; () of no labels.
+
+    Examples
+    --------
+    >>> named_kind(["text", "German"], pd.DataFrame({"class": ["code", "prose"], "language": ["go", "de"]}))
+    ('prose', 'de')
+    """
+    if not labels:
+        return ()
+    kinds = kinds_in(every)
+    wanted = [meaning(label) for label in labels]
+    for kind in kinds:
+        if kind == tuple(labels) or [*map(meaning, kind)] == wanted:
+            return kind
+    name = brief(", ".join(labels))
+    known = quoted(map(kind_name, kinds))
+    raise LookupError(
+        f"no texts of the kind {name}; these are of {known}; give a class and a language of these"
+    )
+
+
+def kind_name(kind: tuple[str, ...]) -> str:
+    """Return a kind in words.
+
+    Examples
+    --------
+    >>> kind_name(("prose", "en")), kind_name(("text", "text"))
+    ('prose, en', 'text')
+    """
+    return replace_surrogates(", ".join(dict.fromkeys(kind)))
+
+
+def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
+    """Return the kind that most documents are of; of a collection of many kinds English prose, where it has some.
+
+    Texts of a single kind need no name: they are that kind. Nor do those whose language is not known, such as the
+    messages of a conversation: they are looked at as a whole.
+
+    Examples
+    --------
+    >>> kind_at_hand(pd.DataFrame({"class": ["prose", "code", "code"], "language": ["en", "go", "go"]}))
+    ('code', 'go')
+    >>> kind_at_hand(pd.DataFrame({"class": ["code", "prose", "code"], "language": ["go", "en", "c"]}))
+    ('prose', 'en')
+    """
+    kinds = kinds_in(every)
+    many = every.groupby(["class", "language"], sort=False).size().to_numpy()
+    most = kinds[int(many.argmax())]
+    if len(kinds) < 2 or most[1] in (*_NO_LANGUAGE, *DEFAULT_ROLES):
+        return ()
+    if many.max() > len(every) / 2:
+        return most
+    english = [kind for kind in kinds if tuple(map(meaning, kind)) == _ENGLISH_PROSE]
+    return english[0] if english else most
+
+
+SAMPLE = 300_000  # characters
+ROUNDS = 3
+_LONG = 0.15  # seconds; what takes longer is measured once
+
+
+def speed(count: Counter, texts: Sequence[str]) -> float:
+    """Measure how fast a counter is.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> speed(counter("chars/4"), ["Hello world"] * 100) > 0
+    True
+    """
+    ends = accumulate(len(text) for text in texts)
+    sample = texts[: max(1, sum(1 for _ in takewhile(lambda end: end <= SAMPLE, ends)))]
+    sample = [text[:SAMPLE] for text in sample]
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in sample)
+    best = float("inf")
+    for _ in range(ROUNDS):
+        mark = f" {time.perf_counter_ns()}"
+        marked = [text + mark for text in sample]
+        start = time.perf_counter()
+        count.many(marked)
+        best = min(best, time.perf_counter() - start)
+        if best > _LONG:
+            break
+    return size / 1e6 / max(best, 1e-9)
+
+
+Ints = npt.NDArray[np.int64]
+BATCH = 400_000  # characters counted between two reports
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSelection:
+    """Which texts, cut to which length: what counts depend on beside the counter."""
+
+    corpus: str
+    pieces: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTexts:
+    """Chosen texts, and what was counted of them; the library keeps it."""
+
+    library: Library
+    selection: CorpusSelection
+
+    @property
+    def corpus(self) -> Corpus:
+        """The documents, cut to pieces where that was chosen."""
+        return self.library.once((self.selection, "corpus"), self._cut)
+
+    def counts(self, counter: Counter) -> Ints:
+        """Count every document, in tokens."""
+        return self.library.once(
+            (self.selection, counter.name, "counts"), lambda: self._count(counter)
+        )
+
+    def errors(self, counter: Counter, exact: Counter) -> pd.DataFrame:
+        """Compare two counters on every document."""
+        key = (self.selection, counter.name, exact.name, "errors")
+        return self.library.once(key, lambda: self._compared(counter, exact))
+
+    def speed(self, counter: Counter) -> float:
+        """Measure how fast a counter is on these texts, on this machine, once; in megabytes a second."""
+        key = (self.selection, counter.name, "speed")
+        return self.library.once(key, lambda: speed(counter, self.corpus.texts))
+
+    def _cut(self) -> Corpus:
+        whole = self.library.texts(self.selection.corpus)
+        pieces = self.selection.pieces
+        if pieces is None:
+            return whole
+        cut = whole.pieces(pieces // 2, pieces * 3 // 2)
+        if not cut.documents:
+            raise ValueError(
+                f"pieces of about {pieces:,} characters were asked for; no document of "
+                f"{one_line(self.selection.corpus)} has {pieces // 2:,}; choose shorter pieces, or whole documents"
+            )
+        return cut
+
+    def _count(self, counter: Counter) -> Ints:
+        texts = self.corpus.texts
+        counts: list[int] = []
+        for batch in batches(texts):
+            if len(batch) < len(texts):
+                sentence = (
+                    f"Counting with {counter.name}: {len(counts):,} of {len(texts):,} documents"
+                )
+                self.library.report(sentence, len(counts) / len(texts))
+            counts += counter.many(batch)
+        return np.array(counts, "int64")
+
+    def _compared(self, counter: Counter, exact: Counter) -> pd.DataFrame:
+        right = self.counts(exact)
+        estimate = self.counts(counter)
+        documents = self.library.once((self.selection, "frame"), self.corpus.frame)
+        errors: pd.DataFrame = documents.assign(
+            counter=counter.name, exact=right, estimate=estimate
+        )
+        return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
+
+
+def batches(texts: Sequence[str]) -> list[Sequence[str]]:
+    """Cut a list of texts into lists of about so many characters.
+
+    Examples
+    --------
+    >>> [len(batch) for batch in batches(["a" * 300_000] * 5)]
+    [1, 1, 1, 2]
+    """
+    ends = np.cumsum([len(text) for text in texts]) // BATCH
+    places = [*np.flatnonzero(np.diff(ends, prepend=ends[:1])).tolist(), len(texts)]
+    return [texts[a:b] for a, b in zip([0, *places[:-1]], places, strict=True) if a < b]
+
 
 Bools = npt.NDArray[np.bool_]
 

@@ -16,16 +16,15 @@ from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
-from budgetkit.lab.explorers.budget.amount_edits import amounts_of, shortest_ratio
 from budgetkit.lab.explorers.budget.results import (
     BudgetResults,
     known_model,
     same_count,
     typed_model,
 )
-from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, amounts_of, shortest_ratio
 from budgetkit.lab.explorers.reach import CounterName
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.models.resolved import listed_name
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml

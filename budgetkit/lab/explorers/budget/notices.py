@@ -10,12 +10,10 @@ from budgetkit.budget.quoting import many, one_line
 from budgetkit.counters import Counter, basis_for
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
-from budgetkit.lab.explorers.library import Library
-from budgetkit.lab.explorers.shelves import title_of
-from budgetkit.lab.explorers.truth import advice, vocabulary_name
+from budgetkit.lab.explorers.shelves import Library, advice, title_of, vocabulary_name
 from budgetkit.models import Model
 from budgetkit.plan import Plan
-from budgetkit.plan.losses import overcommitted, unused_answers
+from budgetkit.plan.decisions import overcommitted, unused_answers
 from budgetkit.trace import Trace
 
 Data = dict[str, Any]

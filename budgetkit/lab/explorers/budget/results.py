@@ -5,26 +5,152 @@ Counting is in the library and happens once; everything here is arithmetic and h
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Counter
-from budgetkit.lab.explorers.budget.requests import FileRequests
+from budgetkit.counters.memory import Memo
+from budgetkit.lab import figures
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.library import Library
-from budgetkit.lab.figures.turns import first_cut
+from budgetkit.lab.explorers.folds import chart
+from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.figures.question import Columns, Question, signed
+from budgetkit.lab.figures.turns import ALL, first_cut
+from budgetkit.lab.figures.window import takes_the_rest
 from budgetkit.models import Model, found_by, nearest
 from budgetkit.models.resolved import resolve
 from budgetkit.plan import Plan
 from budgetkit.plan.allocating import allocate
 from budgetkit.plan.batch import RequestBatch
-from budgetkit.plan.fitting import fit
+from budgetkit.plan.fitting import Cut, fit
+from budgetkit.plan.items import Item, Items
 from budgetkit.presets import PRESETS
-from budgetkit.requests import framing_for
+from budgetkit.requests import Framing, framing_for
 from budgetkit.trace import Trace
+from budgetkit.truncation import cutter
+
+#: Turns that are planned item by item on every move, and items of all of them together: each turn has all of its
+#: conversation so far, and an item takes about 150 bytes. Of more the sections are cut anywhere.
+MOST_TURNS = 5_000
+MOST_ITEMS = 1_000_000
+_MOST_CUTS = 20_000
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRequests:
+    """The requests of a file under one counter, put into sections by a table of roles.
+
+    A conversation is named by its place in the file, a turn by its number in the conversation.
+    """
+
+    library: Library
+    name: str  # of the file, as the library lists it
+    roles: Mapping[str, str]
+    counter: Counter
+    framing: Framing
+
+    def turns(self, conversation: int) -> RequestBatch:
+        """Return the turns of one conversation."""
+        return self._once(("turns", conversation), lambda: self._count_turns(conversation))
+
+    def items(self, conversation: int, turn: int) -> Items:
+        """Return what stands to be kept or cut at one turn."""
+        trace = self.library.conversations(self.name)[conversation]
+        return self._once(("items", conversation, turn), lambda: self._items(trace, turn))
+
+    def all_turns(self) -> RequestBatch:
+        """Return the turns of all conversations."""
+        return self._once(("every",), self._count_all_turns)
+
+    def demand(self, conversation: int) -> pd.DataFrame:
+        """Return what each turn of one conversation asks of each section, in tokens."""
+        return self._once(("demand", conversation), lambda: self._count_demand(conversation))
+
+    def demands(self) -> pd.DataFrame:
+        """Return what each turn of each conversation asks of each section, in tokens."""
+        return self._once(("demands",), self._count_all_demands)
+
+    @property
+    def cut(self) -> Cut:
+        """How an item is cut inside; each cut is made once."""
+        return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
+
+    def _count_turns(self, conversation: int) -> RequestBatch:
+        trace = self.library.conversations(self.name)[conversation]
+        return self._batch(self.demand(conversation), [trace], lambda row: (trace, row + 1))
+
+    def _count_all_turns(self) -> RequestBatch:
+        traces = self.library.conversations(self.name)
+        demand = self.demands()
+        return self._batch(
+            demand, traces, lambda row: (traces[demand.index[row][0]], demand.index[row][1])
+        )
+
+    def _batch(
+        self, demand: pd.DataFrame, traces: Sequence[Trace], at: Callable[[int], tuple[Trace, int]]
+    ) -> RequestBatch:
+        if (
+            len(demand) > MOST_TURNS
+            or sum(turn.sent for trace in traces for turn in trace.turns) > MOST_ITEMS
+        ):
+            return RequestBatch(demand)
+
+        # The batch keeps the items: in the library they would drive out what stands there.
+        def items(row: int) -> Items:
+            trace, turn = at(row)
+            return self._items(trace, turn)
+
+        return RequestBatch(demand, items, self.cut)
+
+    def _items(self, trace: Trace, turn: int) -> Items:
+        return Items(trace.items(turn, self.counter, self.roles or None, self.framing))
+
+    def _count_demand(self, conversation: int) -> pd.DataFrame:
+        traces = self.library.conversations(self.name)
+        if len(traces) == 1:  # of several it is said how many are counted
+            self.library.announce(traces[conversation], self.counter)
+        return traces[conversation].demand(self.counter, self.roles or None, self.framing)
+
+    def _count_all_demands(self) -> pd.DataFrame:
+        many = len(self.library.conversations(self.name))
+        frames = {}
+        for conversation in range(many):
+            self.library.report(
+                f"Counting {self.name}: conversation {conversation + 1:,} of {many:,}",
+                conversation / many,
+            )
+            frames[conversation] = self.demand(conversation)
+        return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
+
+    def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        key = (
+            self.name,
+            self.counter.name,
+            tuple(self.roles.items()),
+            self.framing,
+            "requests",
+            *what,
+        )
+        return self.library.once(key, make)
+
+
+def remembered(cut: Cut) -> Cut:
+    """Return a cut that is made once for the same item and room."""
+    memo = Memo(_MOST_CUTS)
+
+    def once(item: Item, limit: int, allocation: Allocation) -> Item | None:
+        key = (id(item.payload), item.tokens, limit, allocation.keep, allocation.granularity)
+        # the item is kept beside it, so that its address stays its own
+        return memo.once(key, lambda: (item, cut(item, limit, allocation)))[1]
+
+    return once
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,3 +343,129 @@ def kept_deficit(signed: Budget, deficit: str) -> Budget:
         return replace(signed, deficit=deficit)  # type: ignore[arg-type]
     except ValueError:
         return signed
+
+
+Data = dict[str, Any]
+
+
+def charts(
+    results: BudgetResults, shown: Collection[str], opened: Collection[str]
+) -> dict[str, Data]:
+    """Return what the page draws."""
+    return {name: _chart(name, results, name in opened) for name in shown}
+
+
+def _chart(name: str, results: BudgetResults, opened: bool) -> Data:
+    question, table = _tables(name, results)
+    return chart(
+        question, table, NOTES[name](table, results), opened, "turn" if name == "turns" else None
+    )
+
+
+def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
+    budget = results.plan.budget
+    if name == "waterfall":
+        return figures.waterfall, figures.waterfall.answer(results.plan)
+    if name == "sections":
+        return figures.sections, figures.sections.answer(results.plan)
+    if name == "turns" and results.turns is not None:
+        if results.pinned is None:
+            pinned = None
+        else:
+            pinned = results.pinned.budget
+        return figures.turns, figures.turns.answer(
+            budget, results.turns, results.turn, pinned, results.pinned_turns
+        )
+    if name == "errors" and results.compared is not None:
+        counts = results.compared
+        answer = figures.counter_error.answer(budget, counts.best, counts.cheap)
+        return figures.counter_error, answer
+    if name == "conversations" and results.conversations is not None:
+        return figures.conversations, figures.conversations.answer(budget, results.conversations)
+    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")
+
+
+def _waterfall_note(table: Columns, results: BudgetResults) -> str:
+    left = table["tokens"][-1]
+    rest = takes_the_rest(results.plan.budget)
+    if rest:
+        whose = f"{table['line'][-1]} may have"
+    else:
+        whose = "the shared pool has"
+    claim = "what the other sections take" if rest else "caps"
+    return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
+
+
+def _sections_note(table: Columns, results: BudgetResults) -> str:
+    demand = sum(table["demand"])
+    granted = sum(table["granted"])
+    if results.turn:
+        at = f" at turn {results.turn:,}"
+    else:
+        at = ""
+    if not demand:
+        return "Nothing is asked for; type sizes in, or open a conversation."
+    if granted == demand:
+        return f"All {demand:,} tokens asked for are granted{at}."
+    return f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
+
+
+def _turns_note(table: Columns, results: BudgetResults) -> str:
+    line = table["line"][0]
+    limit = table["limit"][results.turn - 1]
+    if limit < 0:
+        allowed = (
+            f"Nothing is left for {line} at turn {results.turn:,}, {-limit:,} tokens are missing"
+        )
+    else:
+        allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
+    if results.first_cut is None:
+        return f"{allowed}; nothing is ever cut.{_cut_anywhere(results.turns)}"
+    turn, section = results.first_cut
+    sentence = (
+        f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
+    )
+    return sentence + _cut_anywhere(results.turns)
+
+
+def _cut_anywhere(requests: RequestBatch | None) -> str:
+    """Say so where there is too much to plan message by message, as the chosen turn is."""
+    if requests is None or requests.items is not None:
+        return ""
+    return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
+
+
+def _errors_note(table: Columns, results: BudgetResults) -> str:
+    line, error, percent, shift = (
+        table[name][results.turn - 1] for name in ("line", "error", "error_percent", "shift")
+    )
+    if results.compared:
+        names = (results.compared.best_name, results.compared.cheap_name)
+    else:
+        names = ("", "")
+    how = "high" if error > 0 else "low"
+    if error == 0:
+        size = "right"
+    else:
+        size = f"{abs(percent):.1f} % too {how}"
+    if line == ALL:
+        return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}."
+    if shift == 0:
+        moved = "stays"
+    else:
+        moved = f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+    return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}; the {line} budget {moved}."
+
+
+def _conversations_note(table: Columns, results: BudgetResults) -> str:
+    sentence = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations lose something at some turn."
+    return sentence + _cut_anywhere(results.conversations)
+
+
+NOTES = {
+    "waterfall": _waterfall_note,
+    "sections": _sections_note,
+    "turns": _turns_note,
+    "errors": _errors_note,
+    "conversations": _conversations_note,
+}

@@ -10,16 +10,16 @@ from budgetkit.budget import Allocation
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.lab.explorers.budget.bar import bar
 from budgetkit.lab.explorers.budget.commands import move_line
-from budgetkit.lab.explorers.budget.requests import FileRequests
 from budgetkit.lab.explorers.budget.results import (
     BudgetResults,
+    FileRequests,
     kept_deficit,
     known_model,
     typed_demand,
 )
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
 from budgetkit.lab.explorers.folds import button, choice, text
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import signed
 from budgetkit.message import RESULT_ROLES
 from budgetkit.plan import Plan

@@ -7,16 +7,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
-from budgetkit.lab.explorers.conversation.choices import number_of
 from budgetkit.lab.explorers.conversation.results import ConversationResults
-from budgetkit.lab.explorers.conversation.rules import OWN
-from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings, number_of
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay.cost import PRICED
-from budgetkit.lab.replay.requests import By, requests_of
+from budgetkit.lab.replay.prefix import By, requests_of
 
 
 def choose_policy(
@@ -62,7 +60,7 @@ def set_floor(
     conflict: str | None = None,
 ) -> ConversationSettings:
     """Set how much of the history stays, in which unit, and what happens where it does not fit."""
-    given = {"least": least, "unit": unit, "conflict": conflict}
+    given: Mapping[str, Any] = {"least": least, "unit": unit, "conflict": conflict}
     changes = {name: value for name, value in given.items() if value is not None}
     return replace(settings, floor=replace(settings.floor, **changes))
 

@@ -6,24 +6,31 @@ import ipywidgets as widgets
 
 from budgetkit.lab.explorers.boxes import (
     AUTO,
+    RATIOS,
     Do,
     NumberBox,
+    TraceControls,
     bound,
     fill,
     group,
+    labelled,
     options,
     row,
     show,
 )
-from budgetkit.lab.explorers.budget.rows import Row
-from budgetkit.lab.explorers.budget.view_state import lines_of
-from budgetkit.lab.explorers.controls import RATIOS, TraceControls, labelled
-from budgetkit.lab.explorers.conversation.choices import CHOICES, SAYS
-from budgetkit.lab.explorers.conversation.numbers import Numbers
+from budgetkit.lab.explorers.budget.bar import lines_of
+from budgetkit.lab.explorers.budget.controls import Row
 from budgetkit.lab.explorers.conversation.results import ConversationResults
-from budgetkit.lab.explorers.conversation.rules import OWN as GIVEN
-from budgetkit.lab.explorers.conversation.settings import LIFETIMES, LONGEST, ConversationSettings
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.conversation.settings import (
+    CHOICES,
+    LIFETIMES,
+    LONGEST,
+    SAYS,
+    ConversationSettings,
+    Numbers,
+)
+from budgetkit.lab.explorers.conversation.settings import OWN as GIVEN
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 

@@ -13,20 +13,31 @@ from typing import Any, Final
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.counters import estimated_by
+from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.budget.results import BudgetResults, known_model
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import WINDOWS, BudgetSettings
-from budgetkit.lab.explorers.conversation.choices import chosen_policy
-from budgetkit.lab.explorers.conversation.replay_run import ReplayRun, listed_prices
-from budgetkit.lab.explorers.conversation.replayed import Compared, Replayed
-from budgetkit.lab.explorers.conversation.rules import prompt_cache
-from budgetkit.lab.explorers.conversation.settings import LONGEST, ConversationSettings
-from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.conversation.replay_run import (
+    Compared,
+    Replayed,
+    ReplayRun,
+    listed_prices,
+)
+from budgetkit.lab.explorers.conversation.settings import (
+    LONGEST,
+    ConversationSettings,
+    chosen_policy,
+    prompt_cache,
+)
+from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.forecast import Pace
-from budgetkit.lab.replay.requests import By, pauses
+from budgetkit.lab.replay.prefix import By, pauses
+from budgetkit.message import Message
 from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import DEFAULT_ROLES, Trace
@@ -201,3 +212,44 @@ def _prices(settings: ConversationSettings, model: str, rules: str) -> Prices:
         return prices
     typed: dict[str, Any] = {name: Price(price) for name, price in settings.prices.items()}
     return replace(prices, source=f"{prices.source}; {', '.join(sorted(typed))} typed in", **typed)
+
+
+class BilledFold(reading.BilledFold):
+    """The ledger of the request that is read, after pruning."""
+
+    stage = "what the policy has kept"
+
+    def sent(self, results: ConversationResults) -> tuple[str, Sequence[Message], list[str]]:
+        """Return the model, the messages that stay as they were said, and what else the request holds."""
+        retention = results.shown.outcome.kept
+        request = results.request
+        there = results.shown.outcome.present(request)
+        whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
+        placeholders = len(there) - len(whole)
+        if placeholders:
+            left = [f"{placeholders:,} placeholders"]
+        else:
+            left = []
+        left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
+        left += ["the passages"] if results.trace.contexts else []
+        return (
+            results.budget_results.model.name,
+            [results.trace.messages[slot] for slot in whole],
+            left,
+        )
+
+
+class CheckFold(reading.CheckFold):
+    """What is wrong with the budget and the policy, on the conversation that is shown."""
+
+    def case(self, results: ConversationResults) -> dict[str, Any]:
+        """Return what the checks look at beside the budget."""
+        run = results.run
+        return {
+            "model": results.budget_results.model,
+            "policy": results.policies[results.main],
+            "demand": run.trace.demand(run.counter, run.roles, run.framing),
+            "lost": results.shown.outcome.kept.dropped_messages,
+            "tools": reading.schemas(run.trace, run.counter, results.budget_results.model),
+            "estimated_by": estimated_by(run.counter, results.budget_results.model),
+        }

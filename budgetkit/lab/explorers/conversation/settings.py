@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from budgetkit.budget.quoting import one_line
+import ipywidgets as widgets
+
+from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.files import Table, read_rows
+from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, row, sends
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.replay.cost import Prices
-from budgetkit.lab.replay.prompt_cache import PromptCache
-from budgetkit.lab.replay.requests import By
-from budgetkit.pruning.policies import Floor, Policy
+from budgetkit.lab.replay.prefix import By
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
+from budgetkit.models import Model
+from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
 
 #: How long a prompt cache is kept after its last use, in seconds; None for longer than any pause.
 LIFETIMES: Final[Mapping[str, float | None]] = MappingProxyType(
@@ -111,3 +119,203 @@ class ConversationSettings:
             start.budget_settings, trace=present.trace, conversation=present.conversation
         )
         return replace(start, budget_settings=shown, request=self.request)
+
+
+OWN = "given in code"
+
+
+def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, PromptCache, str]:
+    """Return the name of the cache rules in use, the cache, and a note where a provider's is not known."""
+    rules = provider_rules(model) if settings.rules is None else settings.rules
+    note = ""
+    if settings.rules is None and rules == IDEAL:
+        whose = model.provider or model.name
+        note = (
+            f"No prompt cache is known for {whose}: an ideal one that finds any prefix stands in."
+        )
+    if isinstance(rules, str) and rules not in CACHES:
+        raise LookupError(
+            f"no prompt cache {brief(rules)}; known are {quoted(CACHES)}; choose one of them"
+        )
+    cache = CACHES[rules] if isinstance(rules, str) else rules
+    if settings.lifetime is not None:
+        if settings.lifetime not in LIFETIMES:
+            raise LookupError(
+                f"no lifetime {brief(settings.lifetime)}; known are {quoted(LIFETIMES)}; choose one of them"
+            )
+        cache = replace(cache, lifetime=LIFETIMES[settings.lifetime])
+    return rules if isinstance(rules, str) else OWN, cache, note
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """Describe a number of a policy that has a slider."""
+
+    label: str
+    default: int
+    low: int
+    high: int
+    step: int
+    unit: str
+
+    def amount(self, value: int) -> Any:
+        """Return a number as the policy's argument: tokens, or a share."""
+        if self.unit != "percent":
+            return value
+        return Share(Decimal(value) / 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Describe a policy that can be ticked."""
+
+    make: Callable[..., Policy]
+    parameters: Mapping[str, Parameter]
+    own_floor: bool = False
+
+    def policy(self, values: Mapping[str, int], floor: Floor) -> Policy:
+        """Return the policy at its numbers."""
+        numbers = {
+            name: parameter.amount(values.get(name, parameter.default))
+            for name, parameter in self.parameters.items()
+        }
+        policy = self.make(**numbers)
+        if self.own_floor:
+            return policy
+        return replace(policy, floor=floor)
+
+
+def _choice(name: str, numbers: Mapping[str, Mapping[str, Any]]) -> Choice:
+    make = NAMED[name]
+    parameters = {number: Parameter(**fields) for number, fields in numbers.items()}
+    if name in SYSTEMS:
+        return Choice(make, parameters, own_floor=True)
+    return Choice(make.func if isinstance(make, partial) else make, parameters)
+
+
+def _rows() -> Mapping[str, dict[str, Any]]:
+    systems = {name: {"says": row["says"]} for name, row in SYSTEMS.items()}
+    return read_rows("policies.toml", "policy") | systems
+
+
+#: What can be ticked, by name: the policies of this package, then those of systems.
+CHOICES: Final[Mapping[str, Choice]] = Table(
+    lambda: {name: _choice(name, row.get("numbers", {})) for name, row in _rows().items()}
+)
+#: What each of them does, in plain words.
+SAYS: Final[Mapping[str, str]] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
+
+
+def chosen_policy(
+    name: str,
+    own_policies: Mapping[str, Policy],
+    parameters: Mapping[str, Mapping[str, int]],
+    floor: Floor,
+) -> Policy:
+    """Return a policy that was ticked, at the numbers of its sliders, or one of the caller's own.
+
+    Examples
+    --------
+    >>> chosen_policy("last turns", {}, {"last turns": {"turns": 3}}, Floor())
+    SlidingWindow(3)
+    """
+    if name in own_policies:
+        return own_policies[name]
+    if name not in CHOICES:
+        raise LookupError(
+            f"no policy {brief(name)}; known are {quoted([*CHOICES, *own_policies])}; choose from these"
+        )
+    return CHOICES[name].policy(parameters.get(name, {}), floor)
+
+
+def number_of(policy: str, number: str, value: Any) -> int:
+    """Return a number of a policy, if it can be.
+
+    Examples
+    --------
+    >>> number_of("last turns", "turns", 3)
+    3
+    """
+    if policy in CHOICES:
+        parameters = CHOICES[policy].parameters
+    else:
+        parameters = {}
+    if number not in parameters:
+        if parameters:
+            has = f"its numbers are {quoted(parameters)}; set one of them"
+        else:
+            has = "it has none; choose another policy"
+        raise LookupError(f"no number {brief(number)} of {brief(policy)}; {has}")
+    bounds = parameters[number]
+    whole = isinstance(value, int | float) and value == value // 1
+    if not (whole and bounds.low <= value <= bounds.high):
+        raise ValueError(
+            f"{bounds.label} {brief(value)} was asked for of {brief(policy)}; it goes from {bounds.low:,} to "
+            f"{bounds.high:,} {bounds.unit}; give a whole number between them"
+        )
+    return int(value)
+
+
+class Numbers:
+    """A slider and a box for each number of a policy.
+
+    Attributes
+    ----------
+    sliders, boxes : dict of str to widget
+        By the name of the number; those of the policy shown in detail.
+    widget : VBox
+        All of them.
+    """
+
+    def __init__(self, do: Do) -> None:
+        self._do = do
+        self._policy = ""
+        self.sliders: dict[str, Any] = {}
+        self.boxes: dict[str, Any] = {}
+        self.widget = widgets.VBox([]).add_class("bk-group")
+
+    def project(self, settings: ConversationSettings) -> None:
+        """Show the settings as they are now."""
+        if self._policy != settings.main:
+            self._rebuild(settings.main)
+        values = settings.parameters.get(settings.main, {})
+        for name in self.sliders:
+            parameter = CHOICES[settings.main].parameters[name]
+            self.sliders[name].value = self.boxes[name].value = values.get(name, parameter.default)
+
+    def _rebuild(self, policy: str) -> None:
+        gone = [*self.widget.children, *self.sliders.values(), *self.boxes.values()]
+        if policy in CHOICES:
+            parameters = CHOICES[policy].parameters
+        else:
+            parameters = {}
+        self._policy = policy
+        self.sliders = {}
+        self.boxes = {}
+        on = partial(sends, self._do)
+        for name, number in parameters.items():
+            unit = "%" if number.unit == "percent" else number.unit
+            limits = {"min": number.low, "max": number.high, "step": number.step}
+            tip = f"{policy}: {number.label}, in {number.unit}"
+            if number.label == unit:
+                words = number.label
+            else:
+                words = f"{number.label}, {unit}"
+            self.sliders[name] = widgets.IntSlider(
+                description=words, readout=False, tooltip=tip, **limits, **AUTO
+            )
+            self.boxes[name] = NumberBox(
+                self._do, tooltip=tip, min=number.low, max=number.high, **AUTO
+            )
+            on(
+                self.sliders[name],
+                "number",
+                "value",
+                f"slider {policy} {name}",
+                policy=policy,
+                number=name,
+            )
+            on(self.boxes[name], "number", "value", policy=policy, number=name)
+        self.widget.children = [row(self.sliders[name], self.boxes[name]) for name in parameters]
+        for widget in gone:
+            widget.close()

@@ -13,8 +13,20 @@ from typing import Any, Final
 from zlib import crc32
 
 from budgetkit.lab.figures.svg.marks import DASHES, Plot, bars, boxes, contour, heatmap, scatter
-from budgetkit.lab.figures.svg.pieces import GRID, INK, LETTER, LINE, label, tag, text, width_of
-from budgetkit.lab.figures.svg.scales import ROOM, Scale, scale_of, ticks
+from budgetkit.lab.figures.svg.scales import (
+    GRID,
+    INK,
+    LETTER,
+    LINE,
+    ROOM,
+    Scale,
+    label,
+    scale_of,
+    tag,
+    text,
+    ticks,
+    width_of,
+)
 
 Spec = dict[str, Any]
 WIDTH: Final = 640  # pixels

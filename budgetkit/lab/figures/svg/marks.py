@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetkit.lab.figures.svg.pieces import INK, label, number, plain_text, tag, text
-from budgetkit.lab.figures.svg.scales import Scale
+from budgetkit.lab.figures.svg.scales import INK, Scale, label, number, plain_text, tag, text
 
 Spec = dict[str, Any]
 Point = tuple[float, float]

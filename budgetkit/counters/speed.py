@@ -1,0 +1,374 @@
+"""Count many texts at once: threads, batches, and the optional faster tokenizer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from budgetkit.budget.quoting import warn_caller
+from budgetkit.counters import encodings
+from budgetkit.counters.encodings import ForkSafeLock
+from budgetkit.files import read_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+_CALL = 32_768  # code points
+FEW = 8  # texts, which are not worth joining
+_WIDTH = 4  # bytes of a token
+_SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
+
+
+@cache
+def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
+    """Return the fastest exact way to count many texts with one encoding; it lets other threads run meanwhile.
+
+    Examples
+    --------
+    >>> counting_many("cl100k_base")(["Hello world", "", "<|endoftext|>"])
+    [2, 0, 7]
+    """
+    built = encodings.encoding(name)
+    count = encodings.counting(name)
+    to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
+    separator = built._special_tokens[_SEPARATOR]
+    allowed = frozenset({_SEPARATOR})
+
+    def count_call(texts: Sequence[str]) -> list[int]:
+        # Few texts are not worth joining; one that holds a special token as text, or that tiktoken refuses, cannot be.
+        if to_buffer is not None and len(texts) >= FEW:
+            joined = _SEPARATOR.join(texts)
+            with suppress(ValueError):
+                if joined.count(_SEPARATOR) == len(texts) - 1:
+                    return sizes_between(separator, to_buffer(joined, allowed))
+        return [*map(count, texts)]
+
+    return lambda texts: [size for call in in_calls(texts) for size in count_call(call)]
+
+
+def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Deal texts out to calls whose tokens still fit a processor's cache."""
+    start = length = 0
+    for end, text in enumerate(texts, start=1):
+        length += len(text)
+        if length >= _CALL or end == len(texts):
+            yield texts[start:end]
+            start = end
+            length = 0
+
+
+def sizes_between(separator: int, buffer: Any) -> list[int]:
+    """Return how many tokens stand before, between and after the separators, of tokens written as 32 bits each.
+
+    >>> from array import array
+    >>> sizes_between(9, array("I", [1, 9, 9, 2, 3]))
+    [1, 0, 2]
+    """
+    written = bytes(buffer)
+    sought = separator.to_bytes(_WIDTH, sys.byteorder)
+    places = [-_WIDTH]
+    place = written.find(sought)
+    while place >= 0:
+        if place % _WIDTH:  # it is made of the ends of two others
+            place = written.find(sought, place + 1)
+            continue
+        places.append(place)
+        place = written.find(sought, place + _WIDTH)
+    return [(after - before) // _WIDTH - 1 for before, after in pairwise([*places, len(written)])]
+
+
+_ALONE: Final = (
+    131_072  # code points that one thread counts about as soon as two, which have to warm up
+)
+_MOST_THREADS: Final = 8
+
+
+def counted_in_threads(
+    count_many: Callable[[Sequence[str]], list[int]], texts: Sequence[str]
+) -> list[int]:
+    """Count texts, on several threads where it pays.
+
+    Examples
+    --------
+    >>> counted_in_threads(lambda texts: [len(text) for text in texts], ["one", "three"])
+    [3, 5]
+    """
+    if sum(map(len, texts)) < _ALONE or (threads := _cores()) < 2:
+        return count_many(texts)
+    calls = deque(enumerate(in_calls(texts)))
+    sizes: list[list[int]] = [[]] * len(calls)
+
+    def work() -> None:
+        while True:
+            try:
+                place, few = calls.popleft()
+            except IndexError:
+                return
+            sizes[place] = count_many(few)
+
+    helpers = [_pool().submit(work) for _ in range(min(threads, len(calls)) - 1)]
+    try:
+        work()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+    finally:
+        calls.clear()  # after a failure nobody goes on
+    return [*chain.from_iterable(sizes)]
+
+
+def _cores() -> int:
+    available = getattr(os, "sched_getaffinity", None)
+    return min(_MOST_THREADS, len(available(0)) if available else os.cpu_count() or 1)
+
+
+_threads: ThreadPoolExecutor | None = None
+_making = threading.Lock()
+
+
+def _pool() -> ThreadPoolExecutor:
+    global _threads
+    with _making:
+        if _threads is None:
+            _threads = ThreadPoolExecutor(max(1, _cores() - 1), "budgetkit-count")
+        return _threads
+
+
+def _forget() -> None:
+    """Start anew in a forked process, where the threads of its parent do not run."""
+    global _threads, _making
+    _threads = None
+    _making = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+#: A call of so many code points wins back what loading takes, also from four threads of tiktoken.
+WORTH_LOADING: Final = 32_000_000
+_EARNED: Final = 256_000_000  # code points counted before, beside which loading is little
+#: Fewer code points are not worth an array.
+LEAST: Final = 8_192
+_FRESH_AFTER: Final = (
+    100_000_000  # code points; it keeps every word that it saw, so it is made anew
+)
+_PACKAGE: Final = "gigatoken"
+_PATTERNS: Final = {"cl100k_base": "gpt4", "o200k_base": "o200k", "o200k_harmony": "o200k"}
+# U+FFFF is no character: who writes it is counted by tiktoken
+_SEPARATOR_accelerated = "\uffff|\uffff"
+_SEPARATES = 1_000_000
+
+CountMany = Callable[[Sequence[str]], list[int]]
+_is_usable = True
+
+
+def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
+    """Return the faster tokenizer of an encoding if it is worth it for so many code points, or for those ahead.
+
+    >>> for_work("o200k_base", 11) is None
+    True
+    """
+    spent = _spent(name)
+    spent.counted += characters
+    worth = spent.is_loaded or max(characters, ahead) >= WORTH_LOADING or spent.counted >= _EARNED
+    if worth and characters >= LEAST:
+        return accelerated(name)
+    return None
+
+
+def accelerated(name: str) -> CountMany | None:
+    """Load the faster tokenizer of an encoding, once, and test it.
+
+    Returns
+    -------
+    callable or None
+        From any strings to their sizes, in tokens; None where it is not installed, does not know the encoding or
+        fails its test.
+
+    Warns
+    -----
+    RuntimeWarning
+        Once for an encoding, if it is installed and fails.
+    """
+    spent = _spent(name)
+    with spent.lock:
+        if not spent.is_loaded:
+            spent.faster = _tested(name)
+            spent.is_loaded = True
+        return spent.faster
+
+
+class _Spent:
+    """What was counted of an encoding, and the faster tokenizer if it was loaded."""
+
+    def __init__(self) -> None:
+        self.lock = ForkSafeLock()
+        self.counted = 0
+        self.is_loaded = False
+        self.faster: CountMany | None = None
+
+
+@cache
+def _spent(name: str) -> _Spent:
+    return _Spent()
+
+
+def _leave_to_tiktoken() -> None:
+    """Load nothing in a forked process whose parent had loaded it: its threads and its locks are not copied whole."""
+    global _is_usable
+    _is_usable = _PACKAGE not in sys.modules
+    _spent.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_tiktoken)
+
+
+class Faster:
+    """Counts of one encoding by gigatoken, in calls of one thread at a time; it serves no two at once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lock = ForkSafeLock()
+        self.counted = 0
+        self.known = _known_characters()
+        self.encode = _encode(name)
+
+    def __call__(self, texts: Sequence[str]) -> list[int]:
+        """Count texts, in tokens each."""
+        return [size for few in in_calls(texts) for size in self._few(few)]
+
+    def _few(self, texts: Sequence[str]) -> list[int]:
+        if self.covers("".join(texts)):
+            if len(texts) < FEW:
+                return [len(self._encoded(text)) for text in texts]
+            tokens = self._encoded(_SEPARATOR_accelerated.join(texts))
+            places = [-1, *(tokens == _SEPARATES).nonzero()[0].tolist(), len(tokens)]
+            return [after - before - 1 for before, after in pairwise(places)]
+        if len(texts) == 1:
+            return [encodings.counting(self.name)(texts[0])]
+        return [size for text in texts for size in self._few([text])]
+
+    def covers(self, text: str) -> bool:
+        """Tell whether the test covers every character of a text."""
+        if text.isascii():
+            return True
+        import numpy as np
+
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+        return bool(self.known[points].all())
+
+    def _encoded(self, text: str) -> Any:
+        with self.lock:
+            self.counted += len(text)
+            if self.counted > _FRESH_AFTER:
+                self.encode, self.counted = _encode(self.name), len(text)
+            return self.encode(text)
+
+
+def _encode(name: str) -> Callable[[str], Any]:
+    """Make a tokenizer of gigatoken's from the shipped vocabulary, which it reads from a file only."""
+    import tempfile  # which counting without gigatoken need not pay for
+
+    tokenizer = import_module(_PACKAGE).Tokenizer
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.tiktoken"
+        path.write_bytes(encodings.vocabulary(name))
+        encode: Callable[[str], Any] = tokenizer.from_tiktoken(
+            path, _PATTERNS[name], {_SEPARATOR_accelerated: _SEPARATES}
+        ).encode
+    return encode
+
+
+def _tested(name: str) -> CountMany | None:
+    if not _is_usable or name not in _PATTERNS or find_spec(_PACKAGE) is None:
+        return None
+    try:
+        faster = Faster(name)
+        wrong = _wrong(name, faster)
+    except Exception as error:  # whatever an optional package does, counting goes on without it
+        wrong = f"it raised {type(error).__name__}: {str(error)[:80]}"
+    if not wrong:
+        return faster
+    warn_caller(
+        f"{_PACKAGE} was to count {name}, and {wrong}; tiktoken counts instead, as exactly and slower; "
+        f"install another version of {_PACKAGE} or remove it",
+        RuntimeWarning,
+    )
+    return None
+
+
+def _wrong(name: str, faster: Faster) -> str:
+    """Say what a tokenizer makes of the strings and characters that is not what tiktoken makes; "" if nothing."""
+    expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
+    for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
+        for text, tokens in zip(batch, faster(batch), strict=True):
+            if tokens != expected[text]:
+                return (
+                    f"it found {tokens} tokens in {text[:40]!r}, where there are {expected[text]}"
+                )
+    for context, text in in_contexts(golden()):
+        if tokens_digest(faster.encode(text)) != golden()["digests"][name][context]:
+            return f"it makes other tokens of some character in the context {context!r}"
+    return ""
+
+
+@cache
+def golden() -> dict[str, Any]:
+    """Read what a tokenizer must make right.
+
+    "texts" and, for each encoding, tiktoken's "counts" of them; "characters", as first and last of each row of
+    them, and, for each encoding and context, the "digests" of tiktoken's tokens of them all.
+    """
+    document: dict[str, Any] = json.loads(read_bytes("encodings/golden.json"))
+    return document
+
+
+def in_contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    r"""Give each context of a test, and a text in which every character stands in it, a line each.
+
+    >>> [*in_contexts({"characters": ["ac", "é"], "contexts": ["<{}>"]})]
+    [('<{}>', '<a>\n<b>\n<c>\n<é>\n')]
+    """
+    every = [
+        chr(point)
+        for row in document["characters"]
+        for point in range(ord(row[0]), ord(row[-1]) + 1)
+    ]
+    for context in document["contexts"]:
+        before, _, behind = context.partition("{}")
+        yield context, before + f"{behind}\n{before}".join(every) + f"{behind}\n"
+
+
+def tokens_digest(tokens: Any) -> str:
+    """Return the SHA-256 of token numbers, written as 32 bits each."""
+    import numpy as np
+
+    return hashlib.sha256(np.asarray(tokens, "<u4").tobytes()).hexdigest()
+
+
+@cache
+def _known_characters() -> npt.NDArray[np.bool_]:
+    """Make a table of the characters that the test covers, by code point."""
+    import numpy as np
+
+    table = np.zeros(0x110000, bool)
+    for row in golden()["characters"]:
+        table[ord(row[0]) : ord(row[-1]) + 1] = True
+    return table

@@ -1,0 +1,447 @@
+"""Read conversations of agent frameworks and recorded provider answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from budgetkit.requests.reading.formats import Format, filled, found, table, unpacked
+from budgetkit.requests.reading.parts import as_text, is_item, objects_in
+from budgetkit.requests.reading.records import is_record, read_records
+
+Raw = Mapping[str, Any]
+_CALLS = ("tool-call", "builtin-tool-call", "native-tool-call")
+_RESULTS = ("tool-return", "builtin-tool-return", "native-tool-return")
+
+
+def pydantic_ai_documents(value: Raw) -> list[dict[str, Any]]:
+    """Return messages of pydantic-ai as messages in OpenAI's form.
+
+    Examples
+    --------
+    >>> request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hello world"}]}
+    >>> pydantic_ai_documents({"messages": [request]})[0]["messages"][0]["content"]
+    'Hello world'
+    """
+    messages: list[dict[str, Any]] = []
+    instructions: list[str] = []
+    written = value.get("lines") or value.get("messages")
+    for raw in written if isinstance(written, list) else []:
+        if isinstance(raw, Mapping):
+            parts = raw.get("parts")
+        else:
+            parts = None
+        if not isinstance(parts, list):
+            continue
+        records = [part for part in parts if isinstance(part, Mapping)]
+        if raw.get("kind") == "response":
+            messages += _response(raw, records)
+            continue
+        text = raw.get("instructions")
+        if isinstance(text, str) and text and text not in instructions:
+            instructions.append(text)
+            if len(instructions) == 1:
+                messages.append(
+                    {"role": "system", "content": text, "native": {"instructions": text}}
+                )
+        messages += [_requested(part) for part in records]
+
+    notes = []
+    if len(instructions) > 1:
+        later = len(instructions) - 1
+        notes.append(
+            f"instructions that took the place of the first ones, which are counted: {later:,}"
+        )
+    about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
+    models = [message["model"] for message in messages if "model" in message]
+    model = models[-1] if models else None
+    return [{**about, "messages": messages, **filled(model=model, warnings=notes)}]
+
+
+def _requested(part: Raw) -> dict[str, Any]:
+    """Return one part of a request as a message."""
+    kind = part.get("part_kind")
+    content = part.get("content")
+    about = filled(timestamp=part.get("timestamp")) | {"native": part}
+    is_answer_to_call = kind in _RESULTS or (kind == "retry-prompt" and part.get("tool_name"))
+    if is_answer_to_call:
+        return {**_result(part), **about}
+    if kind == "system-prompt":
+        return {"role": "system", "content": as_text(content), **about}
+    return {"role": "user", "content": _content(content), **about}
+
+
+def _response(raw: Raw, parts: list[Raw]) -> list[dict[str, Any]]:
+    """Return a response as the assistant's message, and after it the results of tools that the provider runs."""
+    texts: list[Any] = []
+    thoughts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
+    for part in parts:
+        kind = part.get("part_kind")
+        if kind in _CALLS:
+            function = {
+                "name": str(part.get("tool_name") or ""),
+                "arguments": as_text(part.get("args")),
+            }
+            calls.append(
+                {
+                    "id": str(part.get("tool_call_id") or ""),
+                    "type": "function",
+                    "function": function,
+                }
+            )
+        elif kind in _RESULTS:
+            results.append({**_result(part), "native": part})
+        elif kind == "thinking":
+            thoughts.append(as_text(part.get("content")))
+        elif kind == "text":
+            texts.append({"type": "text", "text": as_text(part.get("content"))})
+        else:
+            # A file, an image: what nobody can count is named.
+            texts.append({**part, "type": str(kind)})
+    answer = {"role": "assistant", "content": _one_text(texts)}
+    extras = filled(
+        tool_calls=calls, reasoning_content="\n".join(thoughts), usage=_usage(raw.get("usage"))
+    )
+    about = filled(timestamp=raw.get("timestamp"), model=raw.get("model_name"))
+    return [{**answer, **extras, **about, "native": raw}, *results]
+
+
+def _result(part: Raw) -> dict[str, Any]:
+    id = str(part.get("tool_call_id") or "")
+    return {
+        "role": "tool",
+        "tool_call_id": id,
+        **filled(name=part.get("tool_name")),
+        "content": as_text(part.get("content")),
+    }
+
+
+def _content(content: Any) -> Any:
+    """Return what a user said: a text, or a list of texts, pictures and files."""
+    if not isinstance(content, list):
+        return as_text(content)
+    parts: list[dict[str, Any]] = []
+    for entry in content:
+        if not isinstance(entry, Mapping):
+            parts.append({"type": "text", "text": as_text(entry)})
+        elif entry.get("kind") == "image-url" or str(entry.get("media_type")).startswith("image/"):
+            parts.append({"type": "image_url", "image_url": {"url": str(entry.get("url") or "")}})
+        else:
+            parts.append({**entry, "type": str(entry.get("kind") or "file")})
+    return _one_text(parts)
+
+
+def _one_text(parts: list[Any]) -> Any:
+    """Return a single text as a text, several parts as a list, and None for nothing."""
+    if len(parts) == 1 and parts[0].get("type") == "text":
+        return parts[0]["text"]
+    return parts or None
+
+
+def _usage(usage: Any) -> dict[str, Any]:
+    """Return what was counted; pydantic-ai counts what a cache holds inside the input."""
+    if not isinstance(usage, Mapping):
+        return {}
+    cached = {
+        "cached_tokens": usage.get("cache_read_tokens"),
+        "cache_creation_tokens": usage.get("cache_write_tokens"),
+    }
+    return {
+        "prompt_tokens": found(usage, "input_tokens|request_tokens"),
+        "completion_tokens": found(usage, "output_tokens|response_tokens"),
+        "prompt_tokens_details": cached,
+    }
+
+
+def agents_traces_documents(value: Raw) -> list[dict[str, Any]]:
+    """Return a document for each run, with its messages as they were sent.
+
+    Raises
+    ------
+    ValueError
+        If the trace names answers by their ids alone.
+
+    Examples
+    --------
+    >>> data = {"type": "generation", "input": [{"role": "user", "content": "Hello world"}], "output": []}
+    >>> agents_traces_documents({"lines": [{"object": "trace.span", "span_data": data}]})[0]["messages"][0]["content"]
+    'Hello world'
+    """
+    records = objects_in(found(value, "lines|data|spans"))
+    names = {
+        record.get("id"): record.get("workflow_name")
+        for record in records
+        if record.get("object") == "trace"
+    }
+    runs: list[_Run] = []
+    ids_alone = 0
+    for span in records:
+        data = span.get("span_data")
+        if isinstance(data, Mapping):
+            request = _request(data)
+        else:
+            request = None
+        if request is None:
+            ids_alone += found(data, "type") == "response"
+            continue
+        question, answer = request
+        trace = span.get("trace_id")
+        counted = _with_usage(answer, found(data, "usage|response.usage"))
+        run = next(
+            (run for run in reversed(runs) if run.trace == trace and run.is_repeated_in(question)),
+            None,
+        )
+        if run is None:
+            run = _Run(trace=trace, messages=[*question])
+            runs.append(run)
+        else:
+            run.messages += question[len(run.sent) :]
+        run.sent = [*question, *answer]
+        run.messages += counted
+        run.model = _model(data) or run.model
+    if ids_alone and not runs:
+        problem = (
+            f"{ids_alone:,} answers of which it holds the ids and no text, since OpenAI keeps them"
+        )
+        raise ValueError(
+            f"a trace of OpenAI's Agents SDK with {problem}; save the run's input list, or give its session"
+        )
+
+    if ids_alone:
+        notes = [f"answers that OpenAI keeps, of which the trace holds only ids: {ids_alone:,}"]
+    else:
+        notes = []
+    return [
+        {
+            "messages": run.messages,
+            **filled(id=run.trace, title=names.get(run.trace), model=run.model, warnings=notes),
+        }
+        for run in runs
+    ]
+
+
+@dataclass
+class _Run:
+    """One run: its messages, and what its last request and answer were, as the next request would repeat them."""
+
+    trace: Any
+    messages: list[Any]
+    sent: list[Any] = field(default_factory=list)
+    model: str | None = None
+
+    def is_repeated_in(self, question: list[Any]) -> bool:
+        """Say whether a request begins with all that was said in this run."""
+        return question[: len(self.sent)] == self.sent
+
+
+def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
+    """Return what a span sent and what came back; None where it does not hold both."""
+    question = data.get("input")
+    answer = data.get("output")
+    if data.get("type") == "response":
+        answer = found(data, "response.output")
+        instructions = found(data, "response.instructions")
+        if isinstance(instructions, str):
+            system = [{"role": "system", "content": instructions}]
+        else:
+            system = []
+    elif data.get("type") == "generation":
+        system = []
+    else:
+        return None
+    if isinstance(question, str):
+        question = [{"role": "user", "content": question}]
+    if not isinstance(question, list) or not isinstance(answer, list | None):
+        return None
+    return [*system, *question], answer or []
+
+
+def _with_usage(answer: list[Any], usage: Any) -> list[Any]:
+    """Put what was counted beside the first message of an answer."""
+    if not answer or not isinstance(answer[0], Mapping) or not isinstance(usage, Mapping):
+        return answer
+    return [{**answer[0], "usage": usage}, *answer[1:]]
+
+
+def _model(data: Any) -> str | None:
+    model = found(data, "model|response.model")
+    return model if isinstance(model, str) else None
+
+
+_ITEMS: Final = Format(name="", label="", items=True)
+_ROOM = 12
+
+
+def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]:
+    """Return the messages of an answer, and the usage that it reports."""
+    answer = assembled(_unless_text(answer))
+    where = "usage|usageMetadata|usage_metadata|metadata.usage"
+    if isinstance(answer, Mapping):
+        counted = found(answer, where, unpack=True)
+    else:
+        counted = None
+    read = read_records(_records(answer), row if row.of else _ITEMS).messages
+    if len(read) > len(sent) and read[: len(sent)] == sent:
+        read = read[len(sent) :]  # some logs keep the whole conversation as the answer
+    return read, counted
+
+
+def _records(answer: Any) -> list[Any]:
+    """Find what an answer says, in any provider's shape, and return it as records."""
+    for _ in range(_ROOM):
+        answer = _unless_text(answer)
+        if isinstance(answer, str):
+            if not answer:
+                return []
+            return [{"role": "assistant", "content": answer}]
+        if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
+            answer = answer[0]
+        if isinstance(answer, list) and any(map(_is_message, answer)):
+            return [_as_said(entry) for entry in answer]
+        if isinstance(answer, Mapping) and (_is_said(answer) or is_item(answer)):
+            return [_as_said(answer)]
+        if (
+            isinstance(answer, list)
+            and answer
+            and all(isinstance(e, Mapping) and "type" in e for e in answer)
+        ):
+            return [{"role": "assistant", "content": answer}]
+        inside = found(answer, table("paths")["answer"], unpack=True)
+        if inside is None:
+            return []
+        if isinstance(inside, list) and inside and not any(map(_is_message, inside)):
+            return [{"role": "assistant", "content": inside}]
+        answer = inside
+    return []
+
+
+def _unless_text(answer: Any) -> Any:
+    """Parse an answer that a log stored as JSON text; an answer that only looks like JSON stays text."""
+    inside = unpacked(answer)
+    if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
+        return inside
+    fields = [
+        "role",
+        *(
+            name
+            for name in table("marks")["answer"]
+            if isinstance(found(inside, name), list | Mapping)
+        ),
+    ]
+    if isinstance(inside, Mapping) and any(name in inside for name in fields):
+        return inside
+    return answer
+
+
+def _is_message(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and (
+        "role" in entry or (is_record(entry) and not is_item(entry))
+    )
+
+
+def _is_said(answer: Mapping[str, Any]) -> bool:
+    if "role" in answer:
+        return bool({"content", "tool_calls", "parts"} & answer.keys())
+    return is_record(answer)
+
+
+def _as_said(answer: Any) -> Any:
+    """Give the assistant's role to an answer that does not say who speaks."""
+    if isinstance(answer, str):
+        return {"role": "assistant", "content": answer}
+    if (
+        isinstance(answer, Mapping)
+        and answer.get("role") is None
+        and ("parts" in answer or "content" in answer)
+    ):
+        if "type" not in answer or "role" in answer:
+            return {**answer, "role": "assistant"}
+        return answer
+    return answer
+
+
+def model_of(answer: Any, model: Any) -> Any:
+    """Return the model that an answer names, or the one that was asked."""
+    if isinstance(answer, Mapping):
+        named = found(answer, "model|modelVersion", unpack=True)
+    else:
+        named = None
+    return named if isinstance(named, str) else model
+
+
+Event = Mapping[str, Any]
+
+
+def assembled(answer: Any) -> Any:
+    r"""Join streamed events, given as a list or as text, into the answer they make; return anything else unchanged.
+
+    >>> chunk = {"choices": [{"delta": {"content": "Hello"}}]}
+    >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}])
+    {'role': 'assistant', 'content': [{'type': 'text', 'text': 'HelloHello'}], 'usage': {'prompt_tokens': 9}}
+    """
+    if isinstance(answer, str) and answer.startswith(("data:", "event:")):
+        answer = [
+            unpacked(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")
+        ]
+    if isinstance(answer, list):
+        events = [event for event in answer if isinstance(event, dict)]
+    else:
+        events = []
+    whole = next(
+        (
+            at
+            for event in events
+            if isinstance(at := event.get("response"), dict) and "output" in at
+        ),
+        None,
+    )
+    if whole is not None and events[-1].get("type") == "response.completed":
+        return events[-1]["response"]
+    if events and all("candidates" in event or "usageMetadata" in event for event in events):
+        parts = [
+            part for event in events for part in found(event, "candidates.0.content.parts.*") or []
+        ]
+        return {"role": "model", "parts": parts, "usage": _usage_answers(events)}
+    names = table("streams")
+    if not any(found(event, names["mark"]) is not None for event in events):
+        return answer
+    return {"role": "assistant", "content": _blocks(events, names), "usage": _usage_answers(events)}
+
+
+def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Join the pieces of each text, thought and call, in the order in which they began."""
+    blocks: dict[tuple[str, str], dict[str, Any]] = {}
+    for event in events:
+        calls = found(event, names["calls"])
+        for piece in calls if isinstance(calls, list) else [event]:
+            at = str(found(piece, names["index"]))
+            if isinstance(name := found(piece, names["name"]), str):
+                call = {
+                    "type": "tool_call",
+                    "id": found(piece, names["id"]),
+                    "name": name,
+                    "arguments": "",
+                }
+                blocks.setdefault(("arguments", at), call)
+            for part, kind in (
+                ("text", "text"),
+                ("thinking", "thinking"),
+                ("arguments", "tool_call"),
+            ):
+                if isinstance(text := found(piece, names[part]), str) and (
+                    text or part != "thinking"
+                ):
+                    block = blocks.setdefault((part, at), {"type": kind, part: ""})
+                    block[part] += text
+    return list(blocks.values())
+
+
+def _usage_answers(events: Sequence[Event]) -> dict[str, Any]:
+    """Merge the usage of several events; later values win."""
+    usages = [
+        at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)
+    ]
+    return {key: value for usage in usages for key, value in usage.items() if value is not None}

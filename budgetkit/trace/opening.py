@@ -1,0 +1,260 @@
+"""Turn whatever a user passes as conversations into messages and traces."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from budgetkit.budget.allocation import check_whole
+from budgetkit.budget.quoting import brief, one_line, warn_caller
+from budgetkit.message import Message, Passage
+from budgetkit.requests.reading.records import placed
+from budgetkit.requests.reading.tools import read_tools
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.tally import last_user
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """Hold what was read of a file.
+
+    Attributes
+    ----------
+    format : str
+        What the file was, such as "ChatGPT export".
+    titles : tuple of str
+        One for each conversation, in the file's order.
+    chosen : int
+        The place of the conversation that the rest is about, from 0.
+    roles : tuple of (str, int)
+        Messages by role, in the order in which the roles appear.
+    notes : tuple of str
+        What was left out, changed, or cannot be counted, a sentence each.
+    model : str or None
+        The model that the file says the conversation was held with; of several the last that is known.
+    """
+
+    format: str
+    titles: tuple[str, ...]
+    chosen: int
+    roles: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    model: str | None
+
+    @property
+    def messages(self) -> str:
+        """Say how many messages of which role there are.
+
+        Examples
+        --------
+        >>> trace = Trace("toy", [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}])
+        >>> intake([trace]).messages
+        '2 messages: 1 user, 1 assistant'
+        """
+        number = sum(many for _, many in self.roles)
+        parts = ", ".join(f"{many:,} {role}" for role, many in self.roles)
+        return f"{number:,} {'message' if number == 1 else 'messages'}: {parts}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Say all of it, a sentence each, for where nothing can be pressed."""
+        which = f"{self.format}, {self.messages}"
+        if len(self.titles) > 1:
+            which = f"{self.format}, conversation {self.chosen + 1:,} of {len(self.titles):,}, {self.messages}"
+        model = (f"the file names the model {self.model}",) if self.model else ()
+        return (which, *self.notes, *model)
+
+
+def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
+    """Say what was read of a file.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        All conversations of the file, at least one.
+    chosen : int
+        The place of the one that is looked at, from 0.
+
+    Returns
+    -------
+    Intake
+        The facts, of which each is shown as it stands.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> found = intake(bk.load_traces("support-chat"))
+    >>> found.format, found.roles[0], found.model
+    ('OpenAI chat', ('system', 1), None)
+    """
+    trace = traces[chosen]
+    roles = Counter(message.role for message in trace.messages)
+    return Intake(
+        format=trace.format,
+        titles=tuple(conversation.title for conversation in traces),
+        chosen=chosen,
+        roles=tuple(roles.items()),
+        notes=trace.warnings,
+        model=trace.model,
+    )
+
+
+_BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
+
+
+def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
+    """Read one conversation; every error says where it is."""
+    written = value["messages"]
+    if isinstance(written, tuple):
+        written = list(written)
+    if not isinstance(written, list) or not written:
+        if written == []:
+            kind = "an empty list"
+        else:
+            kind = type(written).__name__
+        wanted = "give it a list of at least one message with a role"
+        raise ValueError(f"{where}: an empty trace; 'messages' is {kind}; {wanted}")
+    file = where.rpartition(", line ")[0]
+    lines, values = zip(*map(placed, written), strict=True)
+    places = [
+        f"{where}, message {n}" if at is None else f"{file}, line {at}"
+        for n, at in enumerate(lines, start=1)
+    ]
+    messages = tuple(_message(raw, place) for raw, place in zip(values, places, strict=True))
+    _refuse_orphans(messages, places)
+    if isinstance(value.get("meta"), Mapping):
+        meta = value.get("meta")
+    else:
+        meta = None
+    read_fields = _BESIDE - ({"meta"} if meta is None else set())
+    trace = Trace(
+        str(value["id"]) if value.get("id") is not None else default_id,
+        messages,
+        _tools(value, where),
+        _contexts(messages, value.get("contexts"), meta or {}, where),
+        meta or {},
+        where,
+        {key: field for key, field in value.items() if key not in read_fields},
+    )
+    if trace.is_silent:
+        warn_caller(f"{where}: {trace.warnings[0]}")
+    return trace
+
+
+def _message(value: Any, where: str) -> Message:
+    try:
+        message = Message(value)
+        # Sections are named by roles, and frames by sections.
+        check_whole("a message whose role is", message.role)
+        message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{where}: {error}") from None
+    return message
+
+
+def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
+    """Refuse a tool result without an earlier call of its id, since no provider accepts it."""
+    called: set[str] = set()
+    for place, message in zip(places, messages, strict=True):
+        called.update(call.id for call in message.tool_calls)
+        if message.role == "tool" and (
+            message.tool_call_id is None or message.tool_call_id not in called
+        ):
+            choices = ", ".join(map(one_line, sorted(called)[:5])) or "none"
+            problem = f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}"
+            wanted = "put the assistant message with that call before it, or leave it out"
+            raise ValueError(f"{problem}; the calls before it are {choices}; {wanted}")
+
+
+def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
+    tools: list[Mapping[str, Any]] = []
+    # A body has both while it moves from the older form to the newer one.
+    for name in (
+        "tools",
+        "functions",
+    ):
+        try:
+            tools += read_tools(value.get(name) or None).listed
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+    return tuple(tools)
+
+
+def _contexts(
+    messages: tuple[Message, ...], passages: Any, meta: Mapping[str, Any], where: str
+) -> dict[int, tuple[Passage, ...]]:
+    """Collect the passages by message; those of the conversation go to the message they apply to."""
+    contexts = {
+        index: message.contexts
+        for index, message in enumerate(messages)
+        if message.raw.get("contexts")
+    }
+    if passages and not isinstance(passages, list | tuple):
+        problem = f"{where}: contexts of type {type(passages).__name__}"
+        raise ValueError(f"{problem}; they are a list of passages, texts or objects; write them so")
+    if passages:
+        index = meta.get("contexts_apply_to_message", last_user(messages))
+        if not isinstance(index, int) or not 0 <= index < len(messages):
+            choices = f"the conversation has messages 0 to {len(messages) - 1}; correct meta.contexts_apply_to_message"
+            raise ValueError(f"{where}: contexts for message {brief(index)}; {choices}")
+        try:
+            contexts[index] = (*contexts.get(index, ()), *map(Passage.of, passages))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{where}: {error}") from None
+    return contexts
+
+
+def to_line(trace: Trace) -> str:
+    """Write a conversation in OpenAI's chat format, on one line.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation, of whichever format it was read from.
+
+    Returns
+    -------
+    str
+        JSON without a line break; a file of such lines is what :func:`budgetkit.load_traces` reads.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> to_line(bk.Trace("toy", (bk.Message({"role": "user", "content": "Hello world"}),)))
+    '{"id": "toy", "messages": [{"role": "user", "content": "Hello world"}]}'
+    """
+    record: dict[str, Any] = {
+        "id": trace.id,
+        "messages": [dict(message.raw) for message in trace.messages],
+    }
+    meta = dict(trace.meta)
+    inside = {index: len(trace.messages[index].contexts) for index in trace.contexts}
+    outside = {
+        index: retrieved[inside[index] :]
+        for index, retrieved in trace.contexts.items()
+        if retrieved[inside[index] :]
+    }
+    for index, retrieved in outside.items():
+        passages = [dict(passage.raw) for passage in retrieved]
+        if len(outside) == 1 and index == meta.get(
+            "contexts_apply_to_message", last_user(trace.messages)
+        ):
+            record["contexts"] = passages
+        else:
+            record["messages"][index]["contexts"] = [
+                *(trace.messages[index].raw.get("contexts") or ()),
+                *passages,
+            ]
+    if trace.tools:
+        record["tools"] = list(trace.tools)
+    if meta:
+        record["meta"] = meta
+    line = json.dumps({**record, **trace.fields}, ensure_ascii=False)
+    # no file can hold half of a character but as an escape
+    if not re.search("[\ud800-\udfff]", line):
+        return line
+    return json.dumps({**record, **trace.fields})
