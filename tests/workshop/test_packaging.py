@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -11,7 +12,10 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from email import message_from_bytes
+from email.message import Message
 from hashlib import sha256
+from importlib import import_module
 from importlib.metadata import Distribution, distribution, distributions
 from itertools import chain
 from pathlib import Path
@@ -216,6 +220,12 @@ def test_the_wheel_carries_the_data_the_types_and_the_licence(wheel: Path) -> No
     assert names >= data | code
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "notebooks/")) for name in names)
+    notebooks = {
+        path.name: path.stat().st_size for path in (CHECKOUT / "notebooks").glob("*.ipynb")
+    }
+    assert names >= {f"budgetkit/notebooks/{name}" for name in notebooks}
+    assert sum(notebooks.values()) < 300_000
+    assert "budgetkit/scripts/lab/budgetkit-start/static/start.js" in names
 
 
 def built(source: Path, folder: Path) -> dict[str, str]:
@@ -399,14 +409,110 @@ def test_the_readme_shows_the_two_commands() -> None:
     assert "make test" in readme
 
 
-def test_every_extra_that_the_readme_names_exists() -> None:
+def test_the_readme_says_what_each_extra_adds() -> None:
     readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    named = re.findall(r"\.\[(\w+)\]|--extra (\w+)|extra `(\w+)`", readme)
-    assert (
-        {"lab", "dev"}
-        <= {name for names in named for name in names if name}
-        <= {*project()["optional-dependencies"]}
-    )
+    named = re.findall(r"(?:\.|budgetkit)\[(\w+)\]|--extra (\w+)|extra `(\w+)`", readme)
+    assert {name for names in named for name in names if name} <= {
+        *project()["optional-dependencies"]
+    }
+    assert {*re.findall(r"--group (\w+)", readme)} == {"dev"} <= {*pyproject()["dependency-groups"]}
+    table = readme.partition("adds |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    assert len(table) == 5
+    rows = [re.findall(r"`(\w+)`", row.split("|")[1]) for row in table]
+    assert [*chain(*rows)] == [*project()["optional-dependencies"]]
+
+
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("dist-info/METADATA"))
+        return message_from_bytes(archive.read(name))
+
+
+def test_the_page_of_the_package_has_no_dead_link(wheel: Path) -> None:
+    """No address is set in the repository, so links are their texts and pictures are left out."""
+    page = metadata(wheel)
+    assert page["Description-Content-Type"] == "text/markdown"
+    text = page.get_payload(decode=True)
+    assert isinstance(text, bytes)
+    assert b"how-to pages" in text and b"](" not in text
+    assert page.get_all("Project-URL") is None
+    assert "Framework :: Jupyter" in page.get_all("Classifier", [])
+
+
+def test_with_an_address_every_link_of_the_page_leads_to_its_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(CHECKOUT)
+    page = import_module("hatch_build").page
+    addresses = import_module("hatch_build").addresses
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    text = page(readme, "https://host.example/me/budgetkit", "1.2.3")
+    targets = re.findall(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", text)
+    assert len(targets) > 8
+    for mark, target in targets:
+        kind = "raw" if mark else "blob"
+        root = f"https://host.example/me/budgetkit/{kind}/v1.2.3/"
+        assert target.startswith(root)
+        assert (CHECKOUT / target.removeprefix(root)).is_file()
+    urls = addresses("https://host.example/me/budgetkit", "1.2.3")
+    assert urls["Changelog"] == "https://host.example/me/budgetkit/blob/v1.2.3/CHANGELOG.md"
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == project()["version"]
+    assert citation["license"] == project()["license"]
+    assert citation["keywords"] == project()["keywords"]
+
+
+def shell_lines() -> list[str]:
+    """List the README's lines for the shell, without their comments."""
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+    return [line.partition("#")[0].strip() for line in block.splitlines()]
+
+
+@pytest.mark.slow
+def test_a_new_user_runs_every_line_of_the_readme_in_an_empty_folder(
+    elsewhere: Path, tmp_path: Path
+) -> None:
+    """The wheel is installed already, and no network is asked; a server is ended once it tells its address."""
+    (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello world"}]')
+    home = {**os.environ, "HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
+    home.pop("PYTHONPATH", None)
+    install, *commands = shell_lines()
+    assert install.startswith('pip install "budgetkit[')
+    assert len(commands) == 2
+    for line in [*commands, "budgetkit sessions made-up-session", "budgetkit notebook"]:
+        program, *arguments = line.split()
+        command = [str(elsewhere.parent / program), *arguments]
+        if arguments[:1] not in (["explore"], ["notebook"]):
+            done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=home)
+            assert done.returncode == 0 and done.stdout, done.stderr
+            continue
+        command.append("--no-browser")
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            cwd=tmp_path,
+            env=home,
+        ) as server:
+            assert server.stdout is not None
+            told = ""
+            for row in server.stdout:
+                told += row
+                if "http://" in row:
+                    break
+            os.killpg(server.pid, signal.SIGTERM)  # JupyterLab is a child of the command
+        assert "http://" in told and "Traceback" not in told, told
+    assert len([*(tmp_path / "budgetkit-notebooks").glob("0*.ipynb")]) == 8
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+    where = f"{code}\nbk.DesignCard()\nprint(bk.__file__)"
+    assert str(CHECKOUT) not in run(elsewhere, "-I", "-c", where, cwd=tmp_path)
 
 
 def test_the_lowest_bounds_are_those_of_every_requirement() -> None:

@@ -41,7 +41,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build all pages, the notebooks as they are stored, with warnings as errors and the network shut."""
-    pytest.importorskip("sphinx", reason="the pages need the extra docs")
+    pytest.importorskip("sphinx", reason="the pages need the group docs")
     built = tmp_path_factory.mktemp("pages")
     options = ["-W", "--keep-going", "-q", "-b", "html", "-d", str(built / ".doctrees")]
     command = [sys.executable, "-c", BUILD, *options, str(DOCS), str(built / "html")]

@@ -86,9 +86,17 @@ def program(context: click.Context) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the program; return its exit code."""
+    notes: set[str] = set()
+
+    def note(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = f"Note: {printable(str(message))}"
+        if text not in notes:  # said once, however often a library warns
+            notes.add(text)
+            click.echo(text, err=True)
+
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = _note
+        warnings.showwarning = note
         try:
             code = program.main(list(arguments), prog_name="budgetkit", standalone_mode=False)
         except click.exceptions.Exit as left:
@@ -116,10 +124,6 @@ def run(arguments: Sequence[str]) -> int:
             click.echo(f"Error: {printable(str(message))}", err=True)
             return 2
     return code if isinstance(code, int) else 0
-
-
-def _note(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"Note: {printable(str(message))}", err=True)
 
 
 def _about_file(wrong: OSError) -> str:
