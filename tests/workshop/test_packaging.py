@@ -506,7 +506,7 @@ def test_a_new_user_runs_every_line_of_the_readme_in_an_empty_folder(
                 told += row
                 if "http://" in row:
                     break
-            os.killpg(server.pid, signal.SIGTERM)  # JupyterLab is a child of the command
+            os.killpg(server.pid, signal.SIGKILL)  # JupyterLab is a child of the command
         assert "http://" in told and "Traceback" not in told, told
     assert len([*(tmp_path / "budgetkit-notebooks").glob("0*.ipynb")]) == 8
     readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
