@@ -498,7 +498,7 @@ def test_explore_opens_the_app_with_its_options(
     monkeypatch.setattr("budgetkit.lab.app.serving.serve", lambda *given: served.append(given))
     assert run(["explore", "support-chat", "--no-browser", *port]) == 0
     assert run(["explore"]) == 0
-    assert served == [("support-chat", "--port=9999", "--no-browser"), ("support-chat",)]
+    assert served == [("support-chat", "--no-browser", "--port=9999"), ("support-chat",)]
 
 
 @pytest.fixture

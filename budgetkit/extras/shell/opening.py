@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,15 +32,20 @@ from budgetkit.trace.loading import load_traces, shipped_traces
 _RUN_FIRST = "notebooks/00-start.ipynb"
 
 
-def with_server(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that serves a page."""
-    port = click.option(
-        "--port", type=int, help="The port of the page; the first free one if left out."
-    )
-    browser = click.option(
-        "--no-browser", is_flag=True, help="Print the address, and open no browser."
-    )
-    return port(browser(command))
+def with_server(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of a page that is served, and call the command with them as its server takes them."""
+
+    @wraps(command)
+    def served(port: int | None, no_browser: bool, **rest: Any) -> int:
+        options = ["--no-browser"] if no_browser else []
+        if port:
+            options.append(f"--port={port}")
+        return command(options=options, **rest)
+
+    told = "The port of the page; the first free one if left out."
+    with_port = click.option("--port", type=int, help=told)(served)
+    told = "Print the address, and open no browser."
+    return click.option("--no-browser", is_flag=True, help=told)(with_port)
 
 
 @click.command("report")
@@ -77,6 +83,7 @@ def report_command(
     preset = named_options["budget"]
     lines = preset if preset in PRESETS else budget
     named: dict[str, Any] = {"model": model, "window": window, "counter": named_options["counter"]}
+    explorer: Any
     if is_plan:
         explorer = budgetkit.BudgetExplorer(lines, trace, **named)
     else:
@@ -95,15 +102,15 @@ def report_command(
 @click.command("explore")
 @click.argument("file", default="support-chat")
 @with_server
-def explore_command(file: str, port: int | None, no_browser: bool) -> int:
+def explore_command(file: str, options: list[str]) -> int:
     """Open the design card on a file, in the browser.
 
     It opens in the app, or in JupyterLab where only that is installed.
     """
-    return explore(file, port, no_browser)
+    return explore(file, options)
 
 
-def explore(source: str, port: int | None = None, no_browser: bool = False) -> int:
+def explore(source: str, options: Sequence[str] = ()) -> int:
     """Open a conversation in the app or in JupyterLab, whichever is installed."""
     if source == PIPE:
         raise ValueError(
@@ -115,9 +122,6 @@ def explore(source: str, port: int | None = None, no_browser: bool = False) -> i
     with extra("lab", "explore"):
         for library in ("ipywidgets", "anywidget", "plotly"):
             import_module(library)
-    options = [f"--port={port}"] if port else []
-    if no_browser:
-        options.append("--no-browser")
     if has_app:
         import_module("budgetkit.lab.app.serving").serve(source, *options)
         return 0
@@ -138,7 +142,7 @@ def explore(source: str, port: int | None = None, no_browser: bool = False) -> i
 @click.argument("name", default="all")
 @click.argument("folder", default="budgetkit-notebooks", type=click.Path(file_okay=False))
 @with_server
-def notebook_command(name: str, folder: str, port: int | None, no_browser: bool) -> int:
+def notebook_command(name: str, folder: str, options: list[str]) -> int:
     """Write the teaching notebooks to a folder, and open them in JupyterLab if it is installed.
 
     NAME is a notebook's number or name, such as 02 or 02-budget-a-window; all are written if it is left out. A file
@@ -169,15 +173,12 @@ def notebook_command(name: str, folder: str, port: int | None, no_browser: bool)
             ]
         )
         return 0
-    options = [f"--port={port}"] if port else []
-    if no_browser:
-        options.append("--no-browser")
     return _open_lab(first, options, first.name in written)
 
 
 def _notebook(code: str) -> dict[str, Any]:
     """Return a notebook of one cell."""
-    cell = {
+    cell: dict[str, Any] = {
         "cell_type": "code",
         "id": "card",
         "metadata": {},
@@ -193,7 +194,7 @@ def _notebook(code: str) -> dict[str, Any]:
     }
 
 
-def _open_lab(path: Path, options: list[str], is_ours: bool) -> int:
+def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:
     """Open a notebook in JupyterLab; run it only if it was written just now, for nobody has read another one."""
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={path.parent.resolve()}"]
     command += [f"--LabApp.default_url=/lab/tree/{path.name}", *options]
