@@ -87,10 +87,10 @@ def sessions_command(
     kept. What filled it? What did the misses of the cache cost? Which rule would have been cheaper?
     """
     if which is None:
-        session = list_sessions(folder, newest, as_json)
+        example = list_sessions(folder, newest, as_json)
         if not as_json:
             show_lines(
-                [f"What filled a session, and what its misses cost: budgetkit sessions {session}"]
+                [f"What filled a session, and what its misses cost: budgetkit sessions {example}"]
             )
         return None
     path = _path(which, folder)
