@@ -138,10 +138,12 @@ class SavedState:
     turn: Whole
     entered: Whole
     stamps: Whole
+    surplus: Whole
+    is_text: StrictBool
     carrier: Text
 
 
-_PLAIN: Final = ("turn", "entered", "stamps")
+_PLAIN: Final = ("turn", "entered", "stamps", "surplus", "is_text")
 
 
 @dataclass(frozen=True)
@@ -356,6 +358,8 @@ def packed(tally: RunningTally, summaries: Summaries) -> SavedState:
         turn=tally.turn,
         entered=tally.entered,
         stamps=tally.stamps,
+        surplus=tally.surplus,
+        is_text=tally.is_text,
         carrier=tally.priming_section,
     )
 

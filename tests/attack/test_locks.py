@@ -348,11 +348,13 @@ def test_a_picture_in_a_tools_result_is_said_where_the_form_takes_none(
     assert any("shows a picture" in warning for warning in talk.request().warnings) == is_said
 
 
-@pytest.mark.parametrize(("start_on", "is_said"), [("any", True), ("user", False)])
+@pytest.mark.parametrize(
+    ("roles", "is_said"), [(["assistant"], True), (["assistant", "user"], False)]
+)
 def test_a_request_that_begins_with_the_assistants_message_is_said_where_it_may_be_refused(
-    start_on: Any, is_said: bool
+    roles: list[str], is_said: bool
 ) -> None:
-    talk = bk.Conversation("chat", model="claude-sonnet-4-5", form="anthropic", start_on=start_on)
-    talk.add({"role": "assistant", "content": "Hello."}, {"role": "user", "content": "Hello."})
+    talk = bk.Conversation("chat", model="claude-sonnet-4-5", form="anthropic", start_on="any")
+    talk.add([{"role": role, "content": "Hello."} for role in roles])
     warnings = talk.request().warnings
     assert any("begins with a message of assistant's" in warning for warning in warnings) == is_said
