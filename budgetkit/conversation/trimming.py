@@ -9,7 +9,7 @@ from typing import Any
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import Engine
 from budgetkit.conversation.newest import newest
-from budgetkit.conversation.reading import check_sendable, read, whole
+from budgetkit.conversation.reading import check_sendable, is_plain, read, whole
 from budgetkit.conversation.running_tally import Left, Request
 from budgetkit.conversation.sent import USER_FIRST
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -18,7 +18,7 @@ from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing, read_tools
-from budgetkit.requests.reading.forms import Form, forms_of
+from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import as_it_came
 
 Raw = Mapping[str, Any]
@@ -175,8 +175,8 @@ def trim(
             suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is None:
             conversation = read([conversation])
-            # what is a part of a record leaves with it, which only the engine knows
-            if not forms_of(message.raw for message in conversation):
+            # What is a part of a record leaves with it, and what nobody can count is named: by the engine.
+            if all(is_plain(message.raw) for message in conversation):
                 suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is not None and suffix.fits:
             fitting = [whole(raw) for raw in suffix.messages]
