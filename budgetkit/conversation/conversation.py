@@ -380,16 +380,7 @@ class Conversation:
         return f"Conversation({one_line(name)}, {messages}{uncounted}, {tokens})"
 
     def _saved(self) -> dict[str, Any]:
-        engine = self._engine
-        return saved(
-            self.budget,
-            self._settings,
-            engine.tally,
-            engine.summaries,
-            self._inbox,
-            engine.last_stamps,
-            engine.requests,
-        )
+        return saved(self.budget, self._settings, self._engine.tally, self._inbox)
 
     def _end_request(self) -> None:
         with self._lock:
@@ -450,13 +441,9 @@ class Conversation:
             warn_of_changes([("budget", brief(file.budget), brief(conversation.budget))])
         file.settings.compare(conversation._settings, overrides.keys())
 
-        engine = conversation._engine
-        restored_state = file.fill(engine.tally)
-        engine.summaries = restored_state.summaries
-        engine.last_stamps = restored_state.last_stamps
-        engine.requests = restored_state.requests
-        conversation._inbox = restored_state.inbox
-        messages = [line.message for line in engine.tally.entries.values()] + conversation._inbox
+        tally = conversation._engine.tally
+        conversation._inbox = file.fill(tally)
+        messages = [line.message for line in tally.entries.values()] + conversation._inbox
         paired(
             [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing
         )

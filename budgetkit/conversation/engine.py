@@ -77,17 +77,13 @@ class Engine:
     overrun: Overrun
     start_on: StartOn = "any"
     form: Form | None = None
-    # the summary that is sent in place of older messages, by the first of their slots
-    summaries: dict[int, TallyEntry] = field(default_factory=dict)
-    requests: int = 0  # how many were made
     # what the next request says beside its plan, and the summaries that were written for it
     notes: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     # the messages that leave at the next request, and those that each of its summaries stands for
     departed: dict[int, Left] = field(default_factory=dict)
     replaced: dict[int, set[int]] = field(default_factory=dict)
-    # of the last request: stamps of its messages, and how it goes out; None for a chat of texts alone
-    last_stamps: list[int] = field(default_factory=list)
+    # how the last request goes out; None for a chat of texts alone
     sent: SentRequest | None = None
     bare_demand: int = 0  # what all sections ask for, each message counted alone
 
@@ -131,7 +127,7 @@ class Engine:
             if _missing(plan) <= 0:
                 break
         tally.sizes.end_request()
-        self.requests += 1
+        tally.requests += 1
         summarised = self._summarised()
         departed = [
             Left(gone.message, "summarised") if slot in summarised else gone
@@ -174,7 +170,7 @@ class Engine:
             self.planning_budget, section, demand[section], room.limit + pinned
         )
         self.notes += self._uncut(entering)
-        history.begin(self.requests)
+        history.begin(tally.requests)
         steps = prune(
             history,
             self.policy,
@@ -262,20 +258,18 @@ class Engine:
         """Put a summary wherever one is asked for."""
         rules = self.tally.rules
         entries = self.tally.entries
-        self.summaries = dict(self.summaries)
+        summaries = self.tally.summaries
         texts: list[tuple[int, int, str]] = []
         try:
             place, replaced = next(steps)
             while True:
-                text = yield [
-                    (self.summaries.get(slot) or entries[slot]).message for slot in replaced
-                ]
+                text = yield [(summaries.get(slot) or entries[slot]).message for slot in replaced]
                 message = Message(
                     {"role": summary_role(self.first_speaker), "content": whole(text)}
                 )
                 tokens = rules.framing.message(message, rules.count)
                 self.tally.stamps += 1
-                self.summaries[place] = TallyEntry(
+                summaries[place] = TallyEntry(
                     message=message,
                     tokens=tokens,
                     past=rules.section,
@@ -306,10 +300,10 @@ class Engine:
                 self.departed[slot] = Left(before.raw, "shrunk")
 
         # A summary that is in no other one and has left is lost, though it was paid for.
-        for place, entry in [*self.summaries.items()]:
+        for place, entry in [*tally.summaries.items()]:
             if place in history.summaries:
                 continue
-            del self.summaries[place]
+            del tally.summaries[place]
             if place not in self._summarised():
                 self.notes.append(
                     f"a summary of {entry.tokens:,} tokens is not sent, since it is longer than what it replaces or "
@@ -366,12 +360,12 @@ class Engine:
 
         # Of the messages in order the first so many stand as in the last request.
         stamps = [entry.stamp for entry in entries]
-        pairs = enumerate(zip(self.last_stamps, stamps, strict=False))
+        pairs = enumerate(zip(tally.last_stamps, stamps, strict=False))
         stable = next(
             (place for place, (old, new) in pairs if old != new),
-            min(len(self.last_stamps), len(stamps)),
+            min(len(tally.last_stamps), len(stamps)),
         )
-        self.last_stamps = stamps
+        tally.last_stamps = stamps
         messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
 
         # The text about the budget comes last, so that it changes nothing before it.
@@ -394,7 +388,7 @@ class Engine:
             Left(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
         ]
         if len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(tally.entries):
-            self.summaries = unpack(tally, packed(tally, self.summaries))
+            unpack(tally, packed(tally))
         return Request(
             messages=messages,
             tools=[dict(schema) for schema in tally.tools],
@@ -432,8 +426,8 @@ class Engine:
         """List what is sent in order: earlier turns and their summaries, passages, this turn."""
         tally = self.tally
         entries = tally.entries
-        if self.summaries:
-            entries = entries | self.summaries
+        if tally.summaries:
+            entries = entries | tally.summaries
         slots = sorted(entries.keys() - tally.unsent)
         in_order = [entries[slot] for slot in slots]
         if tally.passages:

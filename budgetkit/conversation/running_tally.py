@@ -196,6 +196,9 @@ class RunningTally:
     surplus: int = 0
     schema_tokens: int = 0
 
+    # the summary that is sent in place of older messages, by the first of their slots
+    summaries: dict[int, TallyEntry] = field(default_factory=dict)
+
     # what waits for something
     not_entered: list[int] = field(default_factory=list)  # slots that the history has not taken in
     # Which message made a call, by the call's id.
@@ -213,6 +216,8 @@ class RunningTally:
     counted_from: int = 0  # the first slot of those that were counted last
     entered: int = 0  # tokens of the messages that the history took in, as they came
     stamps: int = 0  # the last stamp
+    requests: int = 0  # how many were made
+    last_stamps: list[int] = field(default_factory=list)  # of the messages of the last request
 
     forms: set[str] = field(default_factory=set)  # of providers, in which messages came
     is_text: bool = True  # whether no message has more than a role and a text

@@ -574,7 +574,7 @@ class RulesMachine(RuleBasedStateMachine):
         assert request.over or request.tokens <= self.talk.budget.usable
         body = {"model": COUNTED_BY[self.form], **in_body(self.form, request)}
         assert request.tokens == bk.count_request(body).tokens
-        assert request.tokens == request.plan.used
+        assert request.tokens == sum(grant.demand for grant in request.plan.grants)
 
         sent = {*MARK.findall(json.dumps(request.messages))}
         summaries = sent & self.inside.keys()
