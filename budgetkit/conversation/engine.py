@@ -1,7 +1,8 @@
 """Engine: one request after the other, pruned, planned and written; :class:`Conversation` says who may ask when.
 
 One request takes five steps: what every section asks for, the room that this leaves for the history, the policy's cuts
-in it, what new messages lose on their way in, and the plan, inside which texts are cut where they do not fit.
+in it, what new messages lose on their way in, and the plan, inside which texts are cut where they do not fit. Then the
+whole is counted as its provider bills it; where that is too large, the steps are taken again.
 
 A window of 40 tokens, 10 of them reserved, one token a letter; the policy summarises, and a summary is "S". After
 "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr", "bbbbbbbbb" (user and assistant by turns), a user asks "tttt":

@@ -88,7 +88,8 @@ class Request:
     plan : Plan
         What each section holds, against its limit.
     tokens : int
-        Size of the request: messages, schemas, the priming of the answer and the budget's text.
+        Size of the whole request, as :func:`budgetkit.count_request` counts it: messages, schemas, the priming of the
+        answer and the budget's text.
     over : int
         How many of them the window has no room for; 0 unless the budget or the policy lets it be overrun.
     left : tuple of Left
@@ -98,8 +99,8 @@ class Request:
     stable : int
         How many messages at the beginning are those of the last request, so that a prompt cache holds them.
     warnings : tuple of str
-        What does not fit, which floor gives way, which summary is lost, and which thinking is sent that nobody can
-        count, in words.
+        Sentences on what does not fit, on a floor that gives way, on a summary that is lost, and on what only the
+        provider can count, such as a PDF or a picture by its address.
     system : str, list, dict or None
         The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
         ``systemInstruction`` of Gemini. None where it stands among the messages, or there is none.

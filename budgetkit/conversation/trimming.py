@@ -48,7 +48,7 @@ class Trimmed(list[dict[str, Any]]):
         # All that was said until now: a list goes on growing in its owner's hands.
         self._before = list(before) if isinstance(before, list) else before
         self._after = after  # what is sent of it, in OpenAI's chat format
-        self._notes = tuple(notes)  # floors that give way
+        self._notes = tuple(notes)
 
     @property
     def left(self) -> tuple[Left, ...]:
@@ -69,7 +69,7 @@ class Trimmed(list[dict[str, Any]]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on a floor that gives way, and on a newest message that was too large to be sent as it came."""
+        """Sentences on a floor that gives way, a newest message that was too large, and what nobody can count."""
         newest_message = read([self._before])[-1:]
         left = self.left[-1:]
         if not newest_message or not left or left[0].message != as_it_came(newest_message[0].raw):
@@ -139,7 +139,8 @@ def trim(
     -------
     Trimmed
         A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`,
-        sentences on a floor that gives way and on a newest message that is not sent as it came. All are in the form in
+        sentences on a floor that gives way, on a newest message that is not sent as it came, and on what only the
+        provider can count. All are in the form in
         which they came, those that were not cut inside as they came; what has no form of a provider is in OpenAI's chat
         format, and so are system messages, which some providers take beside the others. With the schemas and the
         priming of the answer never more than the budget.
