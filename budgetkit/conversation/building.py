@@ -18,9 +18,8 @@ from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
-from budgetkit.conversation.assembly import messages
+from budgetkit.conversation.assembly import messages, tools
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.engine import USER_FIRST, sending_notices
 from budgetkit.conversation.reading import (
     AnyListings,
     ListedSection,
@@ -33,15 +32,16 @@ from budgetkit.conversation.reading import (
     whole,
 )
 from budgetkit.conversation.running_tally import Count
+from budgetkit.conversation.sent import USER_FIRST, SentRequest
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
-from budgetkit.requests import Framing
+from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
-from budgetkit.requests.reading.writing import system_text, written
+from budgetkit.requests.reading.writing import system_text
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.conversation import messages_in
 from budgetkit.truncation import cutter
@@ -245,15 +245,15 @@ def build(
         plan = planned(items)
     raws = whole(messages(plan, context_role, question_last=bool(question), as_one=listings))
     check_sendable(map(Message, raws))
-    request = written(raws, form or form_of_all(forms_of(raws)))
+    sent = SentRequest.of(
+        raws, form or form_of_all(forms_of(raws)), framing, read_tools(tools(plan))
+    )
+    request = sent.written
     return Built(
         messages=request.messages,
         plan=plan,
         system=system_text(raws[: request.head], request.form),
-        warnings=(
-            *_left_out(not_sent),
-            *sending_notices([*map(Message, raws)], request, framing.rules),
-        ),
+        warnings=(*_left_out(not_sent), *sent.warnings),
     )
 
 

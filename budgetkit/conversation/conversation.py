@@ -71,10 +71,10 @@ from budgetkit.trace.tally import Roles, past_section
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
 #: What is said where a request would wait for itself.
 UNDER_WAY = (
-    "a request of this conversation was asked for while another one is under way in the same thread; it would wait for "
-    "itself; await arequest() in a task of its own, and ask for no request while its summary is written"
+    "a request of this conversation was asked for by the writer of its summary, or in the thread that waits for it; "
+    "it would wait for itself; await arequest() in a task of its own, and write the summary without a request"
 )
-#: The conversations for which this task writes a summary.
+#: The conversations for which this task, or a thread that it waits for, writes a summary.
 _SUMMARISED: ContextVar[frozenset[int]] = ContextVar("summarised", default=frozenset())
 
 
@@ -258,7 +258,8 @@ class Conversation:
         TypeError
             If the summaries are written by an ``async`` function; await :meth:`arequest`.
         RuntimeError
-            If a request of this conversation is under way in the same thread, such as by whoever writes its summary.
+            If a request of this conversation is under way in the same thread, or its summary's writer asks for one,
+            also by ``asyncio.to_thread``.
         """
         return self._request(self._engine.in_form)
 
@@ -267,13 +268,15 @@ class Conversation:
         return self._request(lambda request: request)
 
     def _request(self, write: Callable[[Request], Request]) -> Request:
-        if self._busy_thread == get_ident():
+        if self._busy_thread == get_ident() or id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
         with self._busy:
+            mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
             try:
                 self._busy_thread = get_ident()
                 return write(_answered(self._next(), self._write_now))
             finally:
+                _SUMMARISED.reset(mark)
                 self._end_request()
 
     async def arequest(self) -> Request:
@@ -377,16 +380,7 @@ class Conversation:
         return f"Conversation({one_line(name)}, {messages}{uncounted}, {tokens})"
 
     def _saved(self) -> dict[str, Any]:
-        engine = self._engine
-        return saved(
-            self.budget,
-            self._settings,
-            engine.tally,
-            engine.summaries,
-            self._inbox,
-            engine.last_stamps,
-            engine.requests,
-        )
+        return saved(self.budget, self._settings, self._engine.tally, self._inbox)
 
     def _end_request(self) -> None:
         with self._lock:
@@ -447,13 +441,9 @@ class Conversation:
             warn_of_changes([("budget", brief(file.budget), brief(conversation.budget))])
         file.settings.compare(conversation._settings, overrides.keys())
 
-        engine = conversation._engine
-        restored_state = file.fill(engine.tally)
-        engine.summaries = restored_state.summaries
-        engine.last_stamps = restored_state.last_stamps
-        engine.requests = restored_state.requests
-        conversation._inbox = restored_state.inbox
-        messages = [line.message for line in engine.tally.entries.values()] + conversation._inbox
+        tally = conversation._engine.tally
+        conversation._inbox = file.fill(tally)
+        messages = [line.message for line in tally.entries.values()] + conversation._inbox
         paired(
             [dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing
         )

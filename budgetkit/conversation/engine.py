@@ -1,7 +1,8 @@
 """Engine: one request after the other, pruned, planned and written; :class:`Conversation` says who may ask when.
 
 One request takes five steps: what every section asks for, the room that this leaves for the history, the policy's cuts
-in it, what new messages lose on their way in, and the plan, inside which texts are cut where they do not fit.
+in it, what new messages lose on their way in, and the plan, inside which texts are cut where they do not fit. Then the
+whole is counted as its provider bills it; where that is too large, the steps are taken again.
 
 A window of 40 tokens, 10 of them reserved, one token a letter; the policy summarises, and a summary is "S". After
 "sss" (system), "qqqqq", "aaaaaaa", "rrrrrr", "bbbbbbbbb" (user and assistant by turns), a user asks "tttt":
@@ -16,10 +17,9 @@ A window of 40 tokens, 10 of them reserved, one token a letter; the policy summa
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Literal
 from zlib import crc32
 
 from budgetkit.budget import Budget
@@ -39,6 +39,7 @@ from budgetkit.conversation.running_tally import (
     unchanged_on_error,
 )
 from budgetkit.conversation.saving import packed, unpack
+from budgetkit.conversation.sent import USER_FIRST, SentRequest, is_sum
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, allocate
 from budgetkit.plan.allocating import with_undeclared
@@ -53,12 +54,12 @@ from budgetkit.pruning.dropping import (
 )
 from budgetkit.pruning.history import SHRUNK, WHOLE
 from budgetkit.pruning.policies import DropToolResults, Policy
-from budgetkit.requests.billing.declarations import ThinkingRules, uncounted_thinking
 from budgetkit.requests.reading.forms import Form
-from budgetkit.requests.reading.writing import Written, as_it_came, system_text, written
+from budgetkit.requests.reading.writing import as_it_came, system_text
 
 Overrun = Literal["warn", "raise", "tell"]
 RequestSteps = Generator[list[Message], str, Request]
+_MOST_ROUNDS = 4  # of cutting until the whole fits
 _MOST_DEAD_SLOTS = 256  # slots that what has left may take up
 
 
@@ -77,18 +78,15 @@ class Engine:
     overrun: Overrun
     start_on: StartOn = "any"
     form: Form | None = None
-    # the summary that is sent in place of older messages, by the first of their slots
-    summaries: dict[int, TallyEntry] = field(default_factory=dict)
-    requests: int = 0  # how many were made
     # what the next request says beside its plan, and the summaries that were written for it
     notes: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-
-    # of the last request: stamps of its messages, the messages before they are written in their provider's form, and
-    # the number of system messages, passages not among them, that it begins with
-    last_stamps: list[int] = field(default_factory=list)
-    sent_messages: list[Message] = field(default_factory=list)
-    head: int = 0
+    # the messages that leave at the next request, and those that each of its summaries stands for
+    departed: dict[int, Left] = field(default_factory=dict)
+    replaced: dict[int, set[int]] = field(default_factory=dict)
+    # how the last request goes out; None for a chat of texts alone
+    sent: SentRequest | None = None
+    bare_demand: int = 0  # what all sections ask for, each message counted alone
 
     def __post_init__(self) -> None:
         self.planning_budget = with_undeclared(
@@ -96,11 +94,14 @@ class Engine:
         )
 
     @property
+    def form_sent(self) -> str:
+        """The form in which requests go out."""
+        return self.form or self.tally.form
+
+    @property
     def first_speaker(self) -> StartOn:
         """Whose message a request begins with: the user's where the providers of its form refuse any other."""
-        if (self.form or self.tally.form) in USER_FIRST:
-            return "user"
-        return self.start_on
+        return "user" if self.form_sent in USER_FIRST else self.start_on
 
     def next(self) -> RequestSteps:
         """Give the next request; asks for the texts of summaries on the way, and changes nothing where it fails."""
@@ -109,12 +110,41 @@ class Engine:
             return (yield from self._steps())
 
     def _steps(self) -> RequestSteps:
+        """Cut the conversation until the finished request, counted as a whole, fits."""
         tally = self.tally
-        history = self.tally.history
-        section = self.tally.rules.section
+        self.notes = []
+        self.texts = []
+        self.departed = {}
+        self.replaced = {}
+        left: list[Left] = []
+        for _ in range(_MOST_ROUNDS):
+            plan = yield from self._cut(left)
+            entries = self._entries_in_order()
+            tokens = self._count(entries)
+            if tokens - self.bare_demand == tally.surplus:
+                break
+            tally.surplus = tokens - self.bare_demand
+            plan = self._plan()
+            if _missing(plan) <= 0:
+                break
+        tally.sizes.end_request()
+        tally.requests += 1
+        summarised = self._summarised()
+        departed = [
+            Left(gone.message, "summarised") if slot in summarised else gone
+            for slot, gone in sorted(self.departed.items(), key=lambda pair: pair[0])
+        ]
+        left = [*departed, *left]
+        return self._as_request(plan, entries, tokens, left)
+
+    def _cut(self, left: list[Left]) -> Generator[list[Message], str, Plan]:
+        """Cut the history by the policy, and inside what does not fit; add to what has left, and return the plan."""
+        tally = self.tally
+        history = tally.history
+        section = tally.rules.section
 
         # 1. What every section asks for, the history as if nothing had to leave.
-        demand = tally.demand()
+        demand = tally.with_surplus(tally.demand())
         self.planning_budget = with_undeclared(self.planning_budget, demand)
         plan = allocate(self.planning_budget, demand)
 
@@ -137,11 +167,11 @@ class Engine:
         )
 
         # 3. The policy's cuts, which ask for texts of summaries.
-        self.notes = [
-            *floor_notices(self.planning_budget, section, demand[section], room.limit + pinned),
-            *self._uncut(entering),
-        ]
-        history.begin(self.requests)
+        self.notes += floor_notices(
+            self.planning_budget, section, demand[section], room.limit + pinned
+        )
+        self.notes += self._uncut(entering)
+        history.begin(tally.requests)
         steps = prune(
             history,
             self.policy,
@@ -150,96 +180,142 @@ class Engine:
             start_on=self.first_speaker,
             shortens=self.shorten,
         )
-        replaced_by = yield from self._summarised(steps)
-        self.requests += 1
+        yield from self._summarise(steps)
 
-        # 4. and 5. What new messages lose on their way in, and the plan.
+        # 4. What new messages lose on their way in.
         tally.enter(entering, arrived)
-        left = [*self._apply_departures(replaced_by), *self._cut_large_results(entering)]
-        return self._fit_to_window(plan, demand, pinned, left)
+        left += self._apply_departures()
+        left += self._cut_large_results(entering)
+
+        # 5. Each section that is over its limit gives up passages and cuts tool results, then all of them do.
+        plan = self._plan()
+        cut_grants = [grant for grant in plan.grants if grant.cut and grant.section != section]
+        if self.shorten and (cut_grants or _missing(plan) > 0):
+            for grant in cut_grants:
+                left += self._drop_passages(grant, grant.granted)
+                left += shorten_results(
+                    tally, tally.demand()[grant.section] - grant.granted, grant.section
+                )
+            plan = self._plan()
+            if (missing := _missing(plan)) > 0:
+                left += shorten_results(tally, missing)
+                plan = self._plan()
+            # A section that is sent whole above its cap leaves less than its plan says: passages give way to it.
+            for grant in plan.grants:
+                if (missing := _missing(plan)) > 0 and not _is_required(self.budget, grant.section):
+                    left += self._drop_passages(grant, grant.demand - missing)
+                    plan = self._plan()
+        return plan
+
+    def _plan(self) -> Plan:
+        """Plan what the sections ask for, with the history as it is now."""
+        tally = self.tally
+        section = tally.rules.section
+        demand = tally.demand()
+        demand[section] += tally.history.tokens - tally.entered
+        self.bare_demand = demand.total()
+        demand = tally.with_surplus(demand)
+        plan = allocate(self.planning_budget, demand)
+        if self.policy.floor.conflict == "shrink" and plan[section].cut:
+            return allocate(with_promise(self.planning_budget, section, demand[section]), demand)
+        return plan
+
+    def _count(self, entries: list[TallyEntry]) -> int:
+        """Count the request that these messages make; a chat of texts alone is what its sections ask for."""
+        tally = self.tally
+        framing = tally.rules.framing
+        self.sent = None
+        is_text = tally.is_text and not tally.toolset.uncounted
+        if is_text and self.form_sent == "chat" and is_sum(framing):
+            return self.bare_demand
+        # A passage is sent as a system message, has a stamp below 0, and stays where it is.
+        head = next(
+            (
+                place
+                for place, entry in enumerate(entries)
+                if entry.message.role not in SYSTEM_ROLES or entry.stamp < 0
+            ),
+            len(entries),
+        )
+        raws = [entry.message.raw for entry in entries]
+        self.sent = SentRequest.of(raws, self.form_sent, framing, tally.toolset, head)
+        return self.sent.tokens(tally.sizes)
 
     def in_form(self, request: Request) -> Request:
         """Write a request's messages in the form in which they go out."""
-        form = self.form or self.tally.form
-        rules = self.tally.rules.framing.rules
-        if form == "chat" and not self.tally.forms:
-            notices = sending_notices(
-                self.sent_messages, Written(form, request.messages, []), rules
-            )
-            if not notices:
-                return request
-            return replace(request, warnings=(*request.warnings, *notices))
-        messages = written(request.messages, form, self.head)
+        if self.sent is None:
+            return request
+        messages = self.sent.written
         return replace(
             request,
             messages=messages.messages,
-            system=system_text(request.messages[: messages.head], form),
+            system=system_text(request.messages[: messages.head], messages.form),
             left=tuple(replace(left, message=as_it_came(left.message)) for left in request.left),
             stable=messages.unchanged(request.stable),
-            warnings=(*request.warnings, *sending_notices(self.sent_messages, messages, rules)),
+            warnings=(*request.warnings, *self.sent.warnings),
         )
 
-    def _summarised(self, steps: Steps) -> Generator[list[Message], str, dict[int, set[int]]]:
-        """Put a summary wherever one is asked for; return the slots that each stands for, by its place."""
+    def _summarise(self, steps: Steps) -> Generator[list[Message], str, None]:
+        """Put a summary wherever one is asked for."""
         rules = self.tally.rules
         entries = self.tally.entries
-        self.summaries = dict(self.summaries)
-        replaced_by: dict[int, set[int]] = {}
+        summaries = self.tally.summaries
         texts: list[tuple[int, int, str]] = []
         try:
             place, replaced = next(steps)
             while True:
-                text = yield [
-                    (self.summaries.get(slot) or entries[slot]).message for slot in replaced
-                ]
+                text = yield [(summaries.get(slot) or entries[slot]).message for slot in replaced]
                 message = Message(
                     {"role": summary_role(self.first_speaker), "content": whole(text)}
                 )
                 tokens = rules.framing.message(message, rules.count)
                 self.tally.stamps += 1
-                self.summaries[place] = TallyEntry(
+                summaries[place] = TallyEntry(
                     message=message,
                     tokens=tokens,
                     past=rules.section,
                     present=rules.section,
                     stamp=self.tally.stamps,
                 )
-                replaced_by[place] = {*replaced}.union(
-                    *(replaced_by.pop(slot, ()) for slot in replaced)
+                self.replaced[place] = {*replaced}.union(
+                    *(self.replaced.pop(slot, ()) for slot in replaced)
                 )
                 texts.append((place, tokens, message.text))
                 place, replaced = steps.send(tokens)
         except StopIteration as stop:
             placed = {(place, tokens) for place, tokens, _ in stop.value.written}
-            self.texts = [text for place, tokens, text in texts if (place, tokens) in placed]
-            return replaced_by
+            self.texts += [text for place, tokens, text in texts if (place, tokens) in placed]
 
-    def _apply_departures(self, replaced_by: dict[int, set[int]]) -> Iterator[Left]:
-        """Take messages that have left off the tally, and write placeholders; give each of them with the reason."""
+    def _apply_departures(self) -> Iterator[Left]:
+        """Take messages that have left off the tally, and write placeholders; give lost summaries."""
         tally = self.tally
         history = self.tally.history
-        in_summaries = {slot for place in history.summaries for slot in replaced_by.get(place, ())}
         for slot in sorted({*history.changed}):
-            before = tally.entries[slot].message.raw
+            before = tally.entries[slot].message
             if history.gone[slot] >= 0:
                 del tally.entries[slot]
-                yield Left(before, "summarised" if slot in in_summaries else "dropped")
+                self.departed[slot] = Left(before.raw, "dropped")
             elif history.state[slot] == SHRUNK:
-                message = placeholder(tally.entries[slot].message, history.size[slot], tally.rules)
+                message = placeholder(before, history.size[slot], tally.rules)
                 tally.restamp(slot, message, history.size[slot])
-                yield Left(before, "shrunk")
+                self.departed[slot] = Left(before.raw, "shrunk")
 
         # A summary that is in no other one and has left is lost, though it was paid for.
-        for place, entry in [*self.summaries.items()]:
+        for place, entry in [*tally.summaries.items()]:
             if place in history.summaries:
                 continue
-            del self.summaries[place]
-            if place not in in_summaries:
+            del tally.summaries[place]
+            if place not in self._summarised():
                 self.notes.append(
                     f"a summary of {entry.tokens:,} tokens is not sent, since it is longer than what it replaces or "
                     "the history has no room for it; write shorter summaries, or raise the history budget"
                 )
                 yield Left(entry.message.raw, "dropped")
+
+    def _summarised(self) -> set[int]:
+        """Return the slots for which this request's summaries stand that are sent."""
+        standing = self.tally.history.summaries
+        return {slot for place in standing for slot in self.replaced.get(place, ())}
 
     def _uncut(self, entering: list[int]) -> Iterator[str]:
         """Say which tool results the policy would cut, and cannot."""
@@ -267,40 +343,6 @@ class Engine:
             tally.restamp(slot, message, tokens[slot])
             yield Left(entry.message.raw, "shortened")
 
-    def _fit_to_window(
-        self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left]
-    ) -> Request:
-        """Plan what is left, and cut inside what the window still has no room for."""
-        tally = self.tally
-        section = self.tally.rules.section
-
-        def plan_again() -> Plan:
-            now = tally.demand()
-            return self._planned(now, pinned + now[section] - demand[section])
-
-        # Plan again where the policy has cut the history.
-        if tally.history.tokens + pinned != demand[section] or plan[section].cut:
-            plan = self._planned(demand, pinned)
-
-        # First each section that is over its limit gives up passages and cuts tool results, then all of them do.
-        cut_grants = [grant for grant in plan.grants if grant.cut and grant.section != section]
-        if self.shorten and (cut_grants or _missing(plan) > 0):
-            for grant in cut_grants:
-                left += self._drop_passages(grant, grant.granted)
-                left += shorten_results(
-                    tally, tally.demand()[grant.section] - grant.granted, grant.section
-                )
-            plan = plan_again()
-            if (missing := _missing(plan)) > 0:
-                left += shorten_results(tally, missing)
-                plan = plan_again()
-            # A section that is sent whole above its cap leaves less than its plan says: passages give way to it.
-            for grant in plan.grants:
-                if (missing := _missing(plan)) > 0 and not _is_required(self.budget, grant.section):
-                    left += self._drop_passages(grant, grant.demand - missing)
-                    plan = plan_again()
-        return self._as_request(plan, left)
-
     def _drop_passages(self, grant: Grant, most: int) -> list[Left]:
         """Keep of a section's passages those that so many tokens have room for."""
         tally = self.tally
@@ -309,51 +351,48 @@ class Engine:
         tally.passages = passages
         return [Left(item.payload.raw, "dropped") for item in dropped]
 
-    def _planned(self, demand: Counter[str], pinned: int) -> Plan:
-        """Plan what the sections ask for, with the history as it is now."""
-        section = self.tally.rules.section
-        history = self.tally.history
-        demand_now = dict(demand) | {section: max(0, history.tokens + pinned)}
-        plan = allocate(self.planning_budget, demand_now)
-        if self.policy.floor.conflict == "shrink" and plan[section].cut:
-            return allocate(
-                with_promise(self.planning_budget, section, demand_now[section]), demand_now
-            )
-        return plan
-
-    def _as_request(self, plan: Plan, left: list[Left]) -> Request:
+    def _as_request(
+        self, plan: Plan, entries: list[TallyEntry], tokens: int, left: list[Left]
+    ) -> Request:
         """Put the request together as it is planned, and note what it holds for the next."""
         tally = self.tally
-        tokens = sum(grant.demand for grant in plan.grants)
         missing = _missing(plan)
         notices = self._notices(plan, tokens, missing)
 
-        # The messages in order; of them the first so many stand as in the last request.
-        entries = self._entries_in_order()
-        stable = self._stable([entry.stamp for entry in entries])
-        self.head = next(
-            (i for i, entry in enumerate(entries) if not _is_system(entry)), len(entries)
+        # Of the messages in order the first so many stand as in the last request.
+        stamps = [entry.stamp for entry in entries]
+        pairs = enumerate(zip(tally.last_stamps, stamps, strict=False))
+        stable = next(
+            (place for place, (old, new) in pairs if old != new),
+            min(len(tally.last_stamps), len(stamps)),
         )
-        self.sent_messages = [entry.message for entry in entries]
+        tally.last_stamps = stamps
         messages: list[dict[str, Any]] = [entry.message.raw for entry in entries]  # type: ignore[misc]  # read as dicts
 
         # The text about the budget comes last, so that it changes nothing before it.
         if self.tell and (text := describe(plan, tally.rules.count, framing=tally.rules.framing)):
             state = Message({"role": "system", "content": text})
-            messages.append({"role": "system", "content": text})
-            self.sent_messages.append(state)
-            tokens += tally.rules.framing.message(state, tally.rules.count)
+            size = tally.rules.framing.message(state, tally.rules.count)
+            told = TallyEntry(message=state, tokens=size, past="", present="", stamp=-1)
+            sent = self.sent
+            told_tokens = self._count([*entries, told])
+            if self.sent is None:
+                told_tokens += size
+            if told_tokens <= self.budget.usable:
+                tokens = told_tokens
+                messages.append({"role": "system", "content": text})
+            else:
+                self.sent = sent
 
         # What waits for its result or call is named, too; and the tally is packed where most of it has left.
         waiting = [
             Left(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
         ]
-        tools = [dict(schema) for schema in tally.tools]
         if len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(tally.entries):
-            self.summaries = unpack(tally, packed(tally, self.summaries))
+            unpack(tally, packed(tally))
         return Request(
             messages=messages,
-            tools=tools,
+            tools=[dict(schema) for schema in tally.tools],
             plan=plan,
             tokens=tokens,
             over=max(0, missing),
@@ -371,7 +410,7 @@ class Engine:
             for g in plan.grants
             if g.cut
         ]
-        notices = (*self.notes, *above)
+        notices = (*dict.fromkeys(self.notes), *above)
         if missing <= 0:
             return notices
         over = (
@@ -384,21 +423,12 @@ class Engine:
             warn_caller(over)
         return over, *notices
 
-    def _stable(self, stamps: list[int]) -> int:
-        """Return how many messages at the beginning are those of the last request."""
-        pairs = enumerate(zip(self.last_stamps, stamps, strict=False))
-        stable = next(
-            (i for i, (old, new) in pairs if old != new), min(len(self.last_stamps), len(stamps))
-        )
-        self.last_stamps = stamps
-        return stable
-
     def _entries_in_order(self) -> list[TallyEntry]:
         """List what is sent in order: earlier turns and their summaries, passages, this turn."""
         tally = self.tally
         entries = tally.entries
-        if self.summaries:
-            entries = entries | self.summaries
+        if tally.summaries:
+            entries = entries | tally.summaries
         slots = sorted(entries.keys() - tally.unsent)
         in_order = [entries[slot] for slot in slots]
         if tally.passages:
@@ -407,35 +437,6 @@ class Engine:
                 _passage(item, tally.turn) for item in tally.passages
             ]
         return in_order
-
-
-#: Forms whose providers want a user's message first.
-USER_FIRST: Final = ("anthropic", "converse", "gemini")
-
-
-def sending_notices(
-    messages: Sequence[Message], as_written: Written, rules: ThinkingRules | None
-) -> tuple[str, ...]:
-    """Say what is billed of messages and was not counted, and what of them their provider refuses."""
-    names = uncounted_thinking(as_written.messages, as_written.form, messages, rules)
-    notices = [
-        f"{name} goes out as it came, and only its provider can say what it bills; leave room for it"
-        for name in names
-    ]
-    if as_written.form == "chat" and any(
-        message.role in RESULT_ROLES and message.images for message in messages
-    ):
-        notices.append(
-            "a tool's result shows a picture, which OpenAI's chat format takes from users only; send it in a user's "
-            'message, or in another form, such as form="responses"'
-        )
-    begins_with = as_written.messages[0].get("role") if as_written.messages else "user"
-    if as_written.form in USER_FIRST and begins_with != "user":
-        notices.append(
-            f"the request begins with a message of {begins_with}'s, which the providers of its form may refuse; "
-            'start_on="user" leaves it out'
-        )
-    return tuple(notices)
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:
@@ -450,11 +451,6 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
             }
         }
     )
-
-
-def _is_system(entry: TallyEntry) -> bool:
-    """Tell a system message from a passage, which is sent as one and has a stamp below 0."""
-    return entry.message.role in SYSTEM_ROLES and entry.stamp >= 0
 
 
 def _passage(item: Item, turn: int) -> TallyEntry:

@@ -29,12 +29,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from budgetkit.budget import Allocation, Budget
+from budgetkit.conversation.sent import TextSizes
 from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, fit
 from budgetkit.plan.items import Item
 from budgetkit.pruning.dropping import LEAST_RESULT, least_tokens
 from budgetkit.pruning.history import History, Slots
-from budgetkit.requests import Framing
+from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
 from budgetkit.trace.tally import (
     Roles,
@@ -87,7 +88,8 @@ class Request:
     plan : Plan
         What each section holds, against its limit.
     tokens : int
-        Size of the request: messages, schemas, the priming of the answer and the budget's text.
+        Size of the whole request, as :func:`budgetkit.count_request` counts it: messages, schemas, the priming of the
+        answer and the budget's text.
     over : int
         How many of them the window has no room for; 0 unless the budget or the policy lets it be overrun.
     left : tuple of Left
@@ -97,8 +99,8 @@ class Request:
     stable : int
         How many messages at the beginning are those of the last request, so that a prompt cache holds them.
     warnings : tuple of str
-        What does not fit, which floor gives way, which summary is lost, and which thinking is sent that nobody can
-        count, in words.
+        Sentences on what does not fit, on a floor that gives way, on a summary that is lost, and on what only the
+        provider can count, such as a PDF or a picture by its address.
     system : str, list, dict or None
         The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
         ``systemInstruction`` of Gemini. None where it stands among the messages, or there is none.
@@ -126,6 +128,7 @@ class Request:
 
 
 Count = Callable[[str], int]
+_OF_TEXTS = {"role", "content", "contexts"}
 _WAITS = 8  # turns after which a call is given up whose result never came
 
 
@@ -190,7 +193,12 @@ class RunningTally:
     # Its messages: later section, and tokens.
     this_turn: dict[int, tuple[str, int]] = field(default_factory=dict)
     priming_section: str = ""  # where the priming counts: with the message that opens the turn
+    # What the messages of the last request cost together beyond what each costs alone, in tokens.
+    surplus: int = 0
     schema_tokens: int = 0
+
+    # the summary that is sent in place of older messages, by the first of their slots
+    summaries: dict[int, TallyEntry] = field(default_factory=dict)
 
     # what waits for something
     not_entered: list[int] = field(default_factory=list)  # slots that the history has not taken in
@@ -209,18 +217,22 @@ class RunningTally:
     counted_from: int = 0  # the first slot of those that were counted last
     entered: int = 0  # tokens of the messages that the history took in, as they came
     stamps: int = 0  # the last stamp
+    requests: int = 0  # how many were made
+    last_stamps: list[int] = field(default_factory=list)  # of the messages of the last request
 
     forms: set[str] = field(default_factory=set)  # of providers, in which messages came
+    is_text: bool = True  # whether no message has more than a role and a text
     system: tuple[Message, ...] = ()  # the first, which tool schemas may follow
 
     def __post_init__(self) -> None:
+        self.sizes = TextSizes(self.rules.count)
         self.count_schemas()
 
     def take(self, messages: Sequence[Message]) -> None:
         """Take in what was said since the last request, counted in one go."""
         retrieved = [message.contexts for message in messages]
         texts = [*messages, *(passage.message for passages in retrieved for passage in passages)]
-        sizes = self.rules.framing.messages(texts, self.rules.count)
+        sizes = self.rules.framing.messages(texts, self.sizes)
 
         # A turn begins with the user's message; where no user speaks, with the first that is no system message.
         has_question = any(message.role == "user" for message in messages)
@@ -254,6 +266,13 @@ class RunningTally:
         if self.tools:
             demand[schemas_section(self.tools, self.rules.roles)] += self.schema_tokens
         return demand
+
+    def with_surplus(self, demand: Counter[str]) -> Counter[str]:
+        """Return a demand with what the messages cost together: more for the history, less for the largest section."""
+        section = self.rules.section
+        if self.surplus < 0:
+            section = max(demand, key=lambda name: demand[name])
+        return demand + Counter({section: self.surplus})
 
     def section_of(self, slot: int) -> str:
         """Return the section in which a message counts at this request."""
@@ -358,8 +377,11 @@ class RunningTally:
             self._enter_shown([slot])
 
     def note_form(self, message: Message) -> None:
-        """Remember in which provider's form a message came, also after it has left."""
-        origin = origin_of(message.raw)
+        """Remember how a message came, also after it has left: in which provider's form, and whether as a text."""
+        raw = message.raw
+        is_text = raw.keys() <= _OF_TEXTS and type(raw.get("content")) is str
+        self.is_text = self.is_text and is_text
+        origin = origin_of(raw)
         if origin is not None:
             self.forms.add(origin["form"])
 
@@ -387,7 +409,7 @@ class RunningTally:
         """Send messages from now on; a call and results that came apart are counted together."""
         if min(slots, default=0) < self.counted_from:
             together = [self.entries[slot].message for slot in slots]
-            sizes = self.rules.framing.messages(together, self.rules.count)
+            sizes = self.rules.framing.messages(together, self.sizes)
             for slot, tokens in zip(slots, sizes, strict=True):
                 self._resize(slot, tokens)
         for slot in slots:
@@ -432,7 +454,8 @@ class RunningTally:
         """Count the tool schemas, or others in their place; it may depend on whether there is a system message."""
         if tools is not None:
             self.tools = tools
-        self.schema_tokens = self.rules.framing.schemas(self.tools, self.rules.count, self.system)
+        self.toolset = read_tools(self.tools)
+        self.schema_tokens = self.rules.framing.schemas(self.tools, self.sizes, self.system)
 
 
 def _sent(message: Message) -> Message:

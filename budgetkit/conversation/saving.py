@@ -38,7 +38,6 @@ from budgetkit.state import plain_data
 from budgetkit.state.saved import VERSION, check_version
 
 Raw = dict[str, Any]
-Summaries = dict[int, TallyEntry]  # as they are sent, by the first slot that each stands for
 #: A whole number, as JSON writes it.
 Whole = Annotated[int, Field(strict=True, ge=-MOST_TOKENS, le=2 * MOST_TOKENS)]
 Text = Annotated[str, Field(strict=True)]
@@ -138,10 +137,12 @@ class SavedState:
     turn: Whole
     entered: Whole
     stamps: Whole
+    surplus: Whole
+    is_text: StrictBool
     carrier: Text
 
 
-_PLAIN: Final = ("turn", "entered", "stamps")
+_PLAIN: Final = ("turn", "entered", "stamps", "surplus", "is_text")
 
 
 @dataclass(frozen=True)
@@ -164,13 +165,10 @@ def saved(
     budget: Budget,
     settings: SavedSettings,
     tally: RunningTally,
-    summaries: Summaries,
     inbox: Sequence[Message],
-    sent: list[int],
-    requests: int,
 ) -> dict[str, Any]:
     """Return a conversation as plain data."""
-    conversation = adapter(SavedState).dump_python(packed(tally, summaries))
+    conversation = adapter(SavedState).dump_python(packed(tally))
     return {
         "budgetkit": VERSION,
         "budget": state.to_dict(budget)["budget"],
@@ -179,19 +177,9 @@ def saved(
         "tools": list(tally.tools),
         "conversation": conversation,
         "inbox": [message.raw for message in inbox],
-        "sent": sent,
-        "requests": requests,
+        "sent": tally.last_stamps,
+        "requests": tally.requests,
     }
-
-
-@dataclass(frozen=True)
-class RestoredState:
-    """What a running conversation takes up again, beside the tally that was filled."""
-
-    summaries: Summaries
-    inbox: list[Message]  # messages that were not counted yet
-    last_stamps: list[int]  # of the messages of its last request
-    requests: int  # how many it had made
 
 
 @dataclass(frozen=True)
@@ -200,7 +188,7 @@ class SavedConversation:
 
     budget: Budget
     settings: SavedSettings
-    fill: Callable[[RunningTally], RestoredState]
+    fill: Callable[[RunningTally], list[Message]]
 
 
 def restored(text: str) -> SavedConversation:
@@ -215,7 +203,7 @@ def restored(text: str) -> SavedConversation:
             raise ValueError("its budget is a plan")
         file = plain_data.read(adapter(SavedFile), data)
 
-    def fill(tally: RunningTally) -> RestoredState:
+    def fill(tally: RunningTally) -> list[Message]:
         if tally.rules.section != file.section:
             raise ValueError(
                 f"the saved conversation prunes {brief(file.section)}, this one {brief(tally.rules.section)}; "
@@ -223,21 +211,18 @@ def restored(text: str) -> SavedConversation:
             )
         with refusing():
             tally.tools = file.tools
-            summaries = unpack(tally, file.conversation)
-            _refuse_strangers(tally, summaries, file.conversation)
-            with_undeclared(replace(budget, deficit="signed"), _sections(tally, summaries))
+            unpack(tally, file.conversation)
+            _refuse_strangers(tally, file.conversation)
+            with_undeclared(replace(budget, deficit="signed"), _sections(tally))
             tally.count_schemas()
-            return RestoredState(
-                summaries=summaries,
-                inbox=[Message(raw) for raw in file.inbox],
-                last_stamps=file.sent,
-                requests=file.requests,
-            )
+            tally.last_stamps = file.sent
+            tally.requests = file.requests
+            return [Message(raw) for raw in file.inbox]
 
     return SavedConversation(budget=budget, settings=file.settings, fill=fill)
 
 
-def _refuse_strangers(tally: RunningTally, summaries: Summaries, state: SavedState) -> None:
+def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
     """Refuse parts that name messages which the other parts do not have: a request would fail on them, or hang."""
     history = tally.history
     entries = tally.entries
@@ -248,7 +233,7 @@ def _refuse_strangers(tally: RunningTally, summaries: Summaries, state: SavedSta
     answers = [slot for results in tally.early_results.values() for slot in results]
     numbers = [
         *entries,
-        *summaries,
+        *tally.summaries,
         *tally.this_turn,
         *tally.calling_slots.values(),
         *tally.open_calls,
@@ -263,7 +248,7 @@ def _refuse_strangers(tally: RunningTally, summaries: Summaries, state: SavedSta
         (
             "its summaries stand for",
             [summary.slot for summary in state.summaries],
-            summaries.keys() - {*inside},
+            tally.summaries.keys() - {*inside},
         ),
         ("its history holds", inside, entries),
         ("its history waits for", tally.not_entered, entries.keys() & {*waits}),
@@ -282,21 +267,21 @@ def _refuse_strangers(tally: RunningTally, summaries: Summaries, state: SavedSta
         raise ValueError(f"its turn begins at message {tally.start} of {len(slots)}")
 
 
-def _sections(tally: RunningTally, summaries: Summaries) -> list[str]:
+def _sections(tally: RunningTally) -> list[str]:
     """List each section that the next requests may ask for."""
-    entries = [*tally.entries.values(), *summaries.values()]
+    entries = [*tally.entries.values(), *tally.summaries.values()]
     of_entries = [section for entry in entries for section in (entry.past, entry.present)]
     turn = (past for past, _ in tally.this_turn.values())
     return [*dict.fromkeys([*tally.demand(), *tally.past, *tally.present, *of_entries, *turn])]
 
 
-def packed(tally: RunningTally, summaries: Summaries) -> SavedState:
+def packed(tally: RunningTally) -> SavedState:
     """Return what is still there as rows with names, its messages numbered from 0 on."""
     history = tally.history
     slots = tally.history.slots
 
     # what is still there: what is sent, and what that goes with
-    slots_there = {*tally.entries, *summaries, *tally.this_turn}
+    slots_there = {*tally.entries, *tally.summaries, *tally.this_turn}
     if tally.start < len(slots):
         slots_there.add(tally.start)
     slots_there |= {slots.unit[slot] for slot in slots_there}
@@ -332,7 +317,7 @@ def packed(tally: RunningTally, summaries: Summaries) -> SavedState:
         results=[new[slot] for slot in order if slot in history.whole_results],
         summaries=[SavedSummary(new[place], turn) for place, turn in history.summaries.items()],
         lines=[_saved_line(new[slot], line) for slot, line in tally.entries.items()],
-        standing=[_saved_line(new[slot], line) for slot, line in summaries.items()],
+        standing=[_saved_line(new[slot], line) for slot, line in tally.summaries.items()],
         this_turn=[
             SavedDemand(new[slot], section, tokens)
             for slot, (section, tokens) in tally.this_turn.items()
@@ -356,12 +341,14 @@ def packed(tally: RunningTally, summaries: Summaries) -> SavedState:
         turn=tally.turn,
         entered=tally.entered,
         stamps=tally.stamps,
+        surplus=tally.surplus,
+        is_text=tally.is_text,
         carrier=tally.priming_section,
     )
 
 
-def unpack(tally: RunningTally, state: SavedState) -> Summaries:
-    """Fill a tally with what `packed` returned; the summaries that stand are returned."""
+def unpack(tally: RunningTally, state: SavedState) -> None:
+    """Fill a tally with what `packed` returned."""
     rows = state.slots
     slots = Slots(
         tokens=[row.tokens for row in rows],
@@ -400,27 +387,14 @@ def unpack(tally: RunningTally, state: SavedState) -> Summaries:
     for name in _PLAIN:
         setattr(tally, name, getattr(state, name))
     tally.priming_section = state.carrier
-    return {line.slot: _line(line) for line in state.standing}
+    tally.summaries = {line.slot: _line(line) for line in state.standing}
 
 
 def _saved_line(slot: int, line: TallyEntry) -> SavedLine:
-    return SavedLine(
-        slot=slot,
-        message=dict(line.message.raw),
-        tokens=line.tokens,
-        past=line.past,
-        present=line.present,
-        stamp=line.stamp,
-        sent=line.sent,
-    )
+    fields = {name: getattr(line, name) for name in TallyEntry.__slots__}
+    return SavedLine(slot=slot, **fields | {"message": dict(line.message.raw)})
 
 
 def _line(row: SavedLine) -> TallyEntry:
-    return TallyEntry(
-        message=Message(row.message),
-        tokens=row.tokens,
-        past=row.past,
-        present=row.present,
-        stamp=row.stamp,
-        sent=row.sent,
-    )
+    fields = {name: getattr(row, name) for name in TallyEntry.__slots__}
+    return TallyEntry(**fields | {"message": Message(row.message)})

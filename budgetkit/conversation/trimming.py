@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from budgetkit.budget import Budget
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.engine import USER_FIRST
+from budgetkit.conversation.engine import Engine
 from budgetkit.conversation.newest import newest
-from budgetkit.conversation.reading import check_sendable, read, whole
-from budgetkit.conversation.running_tally import Count, Left
+from budgetkit.conversation.reading import check_sendable, is_plain, read, whole
+from budgetkit.conversation.running_tally import Left, Request
+from budgetkit.conversation.sent import USER_FIRST
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
-from budgetkit.requests import Framing
-from budgetkit.requests.reading.forms import Form, form_of_all, forms_of
-from budgetkit.requests.reading.writing import as_it_came, written
+from budgetkit.requests import Framing, read_tools
+from budgetkit.requests.reading.forms import Form
+from budgetkit.requests.reading.writing import as_it_came
 
 Raw = Mapping[str, Any]
-_TRIES = 4
 
 
 class Trimmed(list[dict[str, Any]]):
@@ -49,7 +48,7 @@ class Trimmed(list[dict[str, Any]]):
         # All that was said until now: a list goes on growing in its owner's hands.
         self._before = list(before) if isinstance(before, list) else before
         self._after = after  # what is sent of it, in OpenAI's chat format
-        self._notes = tuple(notes)  # floors that give way
+        self._notes = tuple(notes)
 
     @property
     def left(self) -> tuple[Left, ...]:
@@ -70,7 +69,7 @@ class Trimmed(list[dict[str, Any]]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on a floor that gives way, and on a newest message that was too large to be sent as it came."""
+        """Sentences on a floor that gives way, a newest message that was too large, and what nobody can count."""
         newest_message = read([self._before])[-1:]
         left = self.left[-1:]
         if not newest_message or not left or left[0].message != as_it_came(newest_message[0].raw):
@@ -140,7 +139,8 @@ def trim(
     -------
     Trimmed
         A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`,
-        sentences on a floor that gives way and on a newest message that is not sent as it came. All are in the form in
+        sentences on a floor that gives way, on a newest message that is not sent as it came, and on what only the
+        provider can count. All are in the form in
         which they came, those that were not cut inside as they came; what has no form of a provider is in OpenAI's chat
         format, and so are system messages, which some providers take beside the others. With the schemas and the
         priming of the answer never more than the budget.
@@ -169,54 +169,62 @@ def trim(
     conversation: Any = messages
 
     # In the usual case the newest messages that fit are read off, without the engine.
-    if policy is None and most is not None:
+    is_chosen = policy is None and most is not None and form in (None, "chat")
+    if is_chosen and not read_tools(tools).uncounted:
         suffix = None
         if isinstance(conversation, list | tuple):
             suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is None:
             conversation = read([conversation])
-            # what is a part of a record leaves with it, which only the engine knows
-            if not forms_of(message.raw for message in conversation):
+            # What is a part of a record leaves with it, and what nobody can count is named: by the engine.
+            if all(is_plain(message.raw) for message in conversation):
                 suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is not None and suffix.fits:
             fitting = [whole(raw) for raw in suffix.messages]
             check_sendable(map(Message, fitting))
-            return Trimmed(_written(fitting, form), messages, fitting)
+            return Trimmed(fitting, messages, fitting)
         if suffix is not None:
             conversation = [*map(Message, suffix.messages)]
 
+    def next_request(messages: Sequence[Message]) -> tuple[Request, Engine]:
+        talk = Conversation(
+            replace(setup.budget, deficit="signed"),
+            policy,
+            count,
+            tools=tools,
+            framing=framing,
+            overrun="tell",
+            start_on=start_on,
+            form=form,
+        )
+        talk.add(messages)
+        return talk._request_in_chat(), talk._engine
+
     # Else the engine cuts inside; where that is not enough, only what is required stays.
-    signed = replace(setup.budget, deficit="signed")
     conversation = read([conversation])
-    fitting, over, notes = _counted_again(
-        conversation, signed, count, tools, policy, framing, start_on
-    )
-    if over:
+    request, engine = next_request(conversation)
+    if request.over:
         questions = [place for place, message in enumerate(conversation) if message.role == "user"]
         question_place = max(questions, default=len(conversation) - 1)
-        required = [
-            message
-            for place, message in enumerate(conversation)
-            if place == question_place or message.role in SYSTEM_ROLES
-        ]
-        fitting, over, notes = _counted_again(
-            required, signed, count, tools, policy, framing, start_on
+        request, engine = next_request(
+            [
+                message
+                for place, message in enumerate(conversation)
+                if place == question_place or message.role in SYSTEM_ROLES
+            ]
         )
-    if over:
+    if request.over:
         raise ValueError(
-            f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
-            "tokens; shorten them, or allow more"
+            f"system messages, the last question and tool schemas exceed what the window has for them by "
+            f"{request.over:,} tokens; shorten them, or allow more"
         )
-    sent_form = form or form_of_all(forms_of(message.raw for message in conversation))
-    return Trimmed(_written(fitting, sent_form), messages, fitting, notes)
-
-
-def _written(raws: list[dict[str, Any]], form: str | None) -> list[dict[str, Any]]:
-    """Write messages in a form; system messages that stand beside the others in it are left in front of them."""
-    if form is None:
-        return raws
-    messages = written(raws, form)
-    return raws[: messages.head] + messages.messages
+    fitting = request.messages
+    sent = engine.sent
+    if sent is None:
+        return Trimmed(fitting, messages, fitting, engine.notes)
+    # System messages that stand beside the others in this form are left in front of them.
+    in_form = fitting[: sent.written.head] + sent.written.messages
+    return Trimmed(in_form, messages, fitting, [*engine.notes, *sent.warnings])
 
 
 def budget_of(budget: int | AnyBudget) -> AnyBudget:
@@ -224,36 +232,3 @@ def budget_of(budget: int | AnyBudget) -> AnyBudget:
     if isinstance(budget, int):
         return trimmed(budget)
     return budget
-
-
-def _counted_again(
-    messages: list[Message],
-    budget: Budget,
-    count: Count,
-    tools: Any,
-    policy: Policy | str | None,
-    framing: Framing,
-    start_on: StartOn,
-) -> tuple[list[dict[str, Any]], int, list[str]]:
-    """Return what a conversation sends that begins and ends here, how much is too large, and which floors give way.
-
-    A framing may bill calls and results together, so that they cost more side by side; then there is less for all.
-    """
-    smaller_budget = budget
-    for _ in range(_TRIES):
-        more: dict[str, Any] = {
-            "tools": tools,
-            "framing": framing,
-            "overrun": "tell",
-            "start_on": start_on,
-        }
-        talk = Conversation(smaller_budget, policy, count, **more)
-        talk.add(messages)
-        request = talk._request_in_chat()
-        notes = list(talk._engine.notes)
-        recount = framing.request(request.messages, count, tools)
-        excess = max(request.over, recount - max(0, budget.usable))
-        if excess <= 0 or request.over:
-            break
-        smaller_budget = replace(smaller_budget, window=max(0, smaller_budget.window - excess))
-    return request.messages, max(0, excess), notes

@@ -18,7 +18,7 @@ from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
 from budgetkit.files import read_toml
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.message import ROLES, Message, Passage
-from budgetkit.models import Model
+from budgetkit.models import Model, models
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.formats import names, table
 from budgetkit.trace.conversation import Trace
@@ -152,9 +152,7 @@ class _Redaction:
         if isinstance(value, list | tuple):
             return [self.schema(entry) for entry in value]
         if not isinstance(value, Mapping):
-            if isinstance(value, str):
-                return self.value(value)
-            return value
+            return self.value(value)
         return {
             self.filler.name(key) if named else self.known(key): self._keyword(
                 entry, "" if named else key
@@ -286,12 +284,12 @@ def _places(value: Any) -> Any:
 
 
 def _model(name: Any) -> str | None:
-    """Cut a model's name to what everybody knows: no path before it, no name of who tuned it."""
-    if isinstance(name, str):
-        base = re.sub(r".*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S)
-    else:
-        base = ""
-    return base.rpartition("/")[2] or None
+    """Return the beginning of a model's name that is listed: without its path, its date, and who tuned it."""
+    if not isinstance(name, str):
+        return None
+    base = re.sub(r".*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S).rpartition("/")[2]
+    listed = [facts.name for facts in models() if base.startswith(facts.name)]
+    return max(listed, key=len, default=None)
 
 
 def _is_time(value: Any) -> bool:

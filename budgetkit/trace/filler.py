@@ -27,7 +27,11 @@ from budgetkit.requests.reading.request import parsed
 
 Count = Callable[[str], int]
 
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*")
+# Letters that Unicode calls signs may spell words too: circled and squared ones, Braille, invisible and private ones.
+_LETTER = (
+    r"[\p{L}\p{M}\p{N}\p{Cf}\p{Co}\p{Cn}\p{Braille}\u2460-\u24ff\u3200-\u33ff\U0001f100-\U0001f2ff]"
+)
+_WORD = regex.compile(rf"{_LETTER}+(?:['’]{_LETTER}+)*")
 # In JSON also half a character that it escapes, and a sign that it escapes (which stays).
 _JSON_PIECE = regex.compile(rf'\\u[0-9a-fA-F]{{4}}|\\[bfnrt"\\/]|{_WORD.pattern}')
 # A string before a colon; any other string is skipped as a whole.

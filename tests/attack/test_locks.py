@@ -64,7 +64,7 @@ def test_a_conversation_is_saved_in_the_loop_while_a_request_waits_for_a_summary
         await asked.wait()
         talk.add({"role": "user", "content": "One thing more"})
         during = talk.to_json()
-        with pytest.raises(RuntimeError, match="under way in the same thread"):
+        with pytest.raises(RuntimeError, match="it would wait for itself"):
             talk.request()
         answer.set()
         return before, during, await request
@@ -348,11 +348,26 @@ def test_a_picture_in_a_tools_result_is_said_where_the_form_takes_none(
     assert any("shows a picture" in warning for warning in talk.request().warnings) == is_said
 
 
-@pytest.mark.parametrize(("start_on", "is_said"), [("any", True), ("user", False)])
+@pytest.mark.parametrize(
+    ("roles", "is_said"), [(["assistant"], True), (["assistant", "user"], False)]
+)
 def test_a_request_that_begins_with_the_assistants_message_is_said_where_it_may_be_refused(
-    start_on: Any, is_said: bool
+    roles: list[str], is_said: bool
 ) -> None:
-    talk = bk.Conversation("chat", model="claude-sonnet-4-5", form="anthropic", start_on=start_on)
-    talk.add({"role": "assistant", "content": "Hello."}, {"role": "user", "content": "Hello."})
+    talk = bk.Conversation("chat", model="claude-sonnet-4-5", form="anthropic", start_on="any")
+    talk.add([{"role": role, "content": "Hello."} for role in roles])
     warnings = talk.request().warnings
     assert any("begins with a message of assistant's" in warning for warning in warnings) == is_said
+
+
+def test_a_summary_that_asks_for_a_request_in_another_thread_is_refused() -> None:
+    """It waited for itself without end."""
+
+    async def asking(messages: list[Any]) -> str:
+        with pytest.raises(RuntimeError, match="it would wait for itself"):
+            await asyncio.to_thread(talk.request)
+        return "Short."
+
+    talk = talk_with(asking)
+    request = asyncio.run(asyncio.wait_for(talk.arequest(), PATIENCE))
+    assert request.summaries

@@ -13,13 +13,11 @@ from budgetkit.models import Model, model, models
 from budgetkit.plan.findings import CODES, findings
 from budgetkit.presets import PRESETS, working_memory
 from budgetkit.pruning.policies import (
-    POLICIES,
     OldestFirst,
     SlidingWindow,
     Step,
     TriggerTarget,
-    agent_framework,
-    haystack,
+    system,
 )
 
 TODAY = date(2026, 11, 22)
@@ -52,10 +50,10 @@ TAKING = replace(
 FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_001), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_999), {}),
-    "trigger-never-reached": (PLAIN.assign(output=3_001), {"policy": haystack()}),
+    "trigger-never-reached": (PLAIN.assign(output=3_001), {"policy": system("haystack")}),
     "target-below-fixed": (
         REQUIRED,
-        {"policy": haystack(), "demand": asking(system=[4_000, 4_000], history=[0, 9])},
+        {"policy": system("haystack"), "demand": asking(system=[4_000, 4_000], history=[0, 9])},
     ),
     "cut-at-every-request": (PLAIN, {"lost": [0, 1, 2, 1, 1, 3, 0]}),
     "order-breaks-cache": (PLAIN, {"demand": asking(system=CHANGING, history=CHANGING)}),
@@ -76,10 +74,10 @@ FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
 SOUND: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_000), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_900), {}),
-    "trigger-never-reached": (PLAIN.assign(output=3_000), {"policy": haystack()}),
+    "trigger-never-reached": (PLAIN.assign(output=3_000), {"policy": system("haystack")}),
     "target-below-fixed": (
         REQUIRED,
-        {"policy": haystack(), "demand": asking(system=[3_999, 4_000], history=[0, 9])},
+        {"policy": system("haystack"), "demand": asking(system=[3_999, 4_000], history=[0, 9])},
     ),
     "cut-at-every-request": (PLAIN, {"lost": [0, 1, 2, 1, 1, 0, 3]}),
     "order-breaks-cache": (PLAIN, {"demand": asking(system=[100] * 4, history=CHANGING)}),
@@ -114,7 +112,7 @@ def test_a_fault_is_found_and_its_nearest_sound_neighbour_is_not(code: str) -> N
 
 
 def test_a_finding_says_its_numbers_and_the_mend() -> None:
-    found = findings(PLAIN.assign(output=3_001), policy=haystack())
+    found = findings(PLAIN.assign(output=3_001), policy=system("haystack"))
     assert str(found[0]) == (
         "trigger-never-reached: TriggerTarget waits for 7,000 tokens, and there are never more than 6,999; "
         "lower its trigger below 6,999, or a reserve."
@@ -142,7 +140,7 @@ def test_no_preset_at_any_window_is_found_fault_with(name: str, window: int) -> 
         SlidingWindow(),
         Step(),
         TriggerTarget(),
-        *(make() for make in POLICIES.values()),
+        *map(system, ("octopus", "agent-framework", "haystack", "prompt-poet")),
     ):
         assert findings(budget, policy=policy, demand=typical) == ()
         assert findings(budget, policy=policy) == ()
@@ -153,12 +151,12 @@ def test_marks_of_a_window_of_which_the_answer_takes_half_collapse() -> None:
     typical = asking(
         **{section: [tokens] * 5 for section, tokens in PRESETS["working_memory"].demand.items()}
     )
-    assert codes(small, policy=haystack()) == ["trigger-never-reached"]
-    assert codes(small, policy=haystack(), demand=typical) == [
+    assert codes(small, policy=system("haystack")) == ["trigger-never-reached"]
+    assert codes(small, policy=system("haystack"), demand=typical) == [
         "trigger-never-reached",
         "target-below-fixed",
     ]
-    assert codes(small, policy=agent_framework(), demand=typical) == ["target-below-fixed"]
+    assert codes(small, policy=system("agent-framework"), demand=typical) == ["target-below-fixed"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -8,7 +8,6 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.pruning.policies import (
-    POLICIES,
     Chain,
     DropToolResults,
     Floor,
@@ -34,7 +33,7 @@ def marks(policy: Policy, room: Callable[[int], PruningContext], most: int) -> t
 def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() -> None:
     """P7: of 111,616, all old tool results go above 55,808, messages above 89,292 down to 55,808."""
     budget = bk.Budget(128_000, [bk.Reserve("output", 16_384)])
-    results, messages = bk.policies.agent_framework().stages
+    results, messages = bk.policies.system("agent-framework").stages
 
     def room(tokens: int) -> PruningContext:
         return PruningContext(tokens, 111_616, 0, budget.usable, budget.window)
@@ -48,7 +47,7 @@ def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() ->
 
 def test_haystack_compacts_at_seven_tenths_to_four_tenths_of_the_window() -> None:
     """P8: of 100,000, with 10,000 in other sections, the history may grow to 60,000 and comes down to 30,000."""
-    (policy,) = bk.policies.haystack().stages
+    (policy,) = bk.policies.system("haystack").stages
     assert marks(policy, lambda n: PruningContext(n, 80_000, 10_000, 90_000, 100_000), 100_000) == (
         60_000,
         30_000,
@@ -96,11 +95,11 @@ def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
         bk.policies.octopus("best")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES))
+@pytest.mark.parametrize("name", ["agent-framework", "haystack", "octopus", "prompt-poet"])
 def test_every_preset_makes_a_policy_that_leaves_a_small_history_alone(name: str) -> None:
     assert all(
         stage.cuts(PruningContext(10, 1_000, 10, 1_200, 1_500)) == ()
-        for stage in POLICIES[name]().stages
+        for stage in bk.policies.system(name).stages
     )
 
 
@@ -195,7 +194,7 @@ def test_agent_framework_shortens_all_old_results_at_once_and_then_waits() -> No
         "system": "history",
         "current": "current",
     }
-    policy = bk.policies.agent_framework()
+    policy = bk.policies.system("agent-framework")
     frame = bk.replay(results_of(12, 2_500), budget, policy, by="request", roles=roles).frame()
     assert frame.loc[frame["dropped"] > 0, "request"].tolist() == [9, 12]
 

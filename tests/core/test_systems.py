@@ -29,7 +29,7 @@ from budgetkit.pruning.policies import (
     TriggerTarget,
     system,
 )
-from budgetkit.pruning.policies.systems import NAMED, POLICIES, policy_of
+from budgetkit.pruning.policies.systems import NAMED, policy_of
 
 
 def gone(
@@ -185,9 +185,9 @@ def test_every_system_says_where_it_was_read_and_what_is_assumed(name: str) -> N
         assert rules.summary_call is not None
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES))
+@pytest.mark.parametrize("name", ["octopus", "prompt-poet"])
 def test_a_system_is_one_policy_by_its_name_its_row_and_its_function(name: str) -> None:
-    ways = (name, system(name), POLICIES[name]())
+    ways = (name, system(name), getattr(bk.policies, name.replace("-", "_"))())
     assert len({policy_of(way) for way in ways}) == 1
 
 

@@ -231,7 +231,7 @@ def test_a_saved_budget_is_read_from_yaml_and_json(
 
 def test_replay_and_compare_give_the_librarys_numbers(capsys: Captured) -> None:
     trace, budget = bk.load_trace("support-chat"), bk.presets.chat(8_192)
-    outcome = bk.replay(trace, budget, bk.policies.haystack(), counter=bk.counter("gpt-4o"))
+    outcome = bk.replay(trace, budget, "haystack", counter=bk.counter("gpt-4o"))
     found = data(capsys, "replay", "support-chat", "-p", "haystack", "-c", "gpt-4o", "-w", "8192")
     assert found["totals"]["sent"] == outcome.totals()["sent"]
     assert found["totals"]["cost"] is None

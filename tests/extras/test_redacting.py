@@ -337,3 +337,21 @@ def test_the_command_prints_lines_that_load(
     assert run(["redact", str(path), "-c", "gpt-4o"]) == 0
     path.write_text(capsys.readouterr().out, encoding="utf-8")
     assert bk.load_trace(path).demand("gpt-4o").equals(TRACE.demand("gpt-4o"))
+
+
+def test_letters_that_are_signs_models_and_limits_of_schemas_are_replaced_too() -> None:
+    canary = "ⓐ🄰🅐🅰⠁\ue000\U000e0041🇦⒜"
+    limits = {"type": "integer", "minimum": 4711, "maxLength": 815}
+    parameters = {"type": "object", "properties": {"a": limits}}
+    tool = {"type": "function", "function": {"name": "look", "parameters": parameters}}
+    usage = [
+        {"model": name, "input_tokens": 9}
+        for name in ("acme-merger-bot", "gpt-4o-acme", "\x1b[31m")
+    ]
+    said = bk.Message({"role": "user", "content": f"a {canary} b"})
+    answer = bk.Message({"role": "assistant", "content": "ok"})
+    trace = bk.Trace("mine", (said, answer), (tool,), fields={"model": "acme-bot", "usage": usage})
+    line = bk.trace.to_line(bk.redact(trace, "o200k_base"))
+    read = json.dumps(json.loads(line), ensure_ascii=False)
+    assert not set(canary) & set(read)
+    assert not [word for word in ("acme", "4711", "815", "[31m") if word in read]

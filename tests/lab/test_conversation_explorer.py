@@ -22,13 +22,13 @@ from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.outlook import contexts, pace_of
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.pruning.policies import (
-    POLICIES,
     Floor,
     Importance,
     OldestFirst,
     Policy,
     SlidingWindow,
     TriggerTarget,
+    system,
 )
 from budgetkit.state import from_json, from_yaml, to_yaml
 
@@ -269,7 +269,7 @@ def test_policies_are_ticked_and_the_last_one_stays() -> None:
     assert list(explorer.replays) == ["oldest first", "haystack"]
     explorer.controls.policies["oldest first"].value = False
     assert (list(explorer.replays), explorer.controls.main.value) == (["haystack"], "haystack")
-    assert explorer.replay.policy == POLICIES["haystack"]()
+    assert explorer.replay.policy == system("haystack")
     explorer.controls.policies["haystack"].value = False
     assert "the last policy that is chosen; choose another one first" in said(explorer)
     assert explorer.controls.policies["haystack"].value, "the tick comes back"
@@ -297,7 +297,7 @@ def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() ->
     explorer.controls.unit.value = "tokens"
     explorer.controls.floor.value = 1_800
     assert explorer.replay.policy == OldestFirst(floor=Floor(1_800, "tokens"))
-    assert explorer.replays["octopus"].policy == POLICIES["octopus"](), "a system keeps its own"
+    assert explorer.replays["octopus"].policy == system("octopus"), "a system keeps its own"
     requests = int((explorer.replay.frame()["over"] > 0).sum())
     assert "over From turn" in said(explorer)
     assert (

@@ -25,11 +25,8 @@ from budgetkit.pruning.policies.pruners import (
 )
 from budgetkit.pruning.policies.systems import (
     NAMED,
-    POLICIES,
     SYSTEMS,
     System,
-    agent_framework,
-    haystack,
     octopus,
     prompt_poet,
     system,
@@ -37,7 +34,6 @@ from budgetkit.pruning.policies.systems import (
 
 __all__ = [
     "NAMED",
-    "POLICIES",
     "SYSTEMS",
     "CapResults",
     "Chain",
@@ -59,8 +55,6 @@ __all__ = [
     "Step",
     "Summarise",
     "TriggerTarget",
-    "agent_framework",
-    "haystack",
     "octopus",
     "prompt_poet",
     "system",

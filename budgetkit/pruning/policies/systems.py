@@ -3,9 +3,8 @@
 Each row is a rule *modelled on* a system: what its documentation or its code says at a date, put together from the
 parts of :mod:`budgetkit.pruning.policies.pruners`. What nobody publishes is named under `assumed`.
 
-Four systems are functions, too. Without arguments each function returns the row of its name, so that a system is one
-policy however it is asked for: ``octopus()``, ``system("octopus")`` and the name "octopus" are equal. Some systems
-round or group in a way of their own; the function then says what it leaves out.
+Two systems have numbers of their own and are functions, too. Without arguments each returns the row of its name, so
+that ``octopus()``, ``system("octopus")`` and the name "octopus" are one policy.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from budgetkit.budget.allocation import check_choice
@@ -174,15 +172,6 @@ def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
 SYSTEMS: Final[Mapping[str, dict[str, Any]]] = Table(lambda: read_rows("systems.toml", "system"))
 
 
-def makers() -> dict[str, Callable[[], System]]:
-    """Return for each system what makes it.
-
-    >>> makers()["cline"]().label
-    'Cline'
-    """
-    return {name: partial(system, name) for name in SYSTEMS}
-
-
 def octopus(
     prune: Literal["oldest", "window", "summarise"] = "oldest", floor: int = 4_000, turns: int = 10
 ) -> System:
@@ -216,44 +205,6 @@ def octopus(
     return row
 
 
-def agent_framework() -> System:
-    """Microsoft Agent Framework: old tool results shrink above .5 of the input budget, messages above .8 down to .5.
-
-    Returns
-    -------
-    System
-        The input budget is the window less the longest answer: the usable window of a budget with that reserve.
-
-    Notes
-    -----
-    Once above the trigger it collapses all tool calls but the newest 4, each into a text of up to 4,096 characters,
-    1,024 tokens by its own counter. Here the results of the newest 4 calls stay, and of the others each is cut to that
-    size; that calls go into the text, too, and that several results of one call share one text, is left out.
-
-    Examples
-    --------
-    >>> agent_framework().stages[1]
-    TriggerTarget(Share(0.8), target=Share(0.5), of='usable')
-    """
-    return system("agent-framework")
-
-
-def haystack() -> System:
-    """Haystack: above .7 of the window, cut down to .4 of it.
-
-    Returns
-    -------
-    System
-        Shares are of the whole window, in which the other sections count too.
-
-    Examples
-    --------
-    >>> haystack().policies
-    (TriggerTarget(Share(0.7), target=Share(0.4), of='window', whole_turns=True),)
-    """
-    return system("haystack")
-
-
 def prompt_poet(step: int = 1_000) -> System:
     """prompt-poet: drop the oldest in blocks, so that the cut moves rarely.
 
@@ -275,16 +226,6 @@ def prompt_poet(step: int = 1_000) -> System:
     return replace(system("prompt-poet"), policies=(Step(step),))
 
 
-#: The functions of four systems by name.
-POLICIES: Final[Mapping[str, Callable[[], System]]] = MappingProxyType(
-    {
-        "octopus": octopus,
-        "agent-framework": agent_framework,
-        "haystack": haystack,
-        "prompt-poet": prompt_poet,
-    }
-)
-
 #: Every policy that goes by a name: those of this kit at usual numbers, and the rows of systems.toml.
 NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
     lambda: {
@@ -294,7 +235,7 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
         "down to a mark": partial(TriggerTarget, target=Share(0.5)),
         "summarise": Summarise,
         "tool results first": DropToolResults,
-        **makers(),
+        **{name: partial(system, name) for name in SYSTEMS},
     }
 )
 

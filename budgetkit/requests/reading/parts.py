@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from budgetkit.requests.reading.formats import filled, found, table, unpacked
+from budgetkit.requests.reading.formats import filled, found, holds, table, unpacked
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]
@@ -41,7 +41,7 @@ def sorted_part(part: Any) -> list[Sorted]:
         sorts.append(("result", _result(part, mark)))
     if not sorts and mark in table("marks")["nothing"]:
         return [("nothing", None)]
-    return sorts or [("text", _content_part(part))]
+    return sorts or [("text", piece) for piece in _inner_parts(part) or [_content_part(part)]]
 
 
 def is_item(value: Mapping[str, Any]) -> bool:
@@ -140,6 +140,23 @@ def _is_content(output: Any) -> bool:
     return isinstance(output, list) and all(
         isinstance(part, Mapping) and any(kind in part for kind in kinds) for part in output
     )
+
+
+def _inner_parts(part: Raw) -> list[dict[str, Any]]:
+    """List the content of a document, a search result or a citation, its headings first; nothing for other parts."""
+    inner = found(part, table("paths")["inner"])
+    if holds(part, "source.type=text"):
+        inner = found(part, "source.data")
+    if not inner or isinstance(found(part, table("paths")["text"]), str):
+        return []
+    pieces = inner if isinstance(inner, list) else [inner]
+    headings = [found(part, path) for path in table("paths")["headings"]]
+    return [
+        value
+        for piece in (*filter(None, headings), *pieces)
+        for kind, value in sorted_part(piece)
+        if kind == "text"
+    ]
 
 
 def _content_part(part: Raw) -> dict[str, Any]:

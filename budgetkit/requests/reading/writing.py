@@ -243,11 +243,11 @@ def _rewritten(record: Raw, raw: Raw, form: str) -> dict[str, Any]:
         kinds = {kind for kind, _ in sorted_part(block)}
         if "result" in kinds:
             changed.append(_result_with(block, text))
-        elif (
-            kinds == {"text"} and isinstance(block, Mapping) and isinstance(block.get("text"), str)
-        ):
-            if not done:
+        elif kinds == {"text"} and not _others([block]):
+            if not done and isinstance(block, Mapping) and isinstance(block.get("text"), str):
                 changed.append({**block, "text": text})
+            elif not done:  # a document
+                changed.append(_block({"type": "text", "text": text}, form))
             done = True
         else:
             changed.append(block)

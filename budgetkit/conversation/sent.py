@@ -1,0 +1,140 @@
+"""SentRequest: a finished request, written in the form of its provider and counted as that bills it.
+
+A message may cost more or less beside others than alone: a change of speaker, several calls at once, two messages
+written as one. So the count of a request is that of the whole, by the rules of :func:`budgetkit.count_request`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from budgetkit.counters.protocol import checked
+from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
+from budgetkit.requests.billing.declarations import sizes, unruled_thinking
+from budgetkit.requests.billing.images import sized
+from budgetkit.requests.billing.registry import OpenAIRules
+from budgetkit.requests.reading.writing import Written, system_text, written
+
+#: Forms whose providers want a user's message first.
+USER_FIRST: Final = ("anthropic", "converse", "gemini")
+#: Where a form has its messages and its system text; only Converse has the last field.
+_BODIES: Final = {
+    "responses": ("input", "instructions", ()),
+    "anthropic": ("messages", "system", ()),
+    "gemini": ("contents", "systemInstruction", ()),
+    "converse": ("messages", "system", ("inferenceConfig",)),
+}
+
+
+class TextSizes:
+    """Count texts, each once while it is in one request after the other.
+
+    Examples
+    --------
+    >>> TextSizes(len).many(["Hello", "world!"])
+    [5, 6]
+    """
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self._count = checked(count).many
+        self._last: dict[str, int] = {}  # texts of the last request
+        self._sizes: dict[str, int] = {}  # those used since
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens."""
+        return self.many([text])[0]
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, in tokens each."""
+        sizes = self._sizes
+        for text in texts:
+            if text in self._last:
+                sizes[text] = self._last[text]
+        new = [text for text in dict.fromkeys(texts) if text not in sizes]
+        sizes.update(zip(new, self._count(new), strict=True))
+        return [sizes[text] for text in texts]
+
+    def end_request(self) -> None:
+        """Forget the texts that were not used for this request."""
+        self._last = self._sizes
+        self._sizes = {}
+
+
+def is_sum(framing: Framing) -> bool:
+    """Say whether a chat of texts alone costs the sum of its messages."""
+    return framing.rules is None or isinstance(framing.rules, OpenAIRules)
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """Hold a finished request as its provider reads and bills it."""
+
+    written: Written
+    billed: ProviderRequest
+    framing: Framing
+
+    @classmethod
+    def of(
+        cls,
+        raws: Sequence[Mapping[str, Any]],
+        form: str,
+        framing: Framing,
+        tools: Toolset,
+        most_head: int | None = None,
+    ) -> SentRequest:
+        """Write chat messages in a form, and read them back as that provider does."""
+        messages = written(raws, form, most_head)
+        if form == "chat":
+            read = tuple(map(Message, messages.messages))
+            kinds = (kind for message in read for kind in message.uncounted)
+            billed = ProviderRequest(form, messages=read, uncounted=tuple(kinds))
+        else:
+            field, beside, marks = _BODIES[form]
+            system = system_text(raws[: messages.head], form)
+            body = {field: messages.messages, beside: system, **dict.fromkeys(marks)}
+            billed = read_request(body)
+        model = framing.rules.model if framing.rules else ""
+        names = (*tools.uncounted, *billed.uncounted)
+        return cls(
+            written=messages,
+            billed=replace(billed, model=model, tools=tools.functions, uncounted=names),
+            framing=framing,
+        )
+
+    def tokens(self, count: Callable[[str], int]) -> int:
+        """Count the whole request."""
+        return sum(sizes(self.framing.charges(self.billed), count))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on what is not counted, and on what the provider refuses."""
+        messages = self.billed.messages
+        form = self.written.form
+        names = [
+            *self.billed.uncounted,
+            *unruled_thinking(messages, form, self.framing.rules),
+        ]
+        images = [image for message in messages for image in message.images]
+        if any(sized(image) is None for image in images):
+            names.append("the true size of a picture")
+        warnings = [
+            f"only the provider can say what {name} costs; leave room for it"
+            for name in dict.fromkeys(names)
+        ]
+        if form == "chat" and any(
+            message.role in RESULT_ROLES and message.images for message in messages
+        ):
+            warnings.append(
+                "a tool's result shows a picture, which OpenAI's chat format takes from users only; send it in a "
+                'user\'s message, or in another form, such as form="responses"'
+            )
+        first = self.written.messages[0].get("role") if self.written.messages else "user"
+        if form in USER_FIRST and first != "user":
+            warnings.append(
+                f"the request begins with a message of {first}'s, which the providers of its form may refuse; "
+                'start_on="user" leaves it out'
+            )
+        return tuple(warnings)

@@ -1,0 +1,168 @@
+"""Every block that a provider takes is counted or named, in whatever place it stands: no silent 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+
+TEXT = "alpha beta gamma delta " * 300
+PDF = "JVBERi0xLjQK"
+MODELS = {
+    "chat": "gpt-4o",
+    "responses": "gpt-4o",
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-2.5-pro",
+    "converse": "claude-sonnet-4-5",
+}
+PASSAGE = {"type": "text", "text": TEXT}
+FETCHED = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": TEXT}}
+#: Blocks of each form that hold a text, and those that only their provider can count.
+COUNTED: dict[str, list[Any]] = {
+    "anthropic": [
+        FETCHED,
+        {"type": "document", "source": {"type": "content", "content": [PASSAGE]}},
+        {"type": "document", "source": {"type": "content", "content": TEXT}},
+        {"type": "search_result", "source": "here", "title": "a", "content": [PASSAGE]},
+    ],
+    "responses": [{"type": "input_text", "text": TEXT}],
+    "chat": [PASSAGE],
+    "gemini": [
+        {"text": TEXT},
+        {"executableCode": {"language": "PYTHON", "code": TEXT}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": TEXT}},
+    ],
+    "converse": [
+        {"document": {"format": "txt", "name": "a", "source": {"text": TEXT}}},
+        {"document": {"format": "txt", "name": "a", "source": {"content": [{"text": TEXT}]}}},
+        {"searchResult": {"source": "here", "title": "a", "content": [{"text": TEXT}]}},
+        {"citationsContent": {"content": [{"text": TEXT}], "citations": []}},
+        {"guardContent": {"text": {"text": TEXT}}},
+    ],
+}
+NAMED: dict[str, list[Any]] = {
+    "anthropic": [
+        {
+            "type": "document",
+            "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+        },
+        {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}},
+        {"type": "document", "source": {"type": "file", "file_id": "a"}},
+        {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+        {"type": "container_upload", "file_id": "a"},
+        {"type": "unheard_of", "payload": TEXT},
+    ],
+    "responses": [
+        {"type": "input_image", "image_url": "https://example.org/a.png"},
+        {"type": "input_file", "file_id": "a"},
+        {"type": "input_audio", "input_audio": {"data": PDF, "format": "wav"}},
+        {"type": "unheard_of", "payload": TEXT},
+    ],
+    "chat": [
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+        {"type": "input_audio", "input_audio": {"data": PDF, "format": "wav"}},
+        {"type": "file", "file": {"file_data": PDF, "filename": "a.pdf"}},
+        {"type": "unheard_of", "payload": TEXT},
+    ],
+    "gemini": [
+        {"inlineData": {"mimeType": "application/pdf", "data": PDF}},
+        {"inlineData": {"mimeType": "audio/wav", "data": PDF}},
+        {"fileData": {"mimeType": "video/mp4", "fileUri": "a"}},
+        {"unheardOf": {"payload": TEXT}},
+    ],
+    "converse": [
+        {"document": {"format": "pdf", "name": "a", "source": {"bytes": PDF}}},
+        {"image": {"format": "png", "source": {"s3Location": {"uri": "a"}}}},
+        {"video": {"format": "mp4", "source": {"bytes": PDF}}},
+        {"unheardOf": {"payload": TEXT}},
+    ],
+}
+
+
+def spoken(form: str, block: Any) -> list[Any]:
+    if form == "gemini":
+        return [{"role": "user", "parts": [block]}]
+    kind = {"type": "message"} if form == "responses" else {}
+    return [{**kind, "role": "user", "content": [block]}]
+
+
+def answered(form: str, block: Any) -> list[Any]:
+    """Return a call and its result, which holds the block."""
+    if form == "gemini":
+        answer = {"name": "f", "response": {}, "parts": [block]}
+        return [
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": answer}]},
+        ]
+    if form == "responses":
+        call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+        return [call, {"type": "function_call_output", "call_id": "a", "output": [block]}]
+    if form == "anthropic":
+        use = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": "a", "content": [block]}
+    else:
+        use = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
+        result = {"toolResult": {"toolUseId": "a", "content": [block]}}
+    return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+
+
+def in_places(form: str, block: Any) -> list[list[Any]]:
+    question = spoken(
+        form,
+        {"text": "Look."}
+        if form in ("gemini", "converse")
+        else {"type": "input_text" if form == "responses" else "text", "text": "Look."},
+    )
+    places = [spoken(form, block)]
+    if form not in ("chat", "gemini") and "citationsContent" not in block:
+        places.append([*question, *answered(form, block)])
+    return places
+
+
+def body_of(form: str, messages: list[Any]) -> dict[str, Any]:
+    name = {"responses": "input", "gemini": "contents"}.get(form, "messages")
+    return {"model": MODELS[form], name: messages}
+
+
+@pytest.mark.parametrize("form", COUNTED)
+def test_a_block_with_text_counts_what_the_text_does(form: Any) -> None:
+    for block in COUNTED[form]:
+        for messages in in_places(form, block):
+            talk = bk.Conversation("chat", model=MODELS[form], form=form)
+            talk.add(messages)
+            request = talk.request()
+            assert request.tokens == bk.count_request(body_of(form, request.messages)).tokens
+            assert request.tokens > 1_150, block
+            built = bk.build("rag", model=MODELS[form], user=spoken(form, block)[0], form=form)
+            assert built.plan.used > 1_150
+            with pytest.raises(ValueError, match="exceed what the window has"):
+                bk.trim(spoken(form, block), 1_000, model=MODELS[form], form=form)
+
+
+@pytest.mark.parametrize("form", NAMED)
+def test_a_block_that_nobody_can_count_is_named_everywhere(form: Any) -> None:
+    for block in NAMED[form]:
+        for messages in in_places(form, block):
+            if form == "converse" and "unheardOf" in block and len(messages) > 1:
+                continue  # a result of unknown JSON counts as its text
+            body = body_of(form, messages)
+            assert bk.count_request(body).uncounted, block
+            talk = bk.Conversation("chat", model=MODELS[form], form=form)
+            talk.add(messages)
+            trimmed = bk.trim(messages, 20_000, model=MODELS[form], form=form)
+            for warnings in (talk.request().warnings, trimmed.warnings):
+                assert any("only the provider can say" in text for text in warnings), block
+        built = bk.build("rag", model=MODELS[form], user=spoken(form, block)[0], form=form)
+        assert any("only the provider can say" in text for text in built.warnings), block
+
+
+def test_a_document_in_a_result_is_cut_inside_with_it() -> None:
+    messages = [
+        *spoken("anthropic", {"type": "text", "text": "Look."}),
+        *answered("anthropic", FETCHED),
+    ]
+    trimmed = bk.trim(messages, 500, model="claude-sonnet-4-5")
+    assert [left.why for left in trimmed.left] == ["shortened"]
+    assert bk.count_request(body_of("anthropic", [*trimmed])).tokens <= 500
