@@ -72,7 +72,7 @@ def made_by(program: str) -> bk.Budget:
 
 def hear(explorer: AccuracyExplorer, content: dict[str, Any], *buffers: bytes) -> None:
     """Send what a page would send."""
-    explorer._heard(explorer.view, content, list(buffers))
+    explorer._receive(explorer.view, content, list(buffers))
 
 
 def sent(explorer: AccuracyExplorer, name: str, data: bytes) -> None:
@@ -403,9 +403,9 @@ def test_a_counter_that_fails_is_not_left_out_in_silence(
     def broken(name: object) -> Counter:
         raise ValueError("a broken table")
 
-    monkeypatch.setattr(explorer._library, "counter", broken)
+    monkeypatch.setattr(explorer.library, "counter", broken)
     with pytest.raises(ValueError, match="a broken table"):
-        speeds(explorer._results, explorer._library)
+        speeds(explorer.stage)
 
 
 class Spy:
@@ -800,7 +800,7 @@ def test_whatever_is_done_state_widgets_and_figures_agree(
         == set(config["classes"])
         == set(explorer.controls.classes.value)
     )
-    assert explorer.buffer.documents == len(explorer._results.buffer_errors)
+    assert explorer.buffer.documents == len(explorer.stage.results.buffer_errors)
     assert f"{explorer.buffer.share * 100:.1f} %" == kpi(explorer, "buffer")
     assert explorer.controls.counter.value == config["counter"] == "chars/4"
 
@@ -818,7 +818,7 @@ def test_one_text_has_no_interval_and_every_number_that_is_sent_is_one(name: str
         "size": len(content),
         "offset": 0,
     }
-    explorer._heard(explorer.view, told, [content])
+    explorer._receive(explorer.view, told, [content])
     explorer.view.opened = list(explorer.view.figures)
     assert explorer.view.state["status"]["level"] != "error"
     json.dumps(explorer.view.get_state(), allow_nan=False, default=str)
@@ -836,7 +836,7 @@ def test_lists_in_lists_without_end_are_no_rows_of_text() -> None:
         "size": len(content),
         "offset": 0,
     }
-    explorer._heard(explorer.view, told, [content])
+    explorer._receive(explorer.view, told, [content])
     assert (
         "none of its 1 files or rows is text, the first: a.jsonl:1, not JSON"
         in explorer.view.state["status"]["text"]

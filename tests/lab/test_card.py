@@ -283,7 +283,7 @@ def test_what_is_lost_is_named_rightly() -> None:
     """On 0.2.0 the history was "too few for the first turn" where the passages were lost."""
     card = bk.DesignCard("working_memory", "support-chat", window=128_000)
     text = card.view.state["headline"]["text"]
-    turns = card._results.turns
+    turns = card.stage.results.turns
     assert turns is not None
     assert not turns.columns(card.plan.budget)["history"]["cut"].any()
     assert "enough for all 75 turns" in text

@@ -74,7 +74,7 @@ def blocks(explorer: ConversationExplorer) -> list[dict[str, Any]]:
 
 
 def hear(explorer: ConversationExplorer, content: dict[str, Any], *buffers: bytes) -> None:
-    explorer._heard(explorer.view, content, list(buffers))
+    explorer._receive(explorer.view, content, list(buffers))
 
 
 def same(one: Replay, other: Replay) -> None:

@@ -68,7 +68,7 @@ def test_two_pins_stand_side_by_side_with_what_is_set() -> None:
     card.undo()
     card.pin()
     assert len(card.settings.pins) == 1, "what is pinned is let go by pinning it again"
-    card._told({"fold": "sides", "clear": True})
+    card._receive_fold_event({"fold": "sides", "clear": True})
     assert card.settings == replace(card.settings, pins=(), pinned=None)
     assert card.view.state["bar"]["pinned"] is None
 
@@ -129,7 +129,7 @@ def test_a_share_in_the_page_sends_two_files(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         card.view, "send", lambda content, buffers=None: sent.append((content, buffers))
     )
-    card._heard(card.view, {"kind": "share"}, [])
+    card._receive(card.view, {"kind": "share"}, [])
     content, buffers = next(each for each in sent if each[0]["kind"] == "shared")
     assert content["names"] == ["budget.html", "budget.svg"]
     data = re.search(r'id="bk-data">(.*?)</script>', buffers[0].decode(), re.DOTALL)

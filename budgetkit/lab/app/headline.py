@@ -16,7 +16,7 @@ from budgetkit.counters import Counter, spread_of
 from budgetkit.lab.accuracy.corpora import Corpus, Document, shipped
 from budgetkit.lab.accuracy.errors import compare
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE, by_kind
-from budgetkit.lab.explorers.budget.bar import kpis
+from budgetkit.lab.explorers.budget.charts import kpis
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library

@@ -8,7 +8,7 @@ set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -21,10 +21,10 @@ from budgetkit.counters import basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.headline import OWN, Misjudgement, misjudgements, turns_without_loss
 from budgetkit.lab.app.strip import LABELS
-from budgetkit.lab.explorers.budget.bar import pool_name
-from budgetkit.lab.explorers.budget.results import BudgetResults, known_model, results
+from budgetkit.lab.explorers.budget.charts import pool_name
+from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, known_model, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
-from budgetkit.lab.explorers.folds import button, text
+from budgetkit.lab.explorers.folds import Content, button, text
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import claims, takes_the_rest
@@ -172,41 +172,37 @@ def table(columns: Sequence[Side]) -> Data:
     }
 
 
-class SidesFold:
+class SidesFold(Content):
     """Several models or budgets side by side."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-
-    def parts(self, settings: BudgetSettings, results: BudgetResults) -> list[Data]:
+    def parts(self, stage: BudgetStage) -> list[Data]:
         """Say what is compared, and show the columns."""
-        columns = sides(settings, self._library)
-        window = results.plan.budget.window
+        columns = sides(stage.settings, stage.library)
+        window = stage.results.plan.budget.window
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]
         sentence = f"The same budget with models of several makers, at {window:,} tokens. Pin budgets to compare those."
-        if settings.pins:
+        if stage.settings.pins:
             sentence = "The pinned budgets, and the one that is set."
         if shorter:
             sentence += f" {', '.join(shorter)} has no such window, and stands at its longest."
         parts = [text(sentence), table(columns)]
-        if settings.pins:
+        if stage.settings.pins:
             parts.append(button("Let all pins go", {"clear": True}))
         return parts
 
-    def hear(
-        self, settings: BudgetSettings, results: BudgetResults, event: Data
-    ) -> BudgetSettings | None:
+    def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
         """Return the settings without pins where *Clear* was pressed."""
         if event.get("clear"):
-            return unpinned(settings)
+            return unpinned(stage.settings)
         return None
 
 
-def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> BudgetSettings:
+def pin(stage: BudgetStage) -> BudgetSettings:
     """Put the present settings among those that are compared, or take them out again."""
+    settings = stage.settings
     plain = unpinned(settings)
     if plain in settings.pins:
         pins = tuple(pinned for pinned in settings.pins if pinned != plain)
     else:
         pins = (*settings.pins, plain)[-MOST_PINS:]
-    return replace(settings, pins=pins, pinned=results.budget if pins else None)
+    return replace(settings, pins=pins, pinned=stage.results.budget if pins else None)

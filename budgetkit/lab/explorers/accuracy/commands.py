@@ -9,45 +9,36 @@ from typing import Final
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.lab.accuracy.buffers import MIXED
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults, named_kind
+from budgetkit.lab.explorers.accuracy.results import AccuracyStage, named_kind
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.reach import CounterName
-from budgetkit.lab.explorers.shelves import Library
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
-def choose_counter(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, name: CounterName
-) -> AccuracySettings:
+def choose_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
     """Return the settings with another cheap counter."""
-    return replace(settings, counter=name.strip())
+    return replace(stage.settings, counter=name.strip())
 
 
-def choose_exact(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, name: CounterName
-) -> AccuracySettings:
+def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
     """Take another counter as the one that is right; an empty name is the model's own."""
-    return replace(settings, exact=name.strip() or None)
+    return replace(stage.settings, exact=name.strip() or None)
 
 
-def cut_pieces(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, characters: int | None
-) -> AccuracySettings:
+def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
     """Cut the documents to pieces of about that length; None leaves them whole."""
     if characters is None:
         length = None
     else:
         length = check_tokens("pieces", int(characters))
-    return replace(settings, pieces=length, shortest=None, longest=None, document=None)
+    return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
 
 
-def choose_classes(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, names: Sequence[str]
-) -> AccuracySettings:
+def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettings:
     """Look at documents of these classes alone; all of them, or none, are every document."""
-    class_names = list(dict.fromkeys(results.all_errors["class"]))
+    class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
     if strange := [name for name in names if name not in class_names]:
         raise LookupError(
             f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
@@ -57,25 +48,21 @@ def choose_classes(
         chosen = None
     else:
         chosen = tuple(name for name in class_names if name in names)
-    return replace(settings, kind=(), classes=chosen)
+    return replace(stage.settings, kind=(), classes=chosen)
 
 
-def choose_kind(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, labels: Sequence[str]
-) -> AccuracySettings:
+def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings:
     """Look at documents of one class in one language alone; of no labels, at every kind."""
-    return replace(settings, kind=named_kind(labels, results.all_errors), classes=None)
+    return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
 
 
 def choose_lengths(
-    settings: AccuracySettings,
-    results: AccuracyResults,
-    library: Library,
+    stage: AccuracyStage,
     shortest: int | None,
     longest: int | None,
 ) -> AccuracySettings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
-    lengths = results.all_errors["characters"]
+    lengths = stage.results.all_errors["characters"]
     if shortest is None or shortest <= lengths.min():
         low = None
     else:
@@ -84,37 +71,31 @@ def choose_lengths(
         high = None
     else:
         high = int(longest)
-    return replace(settings, shortest=low, longest=high)
+    return replace(stage.settings, shortest=low, longest=high)
 
 
-def accept_risk(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, chance: float
-) -> AccuracySettings:
+def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
     """Return the settings with another accepted chance of an overflow."""
-    return replace(settings, risk=round(float(chance), 6))
+    return replace(stage.settings, risk=round(float(chance), 6))
 
 
-def fill_mix(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, column: str | None
-) -> AccuracySettings:
+def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
     """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
     if column is not None and column not in WINDOW_MIXES:
         raise LookupError(
             f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
         )
-    return replace(settings, window_mix=column)
+    return replace(stage.settings, window_mix=column)
 
 
-def read_document(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, document: int | None
-) -> AccuracySettings:
+def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
-    if document is not None and not 0 <= int(document) < len(results.all_errors):
-        last = len(results.all_errors) - 1
+    if document is not None and not 0 <= int(document) < len(stage.results.all_errors):
+        last = len(stage.results.all_errors) - 1
         raise LookupError(
             f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them"
         )
-    return replace(settings, document=None if document is None else int(document))
+    return replace(stage.settings, document=None if document is None else int(document))
 
 
 COMMANDS: Final[Mapping[str, Callable[..., AccuracySettings]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,15 +18,16 @@ from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.accuracy.commands import COMMANDS
 from budgetkit.lab.explorers.accuracy.controls import AccuracyControls
-from budgetkit.lab.explorers.accuracy.notices import status, texts
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults, results
-from budgetkit.lab.explorers.accuracy.settings import AccuracySettings, door
+from budgetkit.lab.explorers.accuracy.notices import door, status, texts
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, results
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import SHARED
 from budgetkit.lab.explorers.shelves import Library, short_name
+from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.models.resolved import listed_name
 from budgetkit.state import to_dict
@@ -37,6 +38,23 @@ OWN_TEXTS = "my texts"
 
 OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
+
+
+def reader(stage: AccuracyStage) -> Data:
+    """Return the chosen document, token by token."""
+    results = stage.results
+    document = results.texts.corpus.documents[results.document]
+    title = f"How {document.name or document.source} is cut into tokens"
+    counters = results.exact, results.counter
+    names = tuple(count.name for count in counters)
+    key = (results.texts.selection, results.document, *names, "reading")
+    return stage.library.once_large(key, lambda: reading(document.text, title, *counters))
+
+
+def heading(stage: AccuracyStage) -> str:
+    """Return the title of a report: the two counters and the texts."""
+    results = stage.results
+    return f"{results.counter.name} against {short_name(results.exact)} on {stage.settings.corpus}"
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
@@ -81,7 +99,18 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     (['chars/4'], 40)
     """
 
-    commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**SHARED, **COMMANDS}
+    kind: ClassVar[Kind] = Kind(
+        commands={**SHARED, **COMMANDS},
+        view=AccuracyView,
+        results=results,
+        scene=scene,
+        status=status,
+        charts=charts,
+        door=door,
+        texts=texts,
+        reader=reader,
+        heading=heading,
+    )
 
     def __init__(
         self,
@@ -95,7 +124,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         model: AnyModel = "gpt-4o",
         window: int | None = 8_192,
     ) -> None:
-        view = AccuracyView()
+        view = self.kind.view()
         budget = read_budget(budget)
         if isinstance(budget, Configuration):
             model = budget.model or model
@@ -120,39 +149,39 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             risk=risk,
             budget_settings=budget_settings,
         )
-        super().__init__(settings, library, view, AccuracyControls(self._do, library))
+        super().__init__(settings, library, view, AccuracyControls(self._run_command, library))
 
     @property
     def errors(self) -> pd.DataFrame:
         """One row for each document that is looked at, as `budgetkit.lab.accuracy.compare` returns it."""
-        return self._results.errors.reset_index(drop=True)
+        return self.stage.results.errors.reset_index(drop=True)
 
     @property
     def buffer(self) -> Buffer:
         """What `budgetkit.lab.accuracy.buffer_for` finds at the accepted risk."""
-        return self._results.buffer
+        return self.stage.results.buffer
 
     @property
     def budget(self) -> Budget:
         """The budget with the buffer as its safety reserve, to take away."""
-        return self._results.exported_budget
+        return self.stage.results.exported_budget
 
     @property
     def config(self) -> dict[str, Any]:
         """All that is set, as plain data, and the budget to take away."""
-        now = self._history.now
+        now = self.settings
         return {
-            "counter": self._results.counter.name,
-            "exact": self._results.exact.name,
+            "counter": self.stage.results.counter.name,
+            "exact": self.stage.results.exact.name,
             "corpus": now.corpus,
             "pieces": now.pieces,
-            "kind": list(self._results.kind),
+            "kind": list(self.stage.results.kind),
             "classes": self._classes(),
             "shortest": now.shortest,
             "longest": now.longest,
             "risk": now.risk,
             "window_mix": now.window_mix,
-            "document": self._results.document,
+            "document": self.stage.results.document,
             "preset": now.budget_settings.preset,
             "model": now.budget_settings.model,
             **to_dict(self.budget),
@@ -160,49 +189,14 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
 
     def _classes(self) -> list[str]:
         """Return the classes of which documents are looked at."""
-        if self._results.kind:
-            return [self._results.kind[0]]
-        if self._history.now.classes is not None:
-            return [*self._history.now.classes]
-        return [*dict.fromkeys(self._results.all_errors["class"])]
-
-    def _follow(self, settings: AccuracySettings) -> AccuracyResults:
-        return results(settings, self._library)
-
-    def _scene(self, settings: AccuracySettings, results: AccuracyResults) -> Data:
-        return scene(results, self._library)
-
-    def _door(self, settings: AccuracySettings) -> Data:
-        return door(self._library, settings)
-
-    def _status(self, results: AccuracyResults) -> Data:
-        return status(results)
-
-    def _charts(self, results: AccuracyResults, opened: list[str]) -> dict[str, Data]:
-        return charts(results, self._library, opened)
-
-    def _texts(self, results: AccuracyResults) -> dict[str, str]:
-        return texts(results)
-
-    def _reader(self, results: AccuracyResults) -> Data:
-        document = results.texts.corpus.documents[results.document]
-        title = f"How {document.name or document.source} is cut into tokens"
-        key = (
-            results.texts.selection,
-            results.document,
-            results.exact.name,
-            results.counter.name,
-            "reading",
-        )
-        return self._library.once_large(
-            key, lambda: reading(document.text, title, results.exact, results.counter)
-        )
-
-    def _heading(self) -> str:
-        return f"{self._results.counter.name} against {short_name(self._results.exact)} on {self._history.now.corpus}"
+        if self.stage.results.kind:
+            return [self.stage.results.kind[0]]
+        if self.settings.classes is not None:
+            return [*self.settings.classes]
+        return [*dict.fromkeys(self.stage.results.all_errors["class"])]
 
     def __repr__(self) -> str:
-        results = self._results
-        corpus = self._history.now.corpus
+        results = self.stage.results
+        corpus = self.settings.corpus
         many = f"{len(results.errors):,} documents"
         return f"AccuracyExplorer({results.counter.name} against {short_name(results.exact)}, {corpus}, {many})"

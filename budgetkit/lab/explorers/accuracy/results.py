@@ -29,6 +29,7 @@ from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, 
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.stage import Stage
 from budgetkit.models import Model
 from budgetkit.trace import DEFAULT_ROLES
 
@@ -259,6 +260,9 @@ class AccuracyResults:
     document: int
     key: Hashable
     note: str = ""
+
+
+AccuracyStage = Stage[AccuracySettings, AccuracyResults]
 
 
 def results(settings: AccuracySettings, library: Library) -> AccuracyResults:

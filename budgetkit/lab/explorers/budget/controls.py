@@ -23,7 +23,7 @@ from budgetkit.lab.explorers.boxes import (
     options,
     show,
 )
-from budgetkit.lab.explorers.budget.bar import BESIDE_SHORT, lines_of
+from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT, lines_of
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library

@@ -10,7 +10,8 @@ import pandas as pd
 from budgetkit.budget.html import GREY
 from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.conversation.notices import source
+from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.folds import Kpi, listed
 from budgetkit.lab.figures.question import Question, dollars, short
 from budgetkit.lab.replay.figures.replays import LINE_NOTES
@@ -24,11 +25,12 @@ _GUESS = (
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 
 
-def scene(results: ConversationResults, source: str) -> Data:
+def scene(stage: ConversationStage) -> Data:
     """Return the state of the view, with the key figures of the policy that is shown."""
+    results = stage.results
     kpis = [_first(results), *_totals(results), _evidence(results), _now(results)]
     return {
-        "source": source,
+        "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis],
         "figures": [*FIGURES],
     }
@@ -104,9 +106,9 @@ QUESTIONS: Mapping[str, Question[...]] = {name: getattr(figures, name) for name 
 MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
 
 
-def charts(results: ConversationResults, opened: Collection[str]) -> dict[str, Data]:
+def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
-    return {name: _chart(name, results, name in opened) for name in FIGURES}
+    return {name: _chart(name, stage.results, name in opened) for name in FIGURES}
 
 
 def _chart(name: str, results: ConversationResults, opened: bool) -> Data:

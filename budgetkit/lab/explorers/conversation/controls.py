@@ -18,7 +18,7 @@ from budgetkit.lab.explorers.boxes import (
     row,
     show,
 )
-from budgetkit.lab.explorers.budget.bar import lines_of
+from budgetkit.lab.explorers.budget.charts import lines_of
 from budgetkit.lab.explorers.budget.controls import Row
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.settings import (

@@ -13,12 +13,13 @@ from budgetkit.lab.explorers.budget.notices import (
     beyond_window,
     called,
     counted_with,
+    counter_of,
     missing_window,
     silent,
 )
-from budgetkit.lab.explorers.budget.settings import BudgetSettings, counter_of
-from budgetkit.lab.explorers.budget.settings import texts as budget_texts
-from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.budget.notices import python as budget_python
+from budgetkit.lab.explorers.budget.notices import texts as budget_texts
+from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings
 from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.figures.question import dollars
@@ -28,11 +29,12 @@ from budgetkit.pruning.policies import NAMED, Policy, System
 from budgetkit.trace import DEFAULT_ROLES
 
 
-def texts(settings: ConversationSettings, results: ConversationResults) -> dict[str, str]:
+def texts(stage: ConversationStage) -> dict[str, str]:
     """Return the set-up as text to copy, by format."""
-    parts = settings.budget_settings, results.budget_results.model, results.budget
-    program = python(settings, results, budget_texts(*parts)["python"])
-    return {**budget_texts(*parts, results.run.counter.name), "python": program}
+    results = stage.results
+    base = stage.settings.budget_settings
+    budget = budget_python(base, results.budget_results.model, results.budget)
+    return {**budget_texts(stage.budget), "python": python(stage.settings, results, budget)}
 
 
 def python(settings: ConversationSettings, results: ConversationResults, budget: str) -> str:
@@ -166,8 +168,9 @@ def _call(name: str, value: Any) -> str:
 Data = dict[str, Any]
 
 
-def status(results: ConversationResults) -> Data:
+def status(stage: ConversationStage) -> Data:
     """Return what the shown policy does to the conversation, and what to beware of."""
+    results = stage.results
     if results.trace.is_silent:
         return silent(results.trace)
     budget = results.budget_results.plan.budget
@@ -284,9 +287,10 @@ def _pauses(results: ConversationResults) -> list[str]:
     ]
 
 
-def source(base: BudgetSettings, results: ConversationResults) -> str:
+def source(stage: ConversationStage) -> str:
     """Return what the numbers are made of."""
-    which = called(base, results.trace, len(results.conversations))
+    results = stage.results
+    which = called(stage.settings.budget_settings, results.trace, len(results.conversations))
     sizes = {
         "message": len(results.trace.messages),
         "turn": len(results.trace.turns),

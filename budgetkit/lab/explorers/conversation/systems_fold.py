@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from budgetkit.budget.quoting import brief, many
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.folds import button, choice, listed, text
-from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.folds import Content, button, choice, listed, text
 from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
@@ -34,16 +32,14 @@ _MOST_CHOICES: Final = (
 _MOST_ROWS: Final = 200  # of a table in a fold
 
 
-class SystemsFold:
+class SystemsFold(Content):
     """Rules of real systems on the messages that are shown: costs, compactions, and one message through all of them."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-        self._followed: int | None = None
+    _followed: int | None = None
 
-    def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
+    def parts(self, stage: ConversationStage) -> list[Data]:
         """Put the systems side by side, and follow a message through them."""
-        compared = results.run.systems(window_of_systems(settings, results))
+        compared = stage.results.run.systems(window_of_systems(stage))
         recorded = compared.table.loc[compared.table["system"] == RECORDED, "least"]
         baseline = compared.table.loc[compared.table["system"] == AS_IT_WAS, "least"]
         cost = float((recorded if len(recorded) else baseline).iloc[0])
@@ -54,7 +50,7 @@ class SystemsFold:
         value = "" if self._followed is None else str(self._followed)
         table = with_held(compared.table).drop(columns=["system", "relative"]).head(_MOST_ROWS)
         requests = len(compared.outcomes[AS_IT_WAS].most.over)
-        is_same = results.run.by == "request" and requests == results.requests
+        is_same = stage.results.run.by == "request" and requests == stage.results.requests
         drawn = {
             "title": figures.rules_compared.title,
             "note": f"In a window of {compared.setup.budget.window:,} tokens. {_recorded(compared)}",
@@ -73,28 +69,23 @@ class SystemsFold:
             parts.append({"is": "rows", "rows": fates(compared, self._followed)})
         return parts
 
-    def hear(
-        self, settings: ConversationSettings, results: ConversationResults, event: Data
-    ) -> ConversationSettings | None:
+    def hear(self, stage: ConversationStage, event: Data) -> ConversationSettings | None:
         """Follow another message, or go to a request."""
         if "follow" in event:
             name = str(event["follow"])
             self._followed = int(name) if name.isdecimal() else None
         request = event.get("request")
-        if isinstance(request, int | float) and 1 <= request <= results.requests:
-            return replace(settings, request=int(request))
+        if isinstance(request, int | float) and 1 <= request <= stage.results.requests:
+            return replace(stage.settings, request=int(request))
         return None
 
 
-class ReadsFold:
+class ReadsFold(Content):
     """What each request read from the cache beside what was foretold, and what each miss cost."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-
-    def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
+    def parts(self, stage: ConversationStage) -> list[Data]:
         """Say why requests missed, and what that cost."""
-        session = results.run.session
+        session = stage.results.run.session
         if session is None:
             return [
                 text(
@@ -123,23 +114,22 @@ class ReadsFold:
             return parts
         return [*parts, {"is": "rows", "rows": misses}]
 
-    def hear(
-        self, settings: ConversationSettings, results: ConversationResults, event: Data
-    ) -> None:
+    def hear(self, stage: ConversationStage, event: Data) -> None:
         """Ignore events: nothing in this fold can be pressed."""
 
 
-def window_of_systems(settings: ConversationSettings, results: ConversationResults) -> int | None:
+def window_of_systems(stage: ConversationStage) -> int | None:
     """Return the window in which systems are compared; None leaves it to what a recorded session shows."""
     # A window that the explorer chose so that policies differ is no window of a system's.
+    settings = stage.settings
     if (
         settings.budget_settings.window is not None
         and settings.budget_settings.window != settings.chosen_window
     ):
         return settings.budget_settings.window
-    if results.run.session:
+    if stage.results.run.session:
         return None
-    return results.budget.window
+    return stage.results.budget.window
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
@@ -220,22 +210,21 @@ _MANY: Final = (
 )
 
 
-class TurningFold:
+class TurningFold(Content):
     """Rules by the price of a cached token and by window, as one picture."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._wanted = False
+    _wanted = False
 
-    def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
+    def parts(self, stage: ConversationStage) -> list[Data]:
         """Say in each window which rule costs least, and at which price another does."""
-        messages = len(results.run.trace.messages)
+        messages = len(stage.results.run.trace.messages)
         if messages > _MANY and not self._wanted:
             words = f"32 replays of {messages:,} messages: this takes some seconds."
             return [text(words), button("Work it out", {"work": True})]
-        compared = results.run.systems(window_of_systems(settings, results))
+        compared = stage.results.run.systems(window_of_systems(stage))
         size = compared.setup.budget.window
         windows = [int(size * multiple) for multiple in _MULTIPLES]
-        table = results.run.turning(windows)
+        table = stage.results.run.turning(windows)
         here = f"Here the window is {size:,} tokens and a cached token costs {compared.setup.cache.read:g} of another."
         drawn = {
             "title": figures.order_turns.title,
@@ -249,8 +238,6 @@ class TurningFold:
             {"is": "figure", "name": "turning", "figure": drawn},
         ]
 
-    def hear(
-        self, settings: ConversationSettings, results: ConversationResults, event: Data
-    ) -> None:
+    def hear(self, stage: ConversationStage, event: Data) -> None:
         """Let the turning points be worked out, which takes long, once the button was pressed."""
         self._wanted = self._wanted or "work" in event
