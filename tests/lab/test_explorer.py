@@ -1193,7 +1193,8 @@ def test_what_nobody_foresaw_is_a_sentence_to_report_and_changes_nothing(
     hear(explorer, {"kind": "pin", "id": "page 1"})
     assert explorer.status == (
         "budgetkit itself failed: AttributeError in test_explorer.py, line "
-        f"{explorer.status.partition('line ')[2].partition(':')[0]}: \"'BudgetSettings' object has no attribute 'strip'\"; "
+        f"{explorer.status.partition('line ')[2].partition(':')[0]}: \"'BudgetSettings' object has "
+        "no attribute 'strip'\"; "
         "what was set before still holds; please report this sentence, and what you did"
     )
     assert explorer.view.state["ack"] == "page 1", "the page waits for no answer"

@@ -32,7 +32,15 @@ from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, 
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.folds import Content, button, choice, listed, refusal, text
+from budgetkit.lab.explorers.folds import (
+    Content,
+    button,
+    choice,
+    figure_part,
+    listed,
+    refusal,
+    text,
+)
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.replay.cost import Prices, prices
@@ -254,14 +262,15 @@ class DecideFold(Content):
         budget = kept_deficit(budget, decided.deficit)
         named = ", ".join(f"{line} {value}" for line, value in decided.setting(row).items())
         table = front.table(decided, row)
-        figure = {
-            "title": front.title,
-            "note": f"Means of the {len(decided.tuned.parts[0]):,} conversations that were chosen on; the sentence is "
+        figure = figure_part(
+            "front",
+            front.title,
+            f"Means of the {len(decided.tuned.parts[0]):,} conversations that were chosen on; the sentence is "
             "about the others. A click on a point sets all sliders.",
-            "spec": front.draw(table),
-            "table": listed(table.drop(columns=["front", "point"])),
-            "click": "point",
-        }
+            front.draw(table),
+            listed(table.drop(columns=["front", "point"])),
+            "point",
+        )
         matters = f"What matters most, each moved alone: {', '.join(decided.matter)}."
         setting: Data = {"key": "set", "text": named, "note": matters}
         if row != PRESENT:
@@ -269,7 +278,7 @@ class DecideFold(Content):
         return [
             text(decided.sentence(row), "fits" if decided.holds(row) else "cut"),
             {"is": "rows", "rows": [setting]},
-            {"is": "figure", "name": "front", "figure": figure},
+            figure,
             {
                 "is": "copy",
                 "title": "Take this to the meeting",

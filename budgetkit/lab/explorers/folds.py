@@ -59,8 +59,13 @@ def chart(
     click: str | None = None,
 ) -> Data:
     """Return one figure as the page draws it."""
-    drawn: Data = {"title": question.title, "note": note, "spec": question.draw(table)}
-    return {**drawn, "table": listed(frame_of(table)) if opened else None, "click": click}
+    shown = listed(frame_of(table)) if opened else None
+    return figure(question.title, note, question.draw(table), shown, click)
+
+
+def figure(title: str, note: str, spec: Data, table: Data | None, click: str | None = None) -> Data:
+    """Return a figure as plain data for the page; `click` names the command that a click sends."""
+    return {"title": title, "note": note, "spec": spec, "table": table, "click": click}
 
 
 def listed(table: pd.DataFrame) -> Data:
@@ -218,6 +223,11 @@ def choice(label: str, name: str, options: Mapping[str, str], value: str) -> Dat
     """Return something to choose as a part; what is chosen is heard under its name."""
     choices = [{"value": each, "label": said} for each, said in options.items()]
     return {"is": "choice", "label": label, "name": name, "options": choices, "value": value}
+
+
+def figure_part(name: str, *parts: Any) -> Data:
+    """Return a figure as a part of a fold."""
+    return {"is": "figure", "name": name, "figure": figure(*parts)}
 
 
 def button(label: str, tells: Data, **more: Any) -> Data:

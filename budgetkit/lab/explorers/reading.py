@@ -11,7 +11,7 @@ import pandas as pd
 from budgetkit.counters import estimated_by
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.folds import Content, listed, text
+from budgetkit.lab.explorers.folds import Content, figure_part, listed, text
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan.findings import CODES, findings
@@ -46,14 +46,9 @@ class BilledFold(Content):
             more = f" Not in it: {', '.join(missing)}."
         else:
             more = ""
-        drawn = {
-            "title": figures.ledger.title,
-            "note": f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}",
-            "spec": figures.ledger.draw(largest(table)),
-            "table": listed(table),
-            "click": None,
-        }
-        return [{"is": "figure", "name": "ledger", "figure": drawn}]
+        note = f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}"
+        spec = figures.ledger.draw(largest(table))
+        return [figure_part("ledger", figures.ledger.title, note, spec, listed(table))]
 
     def sent(self, stage: AnyStage) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the messages of the request, and what it holds that is not among them."""

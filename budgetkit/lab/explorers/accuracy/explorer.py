@@ -1,31 +1,39 @@
-"""AccuracyExplorer: how wrong a cheap token count is on somebody's texts, and what that costs a budget."""
+"""AccuracyExplorer: the error of a cheap token count on your texts, what it costs a budget, and its commands."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
 from budgetkit.inputs.configuration import Configuration
 from budgetkit.lab.accuracy import Buffer
+from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
-from budgetkit.lab.explorers.accuracy.commands import COMMANDS
 from budgetkit.lab.explorers.accuracy.controls import AccuracyControls
 from budgetkit.lab.explorers.accuracy.notices import door, status, texts
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, results
+from budgetkit.lab.explorers.accuracy.results import (
+    AccuracyResults,
+    AccuracyStage,
+    named_kind,
+    results,
+)
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.commands import SHARED
+from budgetkit.lab.explorers.commands import SHARED, choose
+from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
@@ -33,6 +41,103 @@ from budgetkit.models.resolved import listed_name
 from budgetkit.state import to_dict
 
 Data = dict[str, Any]
+WINDOW_MIXES = (MIXED, "class", "language", "source")
+
+
+def choose_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
+    """Return the settings with another cheap counter."""
+    return replace(stage.settings, counter=name.strip())
+
+
+def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
+    """Take another counter as the one that is right; an empty name is the model's own."""
+    return replace(stage.settings, exact=name.strip() or None)
+
+
+def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
+    """Cut the documents to pieces of about that length; None leaves them whole."""
+    if characters is None:
+        length = None
+    else:
+        length = check_tokens("pieces", int(characters))
+    return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
+
+
+def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettings:
+    """Look at documents of these classes alone; all of them, or none, are every document."""
+    class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
+    if strange := [name for name in names if name not in class_names]:
+        raise LookupError(
+            f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
+        )
+    every = not names or set(names) == set(class_names)
+    if every:
+        chosen = None
+    else:
+        chosen = tuple(name for name in class_names if name in names)
+    return replace(stage.settings, kind=(), classes=chosen)
+
+
+def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings:
+    """Look at documents of one class in one language alone; of no labels, at every kind."""
+    return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
+
+
+def choose_lengths(
+    stage: AccuracyStage,
+    shortest: int | None,
+    longest: int | None,
+) -> AccuracySettings:
+    """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
+    lengths = stage.results.all_errors["characters"]
+    if shortest is None or shortest <= lengths.min():
+        low = None
+    else:
+        low = int(shortest)
+    if longest is None or longest >= lengths.max():
+        high = None
+    else:
+        high = int(longest)
+    return replace(stage.settings, shortest=low, longest=high)
+
+
+def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
+    """Return the settings with another accepted chance of an overflow."""
+    return replace(stage.settings, risk=round(float(chance), 6))
+
+
+def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
+    """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
+    if column is not None and column not in WINDOW_MIXES:
+        raise LookupError(
+            f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
+        )
+    return replace(stage.settings, window_mix=column)
+
+
+def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
+    """Read a document, by its place in the corpus; None is the one that is counted worst."""
+    if document is not None and not 0 <= int(document) < len(stage.results.all_errors):
+        last = len(stage.results.all_errors) - 1
+        raise LookupError(
+            f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them"
+        )
+    return replace(stage.settings, document=None if document is None else int(document))
+
+
+COMMANDS: Final[Mapping[str, Callable[..., AccuracySettings]]] = {
+    "counter": choose_counter,
+    "exact": choose_exact,
+    "corpus": choose,
+    "pieces": cut_pieces,
+    "kind": choose_kind,
+    "classes": choose_classes,
+    "lengths": choose_lengths,
+    "risk": accept_risk,
+    "window_mix": fill_mix,
+    "document": read_document,
+}
+
 OWN_TEXTS = "my texts"
 
 

@@ -12,7 +12,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
-from budgetkit.lab.explorers.folds import Kpi, listed
+from budgetkit.lab.explorers.folds import Kpi, figure, listed
 from budgetkit.lab.figures.question import Question, dollars, short
 from budgetkit.lab.replay.figures.replays import LINE_NOTES
 
@@ -113,17 +113,14 @@ def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]
 
 def _chart(name: str, results: ConversationResults, opened: bool) -> Data:
     table, spec = _drawn(name, results)
-    by_request = name in BY_REQUEST
     note = NOTES[name](table, results)
     if opened and len(table) > MOST_ROWS:
         note += f" The table shows the first {MOST_ROWS:,} of its {len(table):,} rows."
-    return {
-        "title": QUESTIONS[name].title,
-        "note": note,
-        "spec": marked(spec, results.request) if name in MARKED else spec,
-        "table": listed(table.head(MOST_ROWS)) if opened else None,
-        "click": "request" if by_request else None,
-    }
+    if name in MARKED:
+        spec = marked(spec, results.request)
+    shown = listed(table.head(MOST_ROWS)) if opened else None
+    click = "request" if name in BY_REQUEST else None
+    return figure(QUESTIONS[name].title, note, spec, shown, click)
 
 
 def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]:

@@ -11,7 +11,7 @@ from budgetkit.budget.quoting import brief, many
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.folds import Content, button, choice, listed, text
+from budgetkit.lab.explorers.folds import Content, button, choice, figure_part, listed, text
 from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
@@ -51,18 +51,19 @@ class SystemsFold(Content):
         table = with_held(compared.table).drop(columns=["system", "relative"]).head(_MOST_ROWS)
         requests = len(compared.outcomes[AS_IT_WAS].most.over)
         is_same = stage.results.run.by == "request" and requests == stage.results.requests
-        drawn = {
-            "title": figures.rules_compared.title,
-            "note": f"In a window of {compared.setup.budget.window:,} tokens. {_recorded(compared)}",
-            "spec": figures.rules_compared.spec(compared, self._followed),
-            "table": listed(table),
-            "click": "request" if is_same else None,
-        }
+        drawn = figure_part(
+            "rules",
+            figures.rules_compared.title,
+            f"In a window of {compared.setup.budget.window:,} tokens. {_recorded(compared)}",
+            figures.rules_compared.spec(compared, self._followed),
+            listed(table),
+            "request" if is_same else None,
+        )
         parts = [
             text(finding(compared.table, cost)),
             *(text(sentence) for sentence in replay_check(compared.table, cost)),
             *(text(notice, "cut") for notice in notices(compared.table)),
-            {"is": "figure", "name": "rules", "figure": drawn},
+            drawn,
             choice("Follow a message", "follow", options, value),
         ]
         if self._followed is not None:
@@ -92,13 +93,13 @@ class ReadsFold(Content):
                     "This conversation tells no usage; open a recorded session, such as made-up-session."
                 )
             ]
-        drawn = {
-            "title": figures.cache_reads.title,
-            "note": f"Foretold from what was before: messages, times, models and settings. {MARKS}",
-            "spec": figures.cache_reads.spec(session),
-            "table": listed(figures.cache_reads.table(session).head(_MOST_ROWS)),
-            "click": None,
-        }
+        drawn = figure_part(
+            "cache",
+            figures.cache_reads.title,
+            f"Foretold from what was before: messages, times, models and settings. {MARKS}",
+            figures.cache_reads.spec(session),
+            listed(figures.cache_reads.table(session).head(_MOST_ROWS)),
+        )
         misses = []
         for row in rows(session.misses().sort_values("missed", ascending=False).head(_MOST_ROWS)):
             if np.isnan(row["cost"]):
@@ -109,7 +110,7 @@ class ReadsFold(Content):
             misses.append({"key": str(row["request"]), "text": words, "note": row["detail"]})
         sentences = [session.sentence, session.gap_sentence]
         parts = [text(sentence) for sentence in sentences if sentence]
-        parts.append({"is": "figure", "name": "cache", "figure": drawn})
+        parts.append(drawn)
         if not misses:
             return parts
         return [*parts, {"is": "rows", "rows": misses}]
@@ -226,16 +227,16 @@ class TurningFold(Content):
         windows = [int(size * multiple) for multiple in _MULTIPLES]
         table = stage.results.run.turning(windows)
         here = f"Here the window is {size:,} tokens and a cached token costs {compared.setup.cache.read:g} of another."
-        drawn = {
-            "title": figures.order_turns.title,
-            "note": f"{here} Under a square: the change against nothing leaving. A red line: the order turns.",
-            "spec": figures.order_turns.spec(table),
-            "table": listed(figures.order_turns.table(table)),
-            "click": None,
-        }
+        drawn = figure_part(
+            "turning",
+            figures.order_turns.title,
+            f"{here} Under a square: the change against nothing leaving. A red line: the order turns.",
+            figures.order_turns.spec(table),
+            listed(figures.order_turns.table(table)),
+        )
         return [
             *(text(sentence) for sentence in turning_points(table)),
-            {"is": "figure", "name": "turning", "figure": drawn},
+            drawn,
         ]
 
     def hear(self, stage: ConversationStage, event: Data) -> None:
