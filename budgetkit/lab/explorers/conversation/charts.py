@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget.html import GREY
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, many
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
@@ -158,11 +158,8 @@ def _timeline_note(table: pd.DataFrame, results: ConversationResults) -> str:
     cuts = int((results.shown.frame["dropped"] > 0).sum())
     row = results.shown.frame.iloc[results.request - 1]
     sentence = f"{results.named(results.request).capitalize()} sends {int(row['sent']):,} tokens"
-    if cuts:
-        cut = f"; {brief(results.main)} cuts {cuts:,} times"
-    else:
-        cut = f"; {brief(results.main)} never cuts"
-    return f"{sentence}{cut}. Click to go to a {results.run.by}."
+    cut = f"cuts at {many(cuts, 'request')}" if cuts else "never cuts"
+    return f"{sentence}; {brief(results.main)} {cut}. Click to go to a {results.run.by}."
 
 
 def _caching_note(table: pd.DataFrame, results: ConversationResults) -> str:

@@ -39,7 +39,7 @@ def set_number(
     stage: ConversationStage,
     policy: str,
     number: str,
-    value: int,
+    value: float,
 ) -> ConversationSettings:
     """Give a policy another number."""
     return stage.settings.with_number(policy, number, number_of(policy, number, value))

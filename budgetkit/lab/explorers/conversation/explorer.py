@@ -104,12 +104,13 @@ def _chosen(standing: Standing) -> set[int]:
 def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> str:
     row = results.shown.frame.iloc[results.request - 1]
     there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
-    if standing.absent:
-        gone = f"{len(standing.absent):,} have left before"
-    else:
-        gone = "nothing has left before"
+    compacted = len(results.shown.taken_out.intersection(standing.absent))
+    dropped = len(standing.absent) - compacted
+    gone = f"{dropped:,} have left before" if dropped else "nothing has left before"
     left = len(standing.there) + len(standing.absent) - len(shown)
     cut = f" {left:,} of them are not shown." if left > 0 else ""
+    if compacted:
+        cut = f" The session itself took out {compacted:,} more.{cut}"
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"
 
 
@@ -172,6 +173,9 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
     """Say what became of a message, when, and why; the reason is read off the history's size at that request."""
     retention = results.shown.outcome.kept
     if is_absent:
+        if slot in results.shown.taken_out:
+            at = results.named(retention.gone[slot] + 1)
+            return f"compacted at {at}", "gone", "The session's own compaction took it out."
         if results.shown.fates[slot] == "summarised":
             word = "summarised"
         else:

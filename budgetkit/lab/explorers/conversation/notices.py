@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from datetime import date
 from typing import Any
 
@@ -201,19 +202,20 @@ def _lost(results: ConversationResults) -> str:
             requests = "its one request holds"
         else:
             requests = f"all {results.requests:,} requests hold"
-        return f"Nothing is ever lost {under}: {requests} everything."
-    fates = results.shown.messages["fate"].value_counts()
+        left = " that the session's own compactions left" if results.shown.taken_out else ""
+        return f"Nothing is ever lost {under}: {requests} everything{left}."
+    fates = Counter(results.shown.fates)
     words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
-    parts = [f"{int(fates[fate]):,} {word}" for fate, word in words.items() if fates.get(fate, 0)]
-    if parts:
-        lost = f"{', '.join(parts)} of {len(results.trace.messages):,} messages"
-    else:
-        lost = "other sections are cut short"
-    return f"From {results.named(results.shown.first_loss)} on something is missing {under}: {lost} by the end."
+    parts = [f"{fates[fate]:,} {word}" for fate, word in words.items() if fates[fate]]
+    start = f"From {results.named(results.shown.first_loss)} on"
+    if not parts:
+        return f"{start} the budget cuts other sections short; no message is missing {under}."
+    lost = f"{', '.join(parts)} of {len(results.trace.messages):,} messages"
+    return f"{start} something is missing {under}: {lost} by the end."
 
 
 def _recorded(results: ConversationResults) -> list[str]:
-    """Say of a recorded session what its own compactions took out, and what was billed, beside what is replayed."""
+    """Compare a recorded session with its replay: messages taken out, requests, and cost."""
     session = results.run.session
     if session is None:
         return []
@@ -228,7 +230,16 @@ def _recorded(results: ConversationResults) -> list[str]:
     billed = many(totals["requests"], "request")
     if totals["cost"] == totals["cost"]:
         billed = f"{billed} for {dollars(totals['cost'])}"
-    sentences.append(f"What is shown is a replay, sized by a counter; the record says {billed}.")
+    asked = [request.sent for request in results.shown.outcome.placed.requests]
+    messages = results.trace.messages
+    answered = sum(at < len(messages) and messages[at].role == "assistant" for at in asked)
+    silent_turns = len(asked) - answered
+    replayed = many(len(asked), "request")
+    if results.run.by == "turn":
+        replayed += ", one a turn"
+    elif silent_turns:
+        replayed += f", {silent_turns:,} of which the record leaves unanswered"
+    sentences.append(f"The replay makes {replayed}; the record says {billed}.")
     return sentences
 
 
