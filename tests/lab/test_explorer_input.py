@@ -222,6 +222,7 @@ def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None
     exact.controls.counter.value = "estimate:o200k_base"
     assert "counted with estimate:o200k_base, an estimate for gpt-4o" in exact.view.state["source"]
     if make is BudgetExplorer:
+        exact.controls.compare.value = "estimate:o200k_base"
         counts = exact.stage.results.compared
         assert counts is not None
         assert (counts.best_name, counts.cheap_name) == ("gpt-4o", "estimate:o200k_base")

@@ -14,7 +14,7 @@ from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.receipt import picture, receipt
 from budgetkit.lab.app.sides import pin, unpinned
-from budgetkit.lab.app.strip import CounterPair, room_of, strip
+from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
 from budgetkit.lab.explorers.budget.charts import scene
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.lab.explorers.budget.notices import status
@@ -31,13 +31,6 @@ SIDES = "sides"  # the fold that several models or budgets stand in
 
 
 CardView = view_of("CardView", (), OPENS)  # no charts, so that nothing large is loaded
-
-
-def counters_of(stage: BudgetStage) -> CounterPair:
-    """Return the cheap counter, and the best one known for the model."""
-    model = stage.results.model
-    cheap = stage.library.counter(stage.settings.cheap)
-    return CounterPair(cheap=cheap, best=stage.library.counter(model), model=model)
 
 
 def card_scene(stage: BudgetStage) -> Data:
@@ -67,7 +60,8 @@ class DesignCard(BudgetExplorer):
     """Design a budget in one view: what is set on the left, what it leaves and how wrong it is on the right.
 
     Parameters are those of :class:`budgetkit.BudgetExplorer`, and so are its sliders, handles, values and `load`. The
-    cheap counter, whose error the table shows, is "chars/4" until another one is chosen; the model never changes it.
+    quick count, whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor
+    the counter of the plan changes it.
 
     Parameters
     ----------
@@ -78,7 +72,7 @@ class DesignCard(BudgetExplorer):
     model : str, default "gpt-4o"
         The model; its window holds for a preset, and its encoding for what is right.
     counter : str, optional
-        What to count with; the model's own where it is left out.
+        What to plan with; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
 

@@ -19,10 +19,15 @@ from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     known_model,
-    same_count,
     typed_model,
 )
-from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, amounts_of, shortest_ratio
+from budgetkit.lab.explorers.budget.settings import (
+    OWN,
+    ROUGH,
+    BudgetSettings,
+    amounts_of,
+    shortest_ratio,
+)
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.models.resolved import listed_name
@@ -104,8 +109,15 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
 
 
 def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
-    """Count with another counter; an empty name is the model's own."""
-    return with_counter(stage.settings, stage.library, name.strip() or None)
+    """Plan with another counter; an empty name is the model's own."""
+    return replace(stage.settings, counter=name.strip() or None)
+
+
+def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
+    """Show the error of another quick count; an empty name is the first one."""
+    cheap = name.strip() or ROUGH
+    stage.library.counter(cheap)
+    return replace(stage.settings, cheap=cheap)
 
 
 def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
@@ -181,7 +193,7 @@ def begun(
         path = ""
     plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
-    plain = with_counter(plain, library, library.add_counter(counter))
+    plain = replace(plain, counter=library.add_counter(counter))
     if isinstance(budget, str) and budget in PRESETS:
         settings = replace(plain, preset=budget)
     else:
@@ -189,15 +201,6 @@ def begun(
     if window is None:
         return settings
     return replace(settings, window=window)
-
-
-def with_counter(settings: BudgetSettings, library: Library, name: str | None) -> BudgetSettings:
-    """Count with another counter; one that is not the model's own becomes the cheap one, whose error is shown."""
-    cheap = settings.cheap
-    model, _ = known_model(settings.model)
-    if name is not None and not same_count(library.counter(name), library.counter(model)):
-        cheap = name
-    return replace(settings, counter=name, cheap=cheap)
 
 
 def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings:
@@ -243,4 +246,5 @@ COMMANDS: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
     "turn": choose_turn,
     "demand": type_demand,
     "pin": pin,
+    "compare": compare_with,
 }
