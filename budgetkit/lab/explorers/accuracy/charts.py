@@ -110,11 +110,11 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
     waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
-    needs = f"held back {as_percent(buffer.share)}, needed {as_percent(buffer.needed)}"
+    needs = f"buffer {as_percent(buffer.share)}, seen texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
-        f"Windows that overflow as the budget is; with the buffer {as_percent(safe['overflow'])}. Held back is the "
-        "buffer for texts that nobody has seen, needed what the texts that were seen really need"
+        f"Windows expected to overflow as the budget is; with the buffer {as_percent(safe['overflow'])}. The buffer "
+        f"is for texts that nobody has seen, forecast from {buffer.documents:,} that were"
     )
     return [
         _kpi("buffer", "honest buffer", as_percent(buffer.share), tip, tokens),
@@ -125,7 +125,14 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
             waste,
             f"with the buffer {idle:,.0f}",
         ),
-        _kpi("overflow", f"overflow in {name}", as_percent(overflow), all_windows, needs, level),
+        _kpi(
+            "overflow",
+            f"expected overflow in {name}",
+            as_percent(overflow),
+            all_windows,
+            needs,
+            level,
+        ),
     ]
 
 

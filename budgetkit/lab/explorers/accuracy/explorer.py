@@ -177,7 +177,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         The counter that is right; where it is left out, the best that is known for the model, exact or not.
     kind : sequence of str, optional
         Class and language of the texts at hand, such as ("prose", "German"): what is looked at, and what the buffer is
-        for. When left out, what most texts are of; () for all kinds, of which the one that asks for most decides.
+        for. Left out, the kind of more than half of them; () for all kinds, of which the one that needs most decides.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"

@@ -95,7 +95,12 @@ def _error(results: AccuracyResults) -> str:
     side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
         side = "to both sides"
-    return f"{called(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}."
+    off = f"{called(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}"
+    by_class = results.errors.groupby("class", sort=False)["error"].mean()
+    if len(by_class) < 2:
+        return f"{off}."
+    each = ", ".join(f"{name} {signed_percent(mean, 0)}" for name, mean in by_class.items())
+    return f"{off} ({each})."
 
 
 def _held_back(results: AccuracyResults, overflow: float) -> str:
@@ -103,21 +108,19 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
     budget = results.budget
     name = budget.name or "this budget"
     now = results.costs["safety"]
-    if now:
-        keeps = f"{now:,} tokens held back"
-    else:
-        keeps = "nothing held back"
-    if overflow > results.settings.risk:
-        safety = results.buffered_budget.sizes["safety"]
-        return (
-            f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
-            f"{safety:,} tokens, and it does in at most {_often(results.settings.risk)}."
-            f"{_worst(results)}"
-        )
-    risk = f"{100 * results.settings.risk:g} %"
-    return (
-        f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
+    keeps = f"{now:,} tokens" if now else "nothing"
+    count = f"{buffer.documents:,} document{'s' * (buffer.documents != 1)}"
+    expected = f"With {keeps} held back, expect {name} to overflow in {_often(overflow)} (forecast from {count})"
+    risk = results.settings.risk
+    if overflow <= risk:
+        return f"{expected}; that is within the risk of {100 * risk:g} %."
+    sentence = (
+        f"{expected}; hold {as_percent(buffer.share)} of the window back, "
+        f"{results.buffered_budget.sizes['safety']:,} tokens, to expect at most {_often(risk)}."
     )
+    if not (results.errors["error"] < 0).any():
+        sentence += " None of these texts is counted too few; the forecast is about texts not seen."
+    return f"{sentence}{_worst(results)}"
 
 
 def _worst(results: AccuracyResults) -> str:
