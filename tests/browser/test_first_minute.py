@@ -69,14 +69,22 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     type_into(lab, "Window, in tokens", "plenty")
     told = page.locator(".bk-beside")
     expect(told).to_contain_text("'plenty' is no number; 100,000 stays")
-    # Said once: the sentence keeps what holds.
-    expect(page.locator(".bk-status")).not_to_contain_text("plenty")
-    expect(page.locator(".bk-status")).to_contain_text("Everything fits")
+    # The live region says it as well, for whoever does not see the box.
+    live = page.locator(".bk-status[role=status][aria-live=polite]")
+    expect(live).to_contain_text("'plenty' is no number; 100,000 stays")
+    for refused, reason in {
+        "9,000,000,000": "is the most that can be here",
+        "-5": "is the least",
+    }.items():
+        type_into(lab, "Window, in tokens", refused)
+        expect(told).to_contain_text(reason)
+        expect(live).to_contain_text(reason)
     box = lab.place_of(page.locator(".bk-controls input[title='Window, in tokens']"))
     assert 0 <= lab.place_of(told)["y"] - box["y"] < 60
     expect(page.locator(".bk-controls input[title='Window, in tokens']")).to_have_value("100,000")
     type_into(lab, "Window, in tokens", "1.05M")
     expect_kpi(page, "window", "1,050,000")
+    expect(live).to_contain_text("Everything fits")
     expect(told).to_have_count(0)
 
 

@@ -100,7 +100,7 @@ def test_what_is_no_number_is_refused_beside_the_box_and_the_old_value_stays() -
     assert explorer.budget.window == 8_192
     assert status(explorer)["level"] == "error"
     assert status(explorer)["beside"] == explorer.controls.window_box.tooltip
-    assert status(explorer)["note"].startswith("'a lot' is no number; 8,192 stays; type digits")
+    assert status(explorer)["text"].startswith("'a lot' is no number; 8,192 stays; type digits")
 
 
 @pytest.mark.parametrize("text", ["9,000", "8,192", "1e9", "-5"])
@@ -117,8 +117,8 @@ def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_st
         if text == "-5"
         else "8,191 is the most that can be here, and an empty box"
     )
-    assert f"was typed; {end}" in status(explorer)["note"]
-    assert status(explorer)["note"].endswith("819 stays.")
+    assert f"was typed; {end}" in status(explorer)["text"]
+    assert status(explorer)["text"].endswith("819 stays.")
     assert status(explorer)["beside"] == box.tooltip
 
 
@@ -129,10 +129,10 @@ def test_a_window_that_cannot_be_is_refused_and_the_old_one_stays(text: str) -> 
     assert explorer.budget.window == 8_192
     assert re.search(
         "(1 is the least|100,000,000 is the most) that can be here; 8,192 stays",
-        status(explorer)["note"],
+        status(explorer)["text"],
     )
     assert typed(explorer.controls.limits.at_least, "1M") == "0"
-    assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["note"]
+    assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["text"]
 
 
 def test_an_empty_cap_draws_on_the_pool_and_looks_so() -> None:
@@ -541,7 +541,7 @@ def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[.
     typed(controls.find, "RUST")
     assert explorer.config["conversation"] == 1
     typed(controls.find, "nowhere")
-    assert status(explorer)["note"].startswith(
+    assert status(explorer)["text"].startswith(
         "no title of the 6 holds 'nowhere'; type another part of it"
     )
     assert status(explorer)["beside"] == controls.find.tooltip

@@ -187,11 +187,7 @@ class Explorer(Generic[S, F]):
             try:
                 yield
             except Exception as problem:
-                notice = refusal(problem)
-                if beside:
-                    holds = self.kind.status(self.stage)
-                    notice |= {"note": notice["text"], "beside": beside, "holds": holds}
-                self._show_notice(notice, ack)
+                self._show_notice({**refusal(problem), "beside": beside}, ack)
 
     def _show_notice(self, notice: Data, ack: str = "") -> None:
         self._send_state(self._page_state(notice), ack)

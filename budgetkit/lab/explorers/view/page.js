@@ -96,17 +96,16 @@ function watchGrabs(box, post, steady) {
   return () => box.removeEventListener("pointerdown", grab, true);
 }
 
-// What there is to say about a number that was typed stands under its box, until something else is said. Returns the
-// status for the sentence above: what holds, or what is to be said where its box is out of sight.
+// Why a typed number was refused stands under its box, until something else is said. The status above, which is the
+// live region, says it as well.
 function tellBeside(box, status) {
-  const { beside, note, holds } = status;
+  const { beside, text } = status;
   box?.querySelectorAll(".bk-beside").forEach((node) => node.remove());
-  if (!box || !beside || !note) return status;
+  if (!box || !beside) return status;
   const named = [...box.querySelectorAll(".bk-controls [title]")].find((node) => node.title === beside);
   const place = named?.closest(".bk-row, .bk-limits, .bk-pair, .bk-prices") ?? named?.closest(".jupyter-widgets");
-  if (!place?.clientWidth) return status;
-  place.insertAdjacentElement("afterend", element("p", { class: "bk-beside", role: "alert" }, note));
-  return holds;
+  if (place?.clientWidth) place.insertAdjacentElement("afterend", element("p", { class: "bk-beside" }, text));
+  return status;
 }
 
 // What stands beside the charts stays in sight while they scroll: what lies around the explorer is not to hold it,
