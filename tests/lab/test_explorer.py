@@ -249,7 +249,11 @@ def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -
     assert (explorer.budget.window, explorer.controls.model.value) == (128_000, "gpt-4o")
     assert level(explorer) == "error"
     assert "'gpt-4oo'" in explorer.status
-    assert "nearest are 'gpt-4o'" in explorer.status
+    assert "Choose one of: 'gpt-4o'" in explorer.status
+    assert explorer.view.state["status"]["picks"][0] == "gpt-4o"
+    explorer.controls.model.value = "my-own-llm"
+    assert explorer.status.startswith("No model 'my-own-llm' is listed. For a model of your own,")
+    assert explorer.view.state["status"]["picks"] == []
 
 
 def test_a_model_that_nobody_knows_can_be_given_in_code_and_is_said_so() -> None:
@@ -287,7 +291,10 @@ def test_what_sections_leave_of_the_shared_pool_is_not_called_the_shared_pool() 
     pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
     user = explorer.plan["user"].granted
     assert (pool["name"], pool["tokens"]) == ("left of pool", explorer.budget.shared_pool - user)
-    assert "user took the rest of the shared pool" in pool["tip"]
+    assert (
+        f"user took {user:,} of {explorer.budget.shared_pool:,} in the shared pool" in pool["tip"]
+    )
+    assert "typical sizes" in BudgetExplorer("chat").view.state["source"]
     explorer.controls.lines["user"].box.value = 500
     pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
     assert (pool["name"], pool["text"]) == ("shared pool", kpi(explorer, "pool"))

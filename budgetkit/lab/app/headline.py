@@ -237,7 +237,7 @@ def _shared(plan: Plan) -> str:
     """Return how much of the shared pool is left, as the bar draws it."""
     excess = too_many(plan)
     if excess:
-        return f"nothing is shared, {excess:,} too many are claimed"
+        return f"the sections take {excess:,} more than the window has"
     pool = plan.budget.shared_pool
     left = left_of_pool(plan)
     if left == pool:

@@ -108,7 +108,8 @@ def refusal(problem: Exception) -> Data:
             f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: "
             f"{brief(sentence)}; what was set before still holds; please report this sentence, and what you did"
         )
-    return {"level": "error", "text": sentence or type(problem).__name__, "more": []}
+    text = sentence or type(problem).__name__
+    return {"level": "error", "text": text, "more": [], "picks": getattr(problem, "picks", [])}
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,10 @@ class BilledFold(Content):
         low, high = counted.interval
         if counted.exact:
             between = "exact"
+        elif high is None:
+            between = f"at least {low:,}"
         else:
-            between = f"between {low:,} and {'no known number' if high is None else f'{high:,}'}"
+            between = f"between {low:,} and {high:,}"
         missing = [*counted.uncounted, *left]
         if missing:
             more = f" Not in it: {', '.join(missing)}."

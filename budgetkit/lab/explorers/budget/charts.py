@@ -135,11 +135,14 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
         return f"{name}: {plan.budget.sizes[claim.line]:,} tokens; {BESIDE[plan.budget.kind]}"
     share = f"{tokens:,} tokens, {100 * tokens / max(1, plan.budget.window):.1f} % of the window"
     if name == "left of pool":
+        pool = plan.budget.shared_pool
         drawn = [
-            g.section for g in plan.grants if plan.budget.caps[g.section] is None and g.granted
+            f"{g.section} took {g.granted:,}"
+            for g in plan.grants
+            if plan.budget.caps[g.section] is None and g.granted
         ]
         if drawn:
-            share += f"; {' and '.join(drawn)} took the rest of the shared pool"
+            share += f"; {', '.join(drawn)} of {signed(pool)} in the shared pool"
     return explained(f"{name}: {share}{_asked(plan, claim)}", name)
 
 

@@ -167,9 +167,8 @@ def source(stage: BudgetStage) -> str:
     settings = stage.settings
     results = stage.results
     if settings.trace is None or results.demand is None:
-        return (
-            "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
-        )
+        sizes = "the sizes typed in" if settings.demand else "typical sizes"
+        return f"No conversation: the sections ask for {sizes}. Open one to see every turn."
     traces = stage.library.conversations(settings.trace)
     trace = traces[settings.conversation]
     turns = f"turn {results.turn:,} of {len(results.demand):,}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TypeVar
 
 import pandas as pd
@@ -318,16 +319,40 @@ def known_model(name: str) -> tuple[Model, str]:
     return resolved.facts, resolved.notice
 
 
+_LIKE = 0.6  # of 1, how like a name must be to be offered
+
+
+class UnknownModel(ValueError):
+    """A typed model that is not listed.
+
+    Attributes
+    ----------
+    picks : list of str
+        Listed models of a like name.
+
+    Examples
+    --------
+    >>> UnknownModel("gtp-4o").picks[0], UnknownModel("zzz").picks
+    ('gpt-4o', [])
+    """
+
+    def __init__(self, name: str) -> None:
+        candidates = nearest(name)
+        wanted = name.lower()
+        alike = get_close_matches(wanted, candidates, len(candidates) or 1, _LIKE)
+        self.picks = [near for near in candidates if near in alike or wanted in near.lower()]
+        choose = f" Choose one of: {quoted(self.picks)}." if self.picks else ""
+        super().__init__(
+            f"No model {brief(name)} is listed.{choose} For a model of your own, keep the present one, set its window "
+            "and choose the counter to plan with."
+        )
+
+
 def typed_model(name: str) -> Model:
     """Return the model of a typed name; an unknown name is refused, with the nearest known ones."""
     if model := found_by(name.strip()):
         return model  # one that has ended too
-    near = nearest(name)
-    if near:
-        hint = f"; nearest are {quoted(near)}"
-    else:
-        hint = "; type a part of its name to search"
-    raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")
+    raise UnknownModel(name.strip())
 
 
 def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:

@@ -130,7 +130,7 @@ function sayNumber(value, kpi) {
 const SIGNS = { fits: "✓", over: "!", cut: "!", error: "✕", busy: "…", note: "i" };
 
 // A sentence about a loss can be pressed: it is asked why.
-function paintStatus(node, status, ask) {
+function paintStatus(node, status, ask, pick) {
   const [sign, body, progress] = node.children;
   put(node, { class: `bk-status bk-is-${status.level}` });
   say(sign, SIGNS[status.level] ?? "");
@@ -138,7 +138,11 @@ function paintStatus(node, status, ask) {
     const of = status.asks?.[i];
     return { key: `${i}${of ? " asks" : ""}`, text, of };
   });
-  keep(body, sentences, ({ of }) => element("p", {}, of ? askButton(ask) : ""), (paragraph, { text, of }) => {
+  const picks = status.picks ?? [];
+  if (picks.length) sentences.push({ key: `picks ${picks}`, picks });
+  const make = ({ of, picks }) => element("p", {}, ...(picks ?? []).map((name) => pickButton(name, pick)), of ? askButton(ask) : "");
+  keep(body, sentences, make, (paragraph, { text, of, picks }) => {
+    if (picks) return;
     if (of) paragraph.firstChild.of = of;
     say(of ? paragraph.firstChild : paragraph, text);
   });
@@ -149,6 +153,13 @@ function paintStatus(node, status, ask) {
 function askButton(ask) {
   const button = element("button", { type: "button", class: "bk-asks", title: "Why, and what would keep it?" });
   button.addEventListener("click", () => ask(button.of));
+  return button;
+}
+
+// A name that can be chosen in place of the one that was refused.
+function pickButton(name, pick) {
+  const button = element("button", { type: "button", class: "bk-button" }, name);
+  button.addEventListener("click", () => pick(name));
   return button;
 }
 
