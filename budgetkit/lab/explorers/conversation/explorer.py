@@ -174,8 +174,8 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
     retention = results.shown.outcome.kept
     if is_absent:
         if slot in results.shown.taken_out:
-            at = results.named(retention.gone[slot] + 1)
-            return f"compacted at {at}", "gone", "The session's own compaction took it out."
+            called = results.named(retention.gone[slot] + 1)
+            return f"compacted at {called}", "gone", "The session's own compaction took it out."
         if results.shown.fates[slot] == "summarised":
             word = "summarised"
         else:
