@@ -147,9 +147,15 @@ def test_it_opens_on_code_cjk_and_prose_side_by_side() -> None:
     explorer = AccuracyExplorer()
     assert explorer.config["kind"] == []
     assert len(explorer.errors) == len(bk.corpora.shipped().documents)
-    for name in ("code", "cjk prose", "prose"):
-        mean = explorer.errors.query("`class` == @name")["error"].mean()
-        assert f"{name} {100 * mean:+.0f} %".replace("-", "\u2212") in explorer.status
+    # The sentence and the figure beside it have the same numbers, the worst first.
+    sizes = explorer.errors["error"].abs().groupby(explorer.errors["class"]).mean()
+    worst_first = sizes.sort_values(ascending=False)
+    each = ", ".join(f"{name} {100 * size:.1f} %" for name, size in worst_first.items())
+    assert f"({each})" in explorer.status
+    drawn = [text["text"] for text in explorer.view.figure_strip["spec"]["layout"]["annotations"]]
+    assert [text for text in drawn if text.endswith(" off")] == [
+        *(f"{100 * size:.1f} % off" for size in worst_first)
+    ]
 
 
 def test_a_forecast_says_expect_and_its_documents_and_a_count_says_is() -> None:

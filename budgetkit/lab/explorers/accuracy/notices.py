@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import one_line
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import WORST
@@ -96,10 +97,10 @@ def _error(results: AccuracyResults) -> str:
     if abs(error.mean()) < 0.2 * error.abs().mean():
         side = "to both sides"
     off = f"{called(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}"
-    by_class = results.errors.groupby("class", sort=False)["error"].mean()
+    by_class = error.abs().groupby(results.errors["class"]).mean().sort_values(ascending=False)
     if len(by_class) < 2:
         return f"{off}."
-    each = ", ".join(f"{name} {signed_percent(mean, 0)}" for name, mean in by_class.items())
+    each = ", ".join(f"{one_line(str(name))} {as_percent(size)}" for name, size in by_class.items())
     return f"{off} ({each})."
 
 
