@@ -803,3 +803,14 @@ def test_a_replay_says_which_of_its_requests_the_record_leaves_unanswered() -> N
     assert sentence.startswith(
         "The replay makes 140 requests, 1 of which the record leaves unanswered; the record says 139 requests"
     )
+
+
+def test_the_box_of_the_counter_does_not_name_one_that_does_not_count() -> None:
+    """cl100k_base stood in the box while a calibrated estimate counted."""
+    explorer = ConversationExplorer("made-up-session")
+    assert (
+        "calibrated" in explorer.view.state["source"] or "rebuilt" in explorer.view.state["source"]
+    )
+    assert explorer.controls.counter.value == ""
+    explorer.controls.model.value = "gpt-4o"
+    assert explorer.controls.counter.value == "o200k_base"

@@ -339,6 +339,11 @@ def labelled(kind: Any, label: str, **options: Any) -> Any:
     return control if slid else control.add_class("bk-wide")  # a slider shares its row with a box
 
 
+def planning_counter(settings: BudgetSettings, model: Model) -> str:
+    """Return the text of the box "Plan with"; empty where the best count is not the encoding of the model."""
+    return settings.counter or (model.encoding if model.encoding_is_own else "")
+
+
 class ModelControls:
     """The controls of model, preset and window."""
 
@@ -388,7 +393,7 @@ class TraceControls(ModelControls):
         self._titles: tuple[str, ...] = ()
         self._listed: tuple[int, str] | None = None
         self.find.observe(self._sought, "value")
-        self.counter = labelled(widgets.Combobox, "Plan with")
+        self.counter = labelled(widgets.Combobox, "Plan with", placeholder="the best known")
         self._place = labelled(widgets.IntSlider, "Turn", min=1, max=1)
         self._place_box = NumberBox(do, min=1, max=1, tooltip="Turn, by its number", **AUTO)
         self._place_row = row(self._place, self._place_box)

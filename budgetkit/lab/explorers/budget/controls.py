@@ -22,6 +22,7 @@ from budgetkit.lab.explorers.boxes import (
     group,
     labelled,
     options,
+    planning_counter,
     show,
 )
 from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT, lines_of
@@ -234,7 +235,7 @@ class BudgetControls(TraceControls):
     def project(self, settings: BudgetSettings, results: BudgetResults) -> None:
         """Set every control to the explorer's settings."""
         self._project_model(settings, results.model, results.plan.budget)
-        self.counter.value = settings.counter or results.model.encoding
+        self.counter.value = planning_counter(settings, results.model)
         self.compare.value = settings.cheap
         self._project_lines(settings, results)
         self._project_conversation(settings, results)

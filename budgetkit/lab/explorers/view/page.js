@@ -146,7 +146,7 @@ function foldGroups(box) {
 }
 
 // A kernel that is gone: the last picture stays, and one sentence says what to do.
-const GONE = "The kernel is gone; this is the last picture. Run the cell again to go on from it.";
+const GONE = "The kernel is gone; this is the last picture. Run the cell again to start from its code.";
 
 function watchKernel(box, lost) {
   let isLost = false;
