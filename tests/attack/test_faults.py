@@ -203,12 +203,12 @@ def test_the_time_of_day_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     before = [counter("o200k_base")("set back"), explorer.texts]
     monkeypatch.setattr(time, "time", lambda: float(next(now)))
     for tokens in (900, 1_000, 1_100):
-        explorer._heard(
+        explorer._receive(
             explorer.view,
             {"kind": "line", "line": "retrieval", "tokens": tokens, "gesture": "a"},
             [],
         )
-    explorer._heard(explorer.view, {"kind": "undo"}, [])
+    explorer._receive(explorer.view, {"kind": "undo"}, [])
     memory("o200k_base").forget()
     assert [counter("o200k_base")("set back"), explorer.texts] == before
 

@@ -137,7 +137,7 @@ def test_hostile_text_takes_some_times_the_time_and_the_memory_of_plain_text(nam
 
 def opened(explorer: Any) -> object:
     """Open every figure and every fold of it."""
-    explorer.view.opened = [*explorer.view.figures, *explorer.folds]
+    explorer.view.opened = [*explorer.view.figures, *explorer.kind.folds]
     return explorer
 
 

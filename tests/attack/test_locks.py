@@ -175,7 +175,7 @@ def child():
         pass
     talk.add({"role": "assistant", "content": "Hello."})
     assert talk.request().messages and talk.to_json()
-    explorer._do("window", tokens=4_096)
+    explorer._run_command("window", tokens=4_096)
 
 hung = 0
 for _ in range(int(sys.argv[1])):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -163,7 +164,7 @@ class ExplorerMachine(RuleBasedStateMachine):
     def send(self, content: dict[str, Any], *buffers: bytes) -> None:
         """Do what a page does; afterwards either settings are as before and it is told why, or they are new."""
         before, told = self.explorer.settings, self.explorer.view.state["serial"]
-        self.explorer._heard(self.explorer.view, content, list(buffers))
+        self.explorer._receive(self.explorer.view, content, list(buffers))
         state = self.explorer.view.state
         if state["status"]["level"] == "error" and state["serial"] != told:
             assert self.explorer.settings == before, "what could not be is not kept"
@@ -220,18 +221,21 @@ class ExplorerMachine(RuleBasedStateMachine):
         view = self.explorer.view
         view.opened = data.draw(
             st.lists(
-                st.sampled_from([*view.figures, *self.explorer.folds, "x"]), unique=True, max_size=2
+                st.sampled_from([*view.figures, *self.explorer.kind.folds, "x"]),
+                unique=True,
+                max_size=2,
             )
         )
 
-    @rule(data=st.data(), step=st.sampled_from(["_follow", "_scene", "_charts", "_show"]))
+    @rule(data=st.data(), step=st.sampled_from(["results", "scene", "charts", "status", "door"]))
     def interrupted(self, data: st.DataObject, step: str) -> None:
         """An interrupt at any step of a command leaves what was there, and the next command is heard."""
         before, page = self.explorer.settings, shown(self.explorer)
         content = self.drawn(data)
-        with mock.patch.object(self.explorer, step, side_effect=KeyboardInterrupt):
+        broken = replace(self.explorer.kind, **{step: mock.Mock(side_effect=KeyboardInterrupt)})
+        with mock.patch.object(self.explorer, "kind", broken):
             try:
-                self.explorer._heard(self.explorer.view, content, [])
+                self.explorer._receive(self.explorer.view, content, [])
             except KeyboardInterrupt:
                 assert self.explorer.settings == before
                 assert shown(self.explorer) == page
@@ -239,8 +243,8 @@ class ExplorerMachine(RuleBasedStateMachine):
     @invariant()
     def what_is_shown_follows_from_the_settings_alone(self) -> None:
         explorer = self.explorer
-        found = explorer._follow(explorer.settings)
-        scene = explorer._scene(explorer.settings, found)
+        found = explorer.kind.results(explorer.settings, explorer.library)
+        scene = explorer.kind.scene(replace(explorer.stage, results=found))
         state = explorer.view.state
         assert {name: state[name] for name in scene if name != "actions"} == {
             n: v for n, v in scene.items() if n != "actions"

@@ -116,8 +116,8 @@ def opened_tab(app: Any, tab: int, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a tab that does not draw itself again after each message: there are thousands."""
     app.open(tab)
     explorer = app.tabs[tab]
-    monkeypatch.setattr(explorer, "_say", lambda notice, ack="": None, raising=False)
-    monkeypatch.setattr(explorer, "_draw", lambda is_moving=False: None, raising=False)
+    monkeypatch.setattr(explorer, "_show_notice", lambda notice, ack="": None, raising=False)
+    monkeypatch.setattr(explorer, "_send_charts", lambda is_moving=False: None, raising=False)
     return explorer
 
 
@@ -127,15 +127,15 @@ def shown(explorer: Any) -> str:
 
 def attacks(explorer: Any, hostile: list[Any]) -> Iterator[dict[str, Any]]:
     """Give messages with each hostile value in each argument of each command and of each fold."""
-    for kind, command in explorer.commands.items():
+    for kind, command in explorer.kind.commands.items():
         hints = get_type_hints(command)
-        names = [*signature(command).parameters][3:]
+        names = [*signature(command).parameters][1:]
         plain = {name: PLAIN.get(hints[name]) for name in names}
         for value in hostile:
             yield from (
                 {"kind": kind, **plain, name: value} for name in [*names, "no such argument"]
             )
-    for fold in explorer.folds:
+    for fold in explorer.kind.folds:
         for value in hostile:
             yield from ({"kind": "fold", "fold": fold, name: value} for name in EVENTS)
 
@@ -154,7 +154,7 @@ def test_no_command_opens_a_file_outside_the_named_folder(
             send(explorer, message)
             assert not leaks(notes, folder), message
             notes.clear()
-        for purpose in explorer.commands:
+        for purpose in explorer.kind.commands:
             for name in strangers(folder)[::4]:
                 piece = {"kind": "file", "serial": name, "name": name, "purpose": purpose}
                 send(explorer, {**piece, "size": 5, "offset": 0, "content": name}, b"bytes")

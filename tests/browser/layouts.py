@@ -24,7 +24,7 @@ STATES = {
     "claims too much": "explorer.controls.lines['output'].slider.value = 50",
     "a large window": "explorer.controls.window_box.value = 2_000_000",
     "a small window": "explorer.controls.window_box.value = 1_024",
-    "no conversation": "explorer._do('trace', name=None)",
+    "no conversation": "explorer._run_command('trace', name=None)",
 }
 FACTORS: Mapping[str, Sequence[object]] = {
     "model": (
@@ -71,7 +71,7 @@ def pairs_of(layout: Mapping[str, object]) -> set[tuple[tuple[str, object], tupl
 def code_of(layout: Mapping[str, object]) -> str:
     """Return what the kernel runs so that the card comes into a state."""
     return f"""explorer.reset()
-explorer._do('trace', name='mixed-language')
+explorer._run_command('trace', name='mixed-language')
 explorer.controls.model.value = {layout["model"]!r}
 explorer.controls.preset.value = {layout["preset"]!r}
 {STATES[str(layout["state"])]}"""

@@ -69,14 +69,22 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     type_into(lab, "Window, in tokens", "plenty")
     told = page.locator(".bk-beside")
     expect(told).to_contain_text("'plenty' is no number; 100,000 stays")
-    # Said once: the sentence keeps what holds.
-    expect(page.locator(".bk-status")).not_to_contain_text("plenty")
-    expect(page.locator(".bk-status")).to_contain_text("Everything fits")
+    # The live region says it as well, for whoever does not see the box.
+    live = page.locator(".bk-status[role=status][aria-live=polite]")
+    expect(live).to_contain_text("'plenty' is no number; 100,000 stays")
+    for refused, reason in {
+        "9,000,000,000": "is the most that can be here",
+        "-5": "is the least",
+    }.items():
+        type_into(lab, "Window, in tokens", refused)
+        expect(told).to_contain_text(reason)
+        expect(live).to_contain_text(reason)
     box = lab.place_of(page.locator(".bk-controls input[title='Window, in tokens']"))
     assert 0 <= lab.place_of(told)["y"] - box["y"] < 60
     expect(page.locator(".bk-controls input[title='Window, in tokens']")).to_have_value("100,000")
     type_into(lab, "Window, in tokens", "1.05M")
     expect_kpi(page, "window", "1,050,000")
+    expect(live).to_contain_text("Everything fits")
     expect(told).to_have_count(0)
 
 
@@ -124,7 +132,7 @@ def test_while_a_handle_is_dragged_over_the_end_its_knob_stays_under_the_pointer
 def test_a_border_that_two_lines_share_moves_the_one_that_is_grabbed(lab: Notebook) -> None:
     """Where the pool is used up, conversation ends where the output reserve begins."""
     page = lab.page
-    lab.execute("explorer._do('line', line='conversation', tokens=3_276 + 3_279)")
+    lab.execute("explorer._run_command('line', line='conversation', tokens=3_276 + 3_279)")
     expect_kpi(page, "pool", "0")
     segment = lab.place_of(page.locator(".bk-segment[data-key=conversation] .bk-fill"))
     edge, y = segment["x"] + segment["width"], segment["y"] + 20

@@ -244,7 +244,7 @@ def test_the_page_is_told_where_plotly_is_missing() -> None:
     program = (
         "import budgetkit as bk\n"
         "explorer = bk.BudgetExplorer('chat')\n"
-        "explorer._heard(explorer.view, {'kind': 'plotly'}, [])\n"
+        "explorer._receive(explorer.view, {'kind': 'plotly'}, [])\n"
         "print(explorer.status)\n"
     )
     assert "budgetkit[lab]" in without("plotly", program=program)

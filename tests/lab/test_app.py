@@ -68,7 +68,7 @@ def test_a_file_that_one_tab_opens_is_known_in_all() -> None:
     app.open(TURNS)
     turns = app.tabs[TURNS]
     assert isinstance(turns, bk.BudgetExplorer)
-    turns._do("trace", name=turns.library.conversations.take(own))
+    turns._run_command("trace", name=turns.library.conversations.take(own))
     app.open(DESIGN)
     assert app.card.config["trace"] == "mine"
     assert "mine" in [name for _, name in app.card.controls.trace.options]
@@ -85,7 +85,7 @@ def test_what_one_tab_counted_no_other_counts_again(monkeypatch: pytest.MonkeyPa
     app.open(TURNS)
     turns = app.tabs[TURNS]
     assert turns is not None
-    turns._do("trace", name=turns.library.conversations.take(own))
+    turns._run_command("trace", name=turns.library.conversations.take(own))
     monkeypatch.setattr(bk.Trace, "demand", lambda *given: pytest.fail("counted again"))
     app.open(DESIGN)
     assert app.card.config["trace"] == "mine"

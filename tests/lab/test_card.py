@@ -223,13 +223,36 @@ def test_every_preset_has_a_card(preset: str, trace: str | None) -> None:
 
 
 def test_a_cheap_counter_that_is_chosen_is_the_one_that_is_judged() -> None:
-    card = bk.DesignCard("chat", counter="chars/3.5", window=8_192)
+    card = bk.DesignCard("chat", window=8_192)
+    card.controls.compare.value = "chars/3.5"
     assert card.view.state["strip"]["title"] == "How far off is chars/3.5?"
     card.controls.model.value = "claude-sonnet-4-5"
     assert card.view.state["strip"]["title"] == "How far off is chars/3.5?"
     assert "the best count known for claude-sonnet-4-5" in card.view.state["strip"]["note"]
-    card.controls.counter.value = "chars/4"
+    card.controls.compare.value = "chars/4"
     assert card.view.state["strip"]["title"] == "How far off is chars/4?"
+
+
+def test_the_counter_of_the_plan_and_the_compared_one_are_two_boxes() -> None:
+    """One box "Counter" changed the plan and the comparison: 10 of 35 turns became 16 of 35."""
+    card = bk.DesignCard("chat", "mixed-language", window=8_192)
+    sentence, errors = card.view.state["headline"]["text"], card.errors["error"].tolist()
+    assert "10 of 35 turns" in sentence
+    card.controls.compare.value = "words/0.75"
+    assert card.view.state["strip"]["title"] == "How far off is words/0.75?"
+    assert card.view.state["headline"]["text"] == sentence
+    card.controls.compare.value = "chars/4"
+    card.controls.counter.value = "words/0.75"
+    assert card.view.state["headline"]["text"] != sentence
+    assert card.view.state["strip"]["title"] == "How far off is chars/4?"
+    assert card.errors["error"].tolist() == errors
+    card.controls.compare.value = "abacus"
+    assert "no counter 'abacus'" in card.status
+    assert card.controls.compare.value == "chars/4"
+    assert (card.controls.counter.description, card.controls.compare.description) == (
+        "Plan with",
+        "Compare with",
+    )
 
 
 #: The makers whose tokenizer tiktoken does not have, by one of their models.
@@ -283,7 +306,7 @@ def test_what_is_lost_is_named_rightly() -> None:
     """On 0.2.0 the history was "too few for the first turn" where the passages were lost."""
     card = bk.DesignCard("working_memory", "support-chat", window=128_000)
     text = card.view.state["headline"]["text"]
-    turns = card._results.turns
+    turns = card.stage.results.turns
     assert turns is not None
     assert not turns.columns(card.plan.budget)["history"]["cut"].any()
     assert "enough for all 75 turns" in text

@@ -63,7 +63,7 @@ def hear(
         lambda content, buffers=None: told.append(content),
     )
     try:
-        explorer._heard(explorer.view, content, list(buffers))
+        explorer._receive(explorer.view, content, list(buffers))
     finally:
         explorer.view.send = send
     return told
@@ -249,7 +249,11 @@ def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -
     assert (explorer.budget.window, explorer.controls.model.value) == (128_000, "gpt-4o")
     assert level(explorer) == "error"
     assert "'gpt-4oo'" in explorer.status
-    assert "nearest are 'gpt-4o'" in explorer.status
+    assert "Choose one of: 'gpt-4o'" in explorer.status
+    assert explorer.view.state["status"]["picks"][0] == "gpt-4o"
+    explorer.controls.model.value = "my-own-llm"
+    assert explorer.status.startswith("No model 'my-own-llm' is listed. For a model of your own,")
+    assert explorer.view.state["status"]["picks"] == []
 
 
 def test_a_model_that_nobody_knows_can_be_given_in_code_and_is_said_so() -> None:
@@ -287,7 +291,10 @@ def test_what_sections_leave_of_the_shared_pool_is_not_called_the_shared_pool() 
     pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
     user = explorer.plan["user"].granted
     assert (pool["name"], pool["tokens"]) == ("left of pool", explorer.budget.shared_pool - user)
-    assert "user took the rest of the shared pool" in pool["tip"]
+    assert (
+        f"user took {user:,} of {explorer.budget.shared_pool:,} in the shared pool" in pool["tip"]
+    )
+    assert "typical sizes" in BudgetExplorer("chat").view.state["source"]
     explorer.controls.lines["user"].box.value = 500
     pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
     assert (pool["name"], pool["text"]) == ("shared pool", kpi(explorer, "pool"))
@@ -440,9 +447,9 @@ def test_what_cannot_be_drawn_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> N
     def fail(*given: Any) -> Any:
         raise ValueError("nothing can be drawn of this")
 
-    for part in ("_charts", "_texts", "_reader"):
+    for part in ("charts", "texts", "reader"):
         with monkeypatch.context() as patched:
-            patched.setattr(explorer, part, fail)
+            patched.setattr(explorer, "kind", replace(explorer.kind, **{part: fail}))
             explorer.controls.lines["system"].box.value = 900
             assert explorer.status == "nothing can be drawn of this"
         assert (
@@ -461,7 +468,7 @@ def test_a_table_that_cannot_be_made_is_said_so(monkeypatch: pytest.MonkeyPatch)
     def fail(*given: Any) -> Any:
         raise ValueError("no table can be made of this")
 
-    monkeypatch.setattr(explorer, "_charts", fail)
+    monkeypatch.setattr(explorer, "kind", replace(explorer.kind, charts=fail))
     explorer.view.opened = ["waterfall"]
     assert (level(explorer), explorer.status) == ("error", "no table can be made of this")
 
@@ -583,7 +590,7 @@ def test_a_pinned_budget_of_another_preset_is_planned_with_its_own_roles() -> No
     explorer = BudgetExplorer("chat", conversation(40), window=8_192)
     explorer.pin()
     explorer.controls.preset.value = "working_memory"
-    pinned = explorer._results.pinned
+    pinned = explorer.stage.results.pinned
     assert pinned is not None
     assert pinned.warnings == ()
     assert {g.section for g in pinned.grants if g.demand} == {"system", "conversation", "user"}
@@ -795,7 +802,7 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
     anywhere = "turns are too much to plan message by message; here sections are cut anywhere."
     assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
     assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
-    requests = explorer._results.turns, explorer._results.conversations
+    requests = explorer.stage.results.turns, explorer.stage.results.conversations
     assert [each.items for each in requests if each is not None] == [None, None]
     explorer.controls.conversation.value = 1
     assert "anywhere" not in explorer.view.figure_turns["note"], (
@@ -1039,7 +1046,7 @@ def test_pieces_of_several_files_from_many_threads_each_come_whole() -> None:
             "size": len(content),
         }
         for offset in range(len(content)):
-            explorer._heard(
+            explorer._receive(
                 explorer.view, {**file, "offset": offset}, [content[offset : offset + 1]]
             )
 
@@ -1072,7 +1079,7 @@ def test_moves_from_many_threads_at_once_end_in_one_state() -> None:
     def move(line: str) -> None:
         for tokens in range(500, 510):
             hear_one = {"kind": "line", "line": line, "tokens": tokens, "id": line}
-            explorer._heard(explorer.view, hear_one, [])
+            explorer._receive(explorer.view, hear_one, [])
 
     threads = [threading.Thread(target=move, args=(line,)) for line in lines]
     for thread in threads:
@@ -1134,7 +1141,7 @@ def test_a_saved_state_of_wrong_kinds_leaves_what_held() -> None:
 def test_a_lock_names_a_line() -> None:
     """Anything else says which lines there are, and locks of lines that a preset lacks are not shown."""
     explorer = BudgetExplorer("agent", window=8_192)
-    explorer._do("lock", line="bogus", on=True)
+    explorer._run_command("lock", line="bogus", on=True)
     assert "line 'bogus' was to be locked; the lines are 'output'" in explorer.status
     explorer.controls.lines["tool"].lock.value = True
     assert explorer.config["locked"] == ["tool"]
@@ -1164,14 +1171,14 @@ def test_an_interrupt_while_figures_are_made_leaves_what_was_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    figures, interrupts = explorer._charts, [KeyboardInterrupt()]
+    figures, interrupts = explorer.kind.charts, [KeyboardInterrupt()]
 
     def interrupted(*given: Any) -> Any:
         if interrupts:
             raise interrupts.pop()
         return figures(*given)
 
-    monkeypatch.setattr(explorer, "_charts", interrupted)
+    monkeypatch.setattr(explorer, "kind", replace(explorer.kind, charts=interrupted))
     with pytest.raises(KeyboardInterrupt):
         explorer.controls.lines["output"].box.value = 2_000
     assert explorer.budget.sizes["output"] == explorer.controls.lines["output"].box.value == 1_228
@@ -1180,12 +1187,21 @@ def test_an_interrupt_while_figures_are_made_leaves_what_was_shown(
     assert kpi(explorer, "usable") == "6,192"
 
 
-def test_what_nobody_foresaw_is_a_sentence_to_report_and_changes_nothing() -> None:
+def test_what_nobody_foresaw_is_a_sentence_to_report_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    hear(explorer, {"kind": "load", "text": 5, "id": "page 1"})
+
+    def broken(stage: Any) -> Any:
+        return stage.settings.strip()
+
+    commands = {**explorer.kind.commands, "pin": broken}
+    monkeypatch.setattr(explorer, "kind", replace(explorer.kind, commands=commands))
+    hear(explorer, {"kind": "pin", "id": "page 1"})
     assert explorer.status == (
-        "budgetkit itself failed: AttributeError in commands.py, line "
-        f"{explorer.status.partition('line ')[2].partition(':')[0]}: \"'int' object has no attribute 'lstrip'\"; "
+        "budgetkit itself failed: AttributeError in test_explorer.py, line "
+        f"{explorer.status.partition('line ')[2].partition(':')[0]}: \"'BudgetSettings' object has "
+        "no attribute 'strip'\"; "
         "what was set before still holds; please report this sentence, and what you did"
     )
     assert explorer.view.state["ack"] == "page 1", "the page waits for no answer"

@@ -100,7 +100,7 @@ def test_what_is_no_number_is_refused_beside_the_box_and_the_old_value_stays() -
     assert explorer.budget.window == 8_192
     assert status(explorer)["level"] == "error"
     assert status(explorer)["beside"] == explorer.controls.window_box.tooltip
-    assert status(explorer)["note"].startswith("'a lot' is no number; 8,192 stays; type digits")
+    assert status(explorer)["text"].startswith("'a lot' is no number; 8,192 stays; type digits")
 
 
 @pytest.mark.parametrize("text", ["9,000", "8,192", "1e9", "-5"])
@@ -117,8 +117,8 @@ def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_st
         if text == "-5"
         else "8,191 is the most that can be here, and an empty box"
     )
-    assert f"was typed; {end}" in status(explorer)["note"]
-    assert status(explorer)["note"].endswith("819 stays.")
+    assert f"was typed; {end}" in status(explorer)["text"]
+    assert status(explorer)["text"].endswith("819 stays.")
     assert status(explorer)["beside"] == box.tooltip
 
 
@@ -129,10 +129,10 @@ def test_a_window_that_cannot_be_is_refused_and_the_old_one_stays(text: str) -> 
     assert explorer.budget.window == 8_192
     assert re.search(
         "(1 is the least|100,000,000 is the most) that can be here; 8,192 stays",
-        status(explorer)["note"],
+        status(explorer)["text"],
     )
     assert typed(explorer.controls.limits.at_least, "1M") == "0"
-    assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["note"]
+    assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["text"]
 
 
 def test_an_empty_cap_draws_on_the_pool_and_looks_so() -> None:
@@ -166,11 +166,11 @@ def test_a_slow_move_of_a_slider_is_one_step(monkeypatch: pytest.MonkeyPatch) ->
     explorer, now = BudgetExplorer("chat", window=8_192), [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     before = explorer.budget
-    explorer._heard(explorer.view, {"kind": "grab"}, [])
+    explorer._receive(explorer.view, {"kind": "grab"}, [])
     for percent in (11, 12, 13):
         explorer.controls.lines["system"].slider.value = percent
         now[0] += 2 * ONE_MOVE
-    explorer._heard(explorer.view, {"kind": "release"}, [])
+    explorer._receive(explorer.view, {"kind": "release"}, [])
     explorer.undo()
     assert explorer.budget == before
 
@@ -178,9 +178,9 @@ def test_a_slow_move_of_a_slider_is_one_step(monkeypatch: pytest.MonkeyPatch) ->
 def test_two_quick_moves_of_a_slider_are_two_steps() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     for percent in (11, 12):
-        explorer._heard(explorer.view, {"kind": "grab"}, [])
+        explorer._receive(explorer.view, {"kind": "grab"}, [])
         explorer.controls.lines["system"].slider.value = percent
-        explorer._heard(explorer.view, {"kind": "release"}, [])
+        explorer._receive(explorer.view, {"kind": "release"}, [])
     explorer.undo()
     assert explorer.budget.cap("system") == 901  # 11 %
 
@@ -208,7 +208,9 @@ def test_reset_goes_back_to_what_the_explorer_was_called_with() -> None:
 def opened(
     explorer: Any, messages: list[dict[str, Any]], name: str = "mine.json", **more: Any
 ) -> Any:
-    explorer._do("file", name=name, content=json.dumps({"messages": messages, **more}).encode())
+    explorer._run_command(
+        "file", name=name, content=json.dumps({"messages": messages, **more}).encode()
+    )
     return explorer
 
 
@@ -220,7 +222,8 @@ def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None
     exact.controls.counter.value = "estimate:o200k_base"
     assert "counted with estimate:o200k_base, an estimate for gpt-4o" in exact.view.state["source"]
     if make is BudgetExplorer:
-        counts = exact._results.compared
+        exact.controls.compare.value = "estimate:o200k_base"
+        counts = exact.stage.results.compared
         assert counts is not None
         assert (counts.best_name, counts.cheap_name) == ("gpt-4o", "estimate:o200k_base")
 
@@ -265,7 +268,7 @@ def read_of(explorer: Any) -> dict[str, Any]:
 
 def pressed(explorer: Any) -> Any:
     """Press the button that takes the model which the file names."""
-    explorer._heard(
+    explorer._receive(
         explorer.view, {"kind": "model", "name": read_of(explorer)["model"]["name"]}, []
     )
     return explorer
@@ -280,7 +283,7 @@ def test_a_session_offers_its_own_model_and_brings_its_prices() -> None:
     own = bk.model("claude-sonnet-4-5")
     pressed(explorer)
     assert (explorer.config["model"], explorer.budget.window) == (own.name, own.window)
-    assert explorer._results.run.prices.model == own.name
+    assert explorer.stage.results.run.prices.model == own.name
     assert read_of(explorer)["model"] == {"text": "made for claude-sonnet-4-5, as the file says"}
     assert (
         pressed(opened(BudgetExplorer("chat"), SAID, model="gpt-4.1")).config["model"] == "gpt-4.1"
@@ -307,7 +310,7 @@ def test_a_shipped_conversation_has_the_door_above_it_and_a_file_what_was_read(
         {"value": 1, "label": "2: A picture"},
     ]
     assert facts["notes"] == ["Messages of branches that were left are not counted: 1."]
-    explorer._heard(explorer.view, {"kind": "conversation", "number": 1}, [])
+    explorer._receive(explorer.view, {"kind": "conversation", "number": 1}, [])
     assert read_of(explorer)["conversation"] == 1
     assert read_of(explorer)["messages"] == "1 message: 1 user"
 
@@ -319,16 +322,16 @@ TABLE = b"case,by_whom,said_what\na,user,How is Oslo?\na,assistant,Sunny.\nb,use
 def test_a_table_whose_columns_are_not_known_is_asked_about(make: Callable[..., Any]) -> None:
     explorer = make(window=8_192)
     before = explorer.settings
-    explorer._do("file", name="chat.csv", content=TABLE)
+    explorer._run_command("file", name="chat.csv", content=TABLE)
     asked = explorer.view.door["columns"]
     assert asked["names"] == ["case", "by_whom", "said_what"]
     assert asked["text"] == "chat.csv is a table. Which column says"
     assert explorer.settings == before
     chosen = {"role": "by_whom", "content": "by_whom", "conversation": ""}
-    explorer._heard(explorer.view, {"kind": "columns", **chosen}, [])
+    explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])
     assert "chosen twice" in explorer.status and "columns" in explorer.view.door
     chosen = {"role": "by_whom", "content": "said_what", "conversation": "case"}
-    explorer._heard(explorer.view, {"kind": "columns", **chosen}, [])
+    explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])
     assert [option["label"] for option in read_of(explorer)["conversations"]] == ["1: a", "2: b"]
     assert read_of(explorer)["messages"] == "2 messages: 1 user, 1 assistant"
     assert "columns" not in explorer.view.door
@@ -341,9 +344,9 @@ def test_a_table_named_by_its_path_is_asked_about_as_well(tmp_path: Path) -> Non
     explorer.open(path)
     assert "columns" in explorer.view.door
     chosen = {"role": "by_whom", "content": "said_what", "conversation": ""}
-    explorer._heard(explorer.view, {"kind": "columns", **chosen}, [])
+    explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])
     assert read_of(explorer)["messages"] == "3 messages: 2 user, 1 assistant"
-    explorer._heard(explorer.view, {"kind": "columns", **chosen}, [])
+    explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])
     assert "no table waits for them" in explorer.status
 
 
@@ -538,7 +541,7 @@ def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[.
     typed(controls.find, "RUST")
     assert explorer.config["conversation"] == 1
     typed(controls.find, "nowhere")
-    assert status(explorer)["note"].startswith(
+    assert status(explorer)["text"].startswith(
         "no title of the 6 holds 'nowhere'; type another part of it"
     )
     assert status(explorer)["beside"] == controls.find.tooltip
@@ -562,12 +565,12 @@ def test_a_move_lists_the_titles_of_a_file_no_more(
 
     monkeypatch.setattr(bk.Trace, "title", property(title))
     before = explorer.budget.window
-    explorer._heard(
+    explorer._receive(
         explorer.view, {"kind": "line", "line": "window", "tokens": 5_000, "gesture": "a"}, []
     )
     assert before != explorer.budget.window == 5_000
     assert asked <= {"c0"}, "the one that is shown"
-    explorer._heard(explorer.view, {"kind": "conversation", "number": 3}, [])
+    explorer._receive(explorer.view, {"kind": "conversation", "number": 3}, [])
     assert explorer.controls.conversation.value == 3
 
 
@@ -596,14 +599,14 @@ def test_the_end_of_a_move_that_overtakes_its_beginning_ends_it() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
 
     def hear(kind: str, move: str) -> None:
-        explorer._heard(explorer.view, {"kind": kind, "move": move}, [])
+        explorer._receive(explorer.view, {"kind": kind, "move": move}, [])
 
     hear("release", "page 1")
     hear("grab", "page 1")
-    explorer._do("line", merge="slider", line="conversation", tokens=1_000)
+    explorer._run_command("line", merge="slider", line="conversation", tokens=1_000)
     assert '"0.1221"' in explorer.view.texts["python"]
     hear("grab", "page 2")
-    explorer._do("line", merge="slider", line="conversation", tokens=1_200)
+    explorer._run_command("line", merge="slider", line="conversation", tokens=1_200)
     assert '"0.1221"' in explorer.view.texts["python"], "while it is held, nobody reads the text"
     hear("release", "page 2")
     assert '"0.1465"' in explorer.view.texts["python"]

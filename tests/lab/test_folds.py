@@ -37,7 +37,7 @@ def rows(explorer: Explorer[Any, Any], name: str) -> list[dict[str, Any]]:
 
 def tell(explorer: Explorer[Any, Any], name: str, **told: Any) -> None:
     """Do what a hand does in a fold."""
-    explorer._heard(explorer.view, {"kind": "fold", "fold": name, **told}, [])
+    explorer._receive(explorer.view, {"kind": "fold", "fold": name, **told}, [])
 
 
 def opened(explorer: Any, name: str) -> Any:
@@ -105,8 +105,8 @@ def test_a_sentence_about_a_loss_says_which_section_it_is_about() -> None:
 
 def test_each_mend_is_a_button_that_keeps_what_was_lost_and_can_be_taken_back() -> None:
     explorer = opened(BudgetExplorer(SMALL.assign(window=1_000), "made-up-chats"), "why")
-    for number in range(len(explorer._library.conversations("made-up-chats"))):
-        explorer._do("conversation", number=number)
+    for number in range(len(explorer.library.conversations("made-up-chats"))):
+        explorer._run_command("conversation", number=number)
         if explorer.plan["history"].cut:
             break
     tell(explorer, "why", of="history")
@@ -514,6 +514,6 @@ def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
     tell(explorer, "decide", objective="evidence")
     assert parts(explorer, "decide", "choice")[0]["value"] == "evidence"
     marked = opened(ConversationExplorer("made-up-chats", SMALL), "decide")
-    needed, present = marked._results.shown.evidence
+    needed, present = marked.stage.results.shown.evidence
     assert needed > present
     assert parts(marked, "decide", "choice")[0]["value"] == "evidence"

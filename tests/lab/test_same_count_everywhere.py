@@ -120,8 +120,8 @@ def test_every_place_says_what_the_count_rests_on_in_one_word(model: str) -> Non
     assert ("estimate" in codes) == (basis == "estimate")
     assert "stand-in-without-buffer" not in codes
     explorer = bk.BudgetExplorer("chat", TRACE, model=model)
-    fold = CheckFold(explorer._library, lambda: None)
-    rows = json.dumps(fold.parts(explorer._history.now, explorer._results))
+    fold = CheckFold(lambda: None)
+    rows = json.dumps(fold.parts(explorer.stage))
     assert ("stand-in-without-buffer" in rows) == (basis == "estimate")
 
 
@@ -136,13 +136,12 @@ def test_every_sentence_on_a_screen_says_what_the_count_rests_on_and_how_to_get_
     explorer = bk.BudgetExplorer("chat", TRACE, model=model).view.state
     conversation = bk.ConversationExplorer(TRACE, model=model).view.state
     accuracy = bk.AccuracyExplorer("chars/4", ["Hello world", TEXT], model=model)
-    results = accuracy._results
     sentences = {
         "card": card["strip"]["note"],
         "explorer": explorer["source"],
         "conversation explorer": conversation["source"],
         "accuracy explorer": " ".join(
-            [notices.source(results, accuracy._library), *notices.status(results)["more"]]
+            [notices.source(accuracy.stage), *notices.status(accuracy.stage)["more"]]
         ),
     }
     for place, sentence in sentences.items():
@@ -160,7 +159,7 @@ def test_an_error_held_against_claudes_tokenizer_is_not_called_about(
 ) -> None:
     """What was rebuilt is not an estimate of unknown width: "itself an estimate, 0 % to 0 % off" stood here once."""
     accuracy = bk.AccuracyExplorer("chars/4", ["Hello world", TEXT], model="claude-sonnet-4-5")
-    more = " ".join(notices.status(accuracy._results)["more"])
+    more = " ".join(notices.status(accuracy.stage)["more"])
     assert "rebuilt from outside." in more
     assert "itself an estimate" not in more
     rows = bk.DesignCard("chat", TRACE, model="claude-sonnet-4-5").view.state["strip"]["rows"]

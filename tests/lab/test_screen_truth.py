@@ -333,4 +333,4 @@ def test_a_required_section_above_its_cap_takes_the_pool_in_every_sentence() -> 
     """In a window of 500 the system prompt has 306 tokens; its cap of 50 and the pool of 100 hold 150 of them."""
     state = bk.DesignCard("chat", "mixed-language", model="gpt-4o", window=500).view.state
     assert state["bar"]["end_text"] == "the window ends at 500; 210 too many"
-    assert "; nothing is shared, 210 too many are claimed, " in state["headline"]["text"]
+    assert "; the sections take 210 more than the window has, " in state["headline"]["text"]

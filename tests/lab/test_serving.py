@@ -188,11 +188,11 @@ def test_the_tabs_of_a_served_app_open_no_other_file(folder: Path) -> None:
         explorer = app.tabs[number]
         assert explorer is not None
         assert "bk-hidden" in explorer.controls.path._dom_classes
-        explorer._heard(
+        explorer._receive(
             explorer.view, {"kind": "path", "path": str(folder.parent / "secret.jsonl")}, []
         )
         assert "only" in explorer.status
-        explorer._heard(
+        explorer._receive(
             explorer.view, {"kind": "counter", "name": str(folder.parent / "tokenizer.json")}, []
         )
         assert "no tokenizer is opened by its path" in explorer.status

@@ -68,9 +68,35 @@ def test_two_pins_stand_side_by_side_with_what_is_set() -> None:
     card.undo()
     card.pin()
     assert len(card.settings.pins) == 1, "what is pinned is let go by pinning it again"
-    card._told({"fold": "sides", "clear": True})
+    card._receive_fold_event({"fold": "sides", "clear": True})
     assert card.settings == replace(card.settings, pins=(), pinned=None)
     assert card.view.state["bar"]["pinned"] is None
+
+
+def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None:
+    """Two pins were both called "gpt-4o, chat"; of ten rows eight were the same, and none said what moved."""
+    card = bk.DesignCard("chat", "mixed-language", window=8_192)
+    card.controls.lines["retrieval"].box.value = 2_000
+    card.pin()
+    card.controls.lines["retrieval"].box.value = 1_000
+    card.pin()
+    card.controls.lines["system"].box.value = 400
+    card._receive_fold_event({"fold": "sides"})
+    drawn = next(part for part in card.view.folds[0]["parts"] if part["is"] == "sides")
+    assert [column["title"] for column in drawn["columns"]] == [
+        *("A: gpt-4o, chat", "B: gpt-4o, chat", "Now: gpt-4o, chat")
+    ]
+    rows = {row["name"]: row["cells"] for row in drawn["rows"]}
+    assert rows["retrieval"] == ["2,000", "1,000", "1,000"]
+    assert rows["system"] == ["819", "819", "400"]
+    assert "window" not in rows
+    assert all(len(set(cells)) > 1 for cells in rows.values())
+    first, second = card.settings.pins
+    card._receive_fold_event({"fold": "sides", **drawn["columns"][0]["unpin"]})
+    assert card.settings.pins == (second,)
+    assert card.settings.pinned == second.budget(bk.model("gpt-4o"))
+    card._receive_fold_event({"fold": "sides", "unpin": 7})
+    assert card.settings.pins == (second,)
 
 
 def test_a_bar_of_a_side_has_the_window_in_it() -> None:
@@ -129,7 +155,7 @@ def test_a_share_in_the_page_sends_two_files(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         card.view, "send", lambda content, buffers=None: sent.append((content, buffers))
     )
-    card._heard(card.view, {"kind": "share"}, [])
+    card._receive(card.view, {"kind": "share"}, [])
     content, buffers = next(each for each in sent if each[0]["kind"] == "shared")
     assert content["names"] == ["budget.html", "budget.svg"]
     data = re.search(r'id="bk-data">(.*?)</script>', buffers[0].decode(), re.DOTALL)

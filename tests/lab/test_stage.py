@@ -52,7 +52,9 @@ def test_every_explorer_has_the_one_library_and_the_one_set_of_commands(name: st
     explorer = MAKERS[name]()
     assert type(explorer.library) is Library
     shared = SHARED if name == "accuracy" else OF_CONVERSATIONS
-    other = {command for command in shared if explorer.commands[command] is not shared[command]}
+    other = {
+        command for command in shared if explorer.kind.commands[command] is not shared[command]
+    }
     assert other <= OTHERWISE.get(name, set())
 
 
@@ -61,8 +63,8 @@ def test_a_change_of_the_budget_is_the_same_in_every_explorer() -> None:
     explorers = [make() for make in MAKERS.values()]
     for command, values in CHANGES:
         for explorer in explorers:
-            explorer._do(command, **values)
-        plans = [explorer._results.budget_results.plan.budget for explorer in explorers]
+            explorer._run_command(command, **values)
+        plans = [explorer.stage.results.budget_results.plan.budget for explorer in explorers]
         assert all(budget == plans[0] for budget in plans), command
         refusals = {
             explorer.status
@@ -77,10 +79,10 @@ def test_a_table_that_waits_for_its_columns_changes_nothing(name: str) -> None:
     """The conversation explorer let go of its window and its request before anybody had said which column is which."""
     explorer = bk.ConversationExplorer("support-chat") if name == "conversation" else MAKERS[name]()
     before = explorer.settings
-    explorer._do("file", name="chat.csv", content=TABLE)
+    explorer._run_command("file", name="chat.csv", content=TABLE)
     assert explorer.view.door["columns"]["names"] == ["by_whom", "said_what"]
     assert explorer.settings == before
-    explorer._do("columns", role="by_whom", content="said_what")
+    explorer._run_command("columns", role="by_whom", content="said_what")
     assert explorer.config["trace"] == "chat.csv"
 
 
@@ -88,15 +90,15 @@ def test_a_table_that_waits_for_its_columns_changes_nothing(name: str) -> None:
 def test_choosing_the_conversation_that_is_shown_leaves_its_place(name: str, place: str) -> None:
     """Finding a title moved the conversation explorer to its last request, even where that conversation was shown."""
     explorer = MAKERS[name]()
-    explorer._do(place, **{place: 3})
-    explorer._do("conversation", number=0)
+    explorer._run_command(place, **{place: 3})
+    explorer._run_command("conversation", number=0)
     assert explorer.config[place] == 3
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_is_opened_goes_to_the_shelf_of_its_kind(name: str) -> None:
     explorer = MAKERS[name]()
-    explorer._do(
+    explorer._run_command(
         "file", name="talk.json", content=b'[{"role": "user", "content": "Where is my parcel?"}]'
     )
     shelf = explorer.library.texts if name == "accuracy" else explorer.library.conversations
@@ -136,7 +138,7 @@ Facts = dict[str, Any]
 
 def facts_of(explorer: Any) -> Facts:
     """Give what every place must say alike: model, counter, conversation, and the budget with its remainder."""
-    results = explorer._results.budget_results
+    results = explorer.stage.results.budget_results
     budget = results.plan.budget
     settings = explorer.settings.budget_settings
     return {

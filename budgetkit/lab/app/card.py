@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,13 +14,15 @@ from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.receipt import picture, receipt
 from budgetkit.lab.app.sides import pin, unpinned
-from budgetkit.lab.app.strip import CounterPair, room_of, strip
+from budgetkit.lab.app.strip import CounterPair, counters_of, room_of, strip
+from budgetkit.lab.explorers.budget.charts import scene
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
-from budgetkit.lab.explorers.budget.results import BudgetResults
-from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.budget.notices import status
+from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.shelves import advice
+from budgetkit.lab.explorers.stage import Kind, nothing
 from budgetkit.lab.explorers.view import View, sendable, view_of
 
 Data = dict[str, Any]
@@ -31,11 +33,35 @@ SIDES = "sides"  # the fold that several models or budgets stand in
 CardView = view_of("CardView", (), OPENS)  # no charts, so that nothing large is loaded
 
 
+def card_scene(stage: BudgetStage) -> Data:
+    """Return the state of the card: its headline, its bar, and the table of errors."""
+    settings = stage.settings
+    results = stage.results
+    counters = counters_of(stage)
+    shown = scene(stage)
+    return {
+        **shown,
+        # how a count would come nearer is said once, above the table
+        "source": shown["source"].removesuffix(advice(counters.best)),
+        "headline": headline(settings, results),
+        "strip": strip(
+            room_of(results.plan),
+            misjudgements(settings, results.model, stage.library),
+            counters,
+            has_trace=settings.trace is not None,
+        ),
+        "kpis": key_figures(results),
+        "figures": [],
+        "actions": {"pinned": unpinned(settings) in settings.pins, "share": True},
+    }
+
+
 class DesignCard(BudgetExplorer):
     """Design a budget in one view: what is set on the left, what it leaves and how wrong it is on the right.
 
     Parameters are those of :class:`budgetkit.BudgetExplorer`, and so are its sliders, handles, values and `load`. The
-    cheap counter, whose error the table shows, is "chars/4" until another one is chosen; the model never changes it.
+    quick count, whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor
+    the counter of the plan changes it.
 
     Parameters
     ----------
@@ -46,7 +72,7 @@ class DesignCard(BudgetExplorer):
     model : str, default "gpt-4o"
         The model; its window holds for a preset, and its encoding for what is right.
     counter : str, optional
-        What to count with; the model's own where it is left out.
+        What to plan with; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
 
@@ -67,11 +93,20 @@ class DesignCard(BudgetExplorer):
     [1169, 1421, 2499, 2558, 1329, 1146]
     """
 
-    view_class: ClassVar[type[View]] = CardView
-    commands = {**BudgetExplorer.commands, "pin": pin}
-    folds: ClassVar[Mapping[str, Fold]] = {
-        SIDES: Fold("Several models or budgets side by side", "budgetkit.lab.app.sides:SidesFold")
-    }
+    kind: ClassVar[Kind] = replace(
+        BudgetExplorer.kind,
+        commands={**BudgetExplorer.kind.commands, "pin": pin},
+        folds={
+            SIDES: Fold(
+                "Several models or budgets side by side", "budgetkit.lab.app.sides:SidesFold"
+            )
+        },
+        view=CardView,
+        scene=card_scene,
+        status=status,
+        charts=lambda stage, opened: {},
+        reader=nothing,
+    )
 
     @property
     def errors(self) -> pd.DataFrame:
@@ -82,10 +117,10 @@ class DesignCard(BudgetExplorer):
         budget is what the history may take at this moment, really what it takes when the cheap count has filled it,
         and really_low and really_high for nine texts in ten. pool is what is then left of the shared pool.
         """
-        room = room_of(self._results.plan)
+        room = room_of(self.stage.results.plan)
         best = self.counters.best
         rows = []
-        for row in misjudgements(self._history.now, self._results.model, self._library):
+        for row in misjudgements(self.settings, self.stage.results.model, self.library):
             really = row.really(room.budget)
             verdict = room.verdict(really)
             rows.append(
@@ -112,32 +147,7 @@ class DesignCard(BudgetExplorer):
     @property
     def counters(self) -> CounterPair:
         """The cheap counter, and the best that is known for the model."""
-        return self._compared(self._history.now, self._results)
-
-    def _compared(self, settings: BudgetSettings, results: BudgetResults) -> CounterPair:
-        """Return what is compared; the model alone never changes the cheap counter."""
-        cheap = self._library.counter(settings.cheap)
-        best = self._library.counter(results.model)
-        return CounterPair(cheap=cheap, best=best, model=results.model)
-
-    def _scene(self, settings: BudgetSettings, results: BudgetResults) -> Data:
-        scene = super()._scene(settings, results)
-        compared = self._compared(settings, results)
-        card = {
-            # how a count would come nearer is said once, above the table
-            "source": scene["source"].removesuffix(advice(compared.best)),
-            "headline": headline(settings, results),
-            "strip": strip(
-                room_of(results.plan),
-                misjudgements(settings, results.model, self._library),
-                compared,
-                has_trace=settings.trace is not None,
-            ),
-            "kpis": key_figures(results),
-            "figures": [],
-            "actions": {"pinned": unpinned(settings) in settings.pins, "share": True},
-        }
-        return {**scene, **card}
+        return counters_of(self.stage)
 
     def share(self, path: str | PathLike[str], *, texts: bool = False) -> None:
         """Write a receipt to send: one file of HTML, and a picture beside it.
@@ -167,40 +177,30 @@ class DesignCard(BudgetExplorer):
     def _receipt(self, *, texts: bool) -> tuple[str, str]:
         """Return the receipt's page and its picture."""
         with self._lock:
-            now = self._history.now
-            results = self._results
-            answers = sendable(receipt(now, self._library))
-            requests = self._requests(results) if texts else {}
-            budget = results.plan.budget
+            answers = sendable(receipt(self.settings, self.library))
+            requests = self.kind.requests(self.stage) if texts else {}
+            budget = self.stage.results.plan.budget
             title = f"{budget.name or 'A budget of your own'}: a window of {budget.window:,} tokens"
-            setup = self._texts(results).get("yaml", "")
+            setup = self.texts.get("yaml", "")
             page = receipt_page(title, answers, requests, setup)
             present = "|".join(map(str, answers["now"]))
             return page, picture(answers["points"][present])
 
-    def _heard(self, view: View, content: Data, buffers: list[Any]) -> None:
+    def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
         """Answer what the page sends; a receipt goes back to it as two files."""
         if content.get("kind") != "share":
-            super()._heard(view, content, buffers)
+            super()._receive(view, content, buffers)
             return
-        with self._turn():
+        with self._reporting_problems():
             page, drawn = self._receipt(texts=False)
             names = [f"{RECEIPT}.html", f"{RECEIPT}.svg"]
             self.view.send(
                 {"kind": "shared", "names": names}, buffers=[page.encode(), drawn.encode()]
             )
-            self._say(self._status(self._results))
+            self._send_state(self._page_state())
 
-    def _do(
-        self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any
-    ) -> None:
-        """Carry out a command; a second pin opens the fold that shows both side by side."""
-        super()._do(kind, ack, merge, beside=beside, **values)
+    def _run_command(self, kind: str, *args: Any, **values: Any) -> None:
+        """Run a command; a second pin opens the fold that shows both side by side."""
+        super()._run_command(kind, *args, **values)
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
             self.view.opened = [*self.view.opened, SIDES]
-
-    def _charts(self, results: BudgetResults, opened: list[str]) -> dict[str, Data]:
-        return {}
-
-    def _reader(self, results: BudgetResults) -> Data:
-        return {}

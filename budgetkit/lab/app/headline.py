@@ -16,7 +16,7 @@ from budgetkit.counters import Counter, spread_of
 from budgetkit.lab.accuracy.corpora import Corpus, Document, shipped
 from budgetkit.lab.accuracy.errors import compare
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE, by_kind
-from budgetkit.lab.explorers.budget.bar import kpis
+from budgetkit.lab.explorers.budget.charts import kpis
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
@@ -237,7 +237,7 @@ def _shared(plan: Plan) -> str:
     """Return how much of the shared pool is left, as the bar draws it."""
     excess = too_many(plan)
     if excess:
-        return f"nothing is shared, {excess:,} too many are claimed"
+        return f"the sections take {excess:,} more than the window has"
     pool = plan.budget.shared_pool
     left = left_of_pool(plan)
     if left == pool:

@@ -15,11 +15,12 @@ from budgetkit.budget.amounts import Share
 from budgetkit.budget.html import Markup, xml_element
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.sides import MAKERS, Side, unpinned
-from budgetkit.lab.app.strip import CounterPair, room_of, strip
+from budgetkit.lab.app.strip import counters_of, room_of, strip
 from budgetkit.lab.explorers.budget.notices import status
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.stage import Stage
 
 Data = dict[str, Any]
 WINDOWS: Final = (8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000)
@@ -83,18 +84,15 @@ def point(settings: BudgetSettings, library: Library) -> Data:
         results = side.results
     except (ValueError, LookupError) as problem:
         return {"refused": str(problem)}
-    counters = CounterPair(
-        cheap=library.counter(settings.cheap),
-        best=library.counter(results.model),
-        model=results.model,
-    )
+    stage = Stage(settings, results, library)
+    counters = counters_of(stage)
     rows = misjudgements(settings, results.model, library)
     drawn = strip(room_of(results.plan), rows, counters, has_trace=settings.trace is not None)
     kpis = [
         {name: kpi[name] for name in ("key", "label", "value", "change", "level", "color")}
         for kpi in key_figures(results)
     ]
-    state = status(results)
+    state = status(stage)
     return {
         **headline(settings, results),
         "level": state["level"],

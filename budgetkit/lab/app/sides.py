@@ -8,9 +8,10 @@ set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from string import ascii_uppercase
 from typing import Any, Final
 
 import numpy as np
@@ -21,10 +22,10 @@ from budgetkit.counters import basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.headline import OWN, Misjudgement, misjudgements, turns_without_loss
 from budgetkit.lab.app.strip import LABELS
-from budgetkit.lab.explorers.budget.bar import pool_name
-from budgetkit.lab.explorers.budget.results import BudgetResults, known_model, results
+from budgetkit.lab.explorers.budget.charts import pool_name
+from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, known_model, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
-from budgetkit.lab.explorers.folds import button, text
+from budgetkit.lab.explorers.folds import Content, button, text
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import claims, takes_the_rest
@@ -79,6 +80,13 @@ class Side:
                 }
             )
         return segments
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """The size of each reserve and the cap of each section."""
+        budget = self.results.plan.budget
+        caps = {name: "no cap" if cap is None else f"{cap:,}" for name, cap in budget.caps.items()}
+        return {name: f"{size:,}" for name, size in budget.sizes.items() if name not in caps} | caps
 
     @property
     def turns(self) -> str:
@@ -158,55 +166,69 @@ def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSetting
     return replace(settings, model=name, window=window, missing_window=None)
 
 
-def table(columns: Sequence[Side]) -> Data:
-    """Return the columns as the page draws them."""
-    figures = [side.figures() for side in columns]
+def table(columns: Sequence[Side], pins: int = 0) -> Data:
+    """Return the columns as the page draws them; with pins, only the rows that differ."""
+    figures = [side.figures() | (side.lines if pins else {}) for side in columns]
     names = dict.fromkeys(name for column in figures for name in column)
-    return {
-        "is": "sides",
-        "columns": [{"title": side.title, "bar": side.bar} for side in columns],
-        "rows": [
-            {"name": name, "cells": [column.get(name, "none") for column in figures]}
-            for name in names
-        ],
-    }
+    rows = [
+        {"name": name, "cells": [column.get(name, "none") for column in figures]} for name in names
+    ]
+    if pins:
+        rows = [row for row in rows if len(set(row["cells"])) > 1]
+    heads: list[Data] = []
+    for place, (side, letter) in enumerate(zip(columns, ascii_uppercase, strict=False)):
+        head: Data = {"title": side.title, "bar": side.bar}
+        if place < pins:
+            head |= {"title": f"{letter}: {side.title}", "unpin": {"unpin": place}}
+        elif pins:
+            head["title"] = f"Now: {side.title}"
+        heads.append(head)
+    return {"is": "sides", "columns": heads, "rows": rows, "differ": pins > 0}
 
 
-class SidesFold:
+class SidesFold(Content):
     """Several models or budgets side by side."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-
-    def parts(self, settings: BudgetSettings, results: BudgetResults) -> list[Data]:
+    def parts(self, stage: BudgetStage) -> list[Data]:
         """Say what is compared, and show the columns."""
-        columns = sides(settings, self._library)
-        window = results.plan.budget.window
+        columns = sides(stage.settings, stage.library)
+        window = stage.results.plan.budget.window
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]
         sentence = f"The same budget with models of several makers, at {window:,} tokens. Pin budgets to compare those."
-        if settings.pins:
-            sentence = "The pinned budgets, and the one that is set."
+        if stage.settings.pins:
+            sentence = "What differs between the pinned budgets and the one that is set, against A."
         if shorter:
             sentence += f" {', '.join(shorter)} has no such window, and stands at its longest."
-        parts = [text(sentence), table(columns)]
-        if settings.pins:
+        parts = [text(sentence), table(columns, len(stage.settings.pins))]
+        if stage.settings.pins:
             parts.append(button("Let all pins go", {"clear": True}))
         return parts
 
-    def hear(
-        self, settings: BudgetSettings, results: BudgetResults, event: Data
-    ) -> BudgetSettings | None:
-        """Return the settings without pins where *Clear* was pressed."""
+    def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
+        """Let one pin go, or all of them."""
+        pins = stage.settings.pins
         if event.get("clear"):
-            return unpinned(settings)
+            return unpinned(stage.settings)
+        place = event.get("unpin")
+        if isinstance(place, int) and 0 <= place < len(pins):
+            return with_pins(stage, (*pins[:place], *pins[place + 1 :]))
         return None
 
 
-def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> BudgetSettings:
+def pin(stage: BudgetStage) -> BudgetSettings:
     """Put the present settings among those that are compared, or take them out again."""
+    settings = stage.settings
     plain = unpinned(settings)
     if plain in settings.pins:
         pins = tuple(pinned for pinned in settings.pins if pinned != plain)
     else:
         pins = (*settings.pins, plain)[-MOST_PINS:]
-    return replace(settings, pins=pins, pinned=results.budget if pins else None)
+    return with_pins(stage, pins)
+
+
+def with_pins(stage: BudgetStage, pins: tuple[BudgetSettings, ...]) -> BudgetSettings:
+    """Return the settings with other pins; the bar shows the last budget that was pinned."""
+    pinned = None
+    if pins:
+        pinned = pins[-1].budget(known_model(pins[-1].model)[0])
+    return replace(stage.settings, pins=pins, pinned=pinned)

@@ -21,7 +21,7 @@ from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
 from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement
 from budgetkit.lab.explorers.boxes import meaning
-from budgetkit.lab.explorers.budget.results import same_count
+from budgetkit.lab.explorers.budget.results import BudgetStage, same_count
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
 from budgetkit.models import Model
@@ -145,6 +145,13 @@ class CounterPair:
     def basis(self) -> str:
         """What the cheap count is held against, and how sure that is."""
         return basis(self.best, self.model)
+
+
+def counters_of(stage: BudgetStage) -> CounterPair:
+    """Return the cheap counter, and the best one known for the model."""
+    model = stage.results.model
+    cheap = stage.library.counter(stage.settings.cheap)
+    return CounterPair(cheap=cheap, best=stage.library.counter(model), model=model)
 
 
 def strip(room: Room, rows: Sequence[Misjudgement], counters: CounterPair, has_trace: bool) -> Data:

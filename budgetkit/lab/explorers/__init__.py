@@ -1,8 +1,8 @@
-"""The explorers: settings on widgets, and a view that draws what follows from them. The door to widgets.
+"""The explorers: settings on widgets, and a view that draws what follows from them.
 
-The files here are the stage that all share, see `base.py`; the page is in `view/`. Each explorer has a folder, with
-files of the same names: `settings.py` (what is set), `commands.py` (what changes it), `results.py` (what follows),
-`charts.py` and `view_state.py` (what the page draws), `controls.py` (its widgets), `texts.py` (what is taken away).
+`stage.py` and `base.py` are shared by all, the page is in `view/`. Each explorer is a `Kind`, a table of functions of
+its stage, in a folder with files of the same names: `settings.py`, `commands.py` (changes of the settings),
+`results.py` (what follows), `charts.py`, `notices.py` (sentences), `controls.py` (widgets) and `explorer.py`.
 """
 
 from budgetkit.files import extra

@@ -60,7 +60,8 @@ TIPS: Final[Mapping[str, str]] = MappingProxyType(
         "Model": "Which model it is for: its window, its tokenizer and its prices. Type a part of its name",
         "Preset": "A budget to start from; it sets all lines below",
         "Window": "How many tokens the model takes in at once",
-        "Counter": "What counts the tokens; empty for the model's own tokenizer",
+        "Plan with": "What counts the tokens of the plan; empty for the model's own tokenizer",
+        "Compare with": "The quick count whose error is shown; it never changes the plan",
         "From": "Where the messages come from: a shipped conversation, or one that was opened",
         "File": "The path of a conversation on this machine, read when you press Enter",
         "Find": "A part of a title; Enter leaves the conversations that have it in the list, and shows the first",
@@ -338,6 +339,11 @@ def labelled(kind: Any, label: str, **options: Any) -> Any:
     return control if slid else control.add_class("bk-wide")  # a slider shares its row with a box
 
 
+def planning_counter(settings: BudgetSettings, model: Model) -> str:
+    """Return the text of the box "Plan with"; empty where the best count is not the encoding of the model."""
+    return settings.counter or (model.encoding if model.encoding_is_own else "")
+
+
 class ModelControls:
     """The controls of model, preset and window."""
 
@@ -387,7 +393,7 @@ class TraceControls(ModelControls):
         self._titles: tuple[str, ...] = ()
         self._listed: tuple[int, str] | None = None
         self.find.observe(self._sought, "value")
-        self.counter = labelled(widgets.Combobox, "Counter")
+        self.counter = labelled(widgets.Combobox, "Plan with", placeholder="the best known")
         self._place = labelled(widgets.IntSlider, "Turn", min=1, max=1)
         self._place_box = NumberBox(do, min=1, max=1, tooltip="Turn, by its number", **AUTO)
         self._place_row = row(self._place, self._place_box)

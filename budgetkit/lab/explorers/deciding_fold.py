@@ -32,8 +32,17 @@ from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, 
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.folds import button, choice, listed, refusal, text
+from budgetkit.lab.explorers.folds import (
+    Content,
+    button,
+    choice,
+    figure_part,
+    listed,
+    refusal,
+    text,
+)
 from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.replay.cost import Prices, prices
 from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch
@@ -55,6 +64,7 @@ SELDOM = 0.2  # seconds between two looks at how far it is
 class Case:
     """What is tuned: values that stay as they are while an explorer moves on."""
 
+    library: Library
     source: str
     base: BudgetSettings
     model: Model
@@ -92,24 +102,23 @@ class Stopped(RuntimeError):
     """The work was stopped by hand."""
 
 
-class DecideFold:
+class DecideFold(Content):
     """Objective and risk, the front, what matters, and the sentence to take to a meeting."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-        self._again = again
+    def __init__(self, again: Callable[[], None]) -> None:
+        super().__init__(again)
         self._objective = ""
         self._risk = "0.05"
         self._run = TuningRun()
         self._row: int | None = None
 
-    def parts(self, settings: Any, results: Any) -> list[Data]:
+    def parts(self, stage: AnyStage) -> list[Data]:
         """Say what can be chosen, how far the work is, and what it found."""
-        base = settings.budget_settings
+        base = stage.settings.budget_settings
         if base.trace is None:
             many = 0
         else:
-            many = len(self._library.conversations(base.trace))
+            many = len(stage.library.conversations(base.trace))
         if many < FEWEST:
             half = FEWEST // 2
             sentence = f"Tuning needs {FEWEST} conversations: it chooses on one half and measures on the other {half}"
@@ -123,15 +132,11 @@ class DecideFold:
                     tip="Short conversations that a seed made up",
                 ),
             ]
-        case = case_of(settings, results, self._library)
-        if (
-            not self._run.runs
-            and self._run.found is None
-            and not cut_tokens(case, case.budget, self._library)
-        ):
+        case = case_of(stage)
+        if not self._run.runs and self._run.found is None and not cut_tokens(case, case.budget):
             return self._nothing_cut(case, many)
         shown = {name: aim.than_at_present() for name, aim in OBJECTIVES.items()}
-        parts = [choice("I want", "objective", shown, self._wanted(results))]
+        parts = [choice("I want", "objective", shown, self._wanted(stage))]
         parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
         run = self._run
         if run.runs:
@@ -148,48 +153,46 @@ class DecideFold:
             parts.append(text(run.problem, "error"))
         if run.found is None:
             return parts
-        return [*parts, *self._told(run.found, settings, results)]
+        return [*parts, *self._told(run.found)]
 
-    def hear(self, settings: Any, results: Any, event: Data) -> Any:
+    def hear(self, stage: AnyStage, event: Data) -> Any:
         """Choose an objective or a risk, begin, stop, or set the sliders to a point of the front."""
         if event.get("objective") in OBJECTIVES:
             self._objective = str(event["objective"])
         elif event.get("risk") in RISKS:
             self._risk = str(event["risk"])
         elif "tune" in event and not self._run.runs:
-            self._begin(case_of(settings, results, self._library), self._wanted(results))
+            self._begin(case_of(stage), self._wanted(stage))
         elif "stop" in event:
             self._run.stopped.set()
         elif "example" in event:
-            return choose(settings, results, self._library, EXAMPLE)
+            return choose(stage, EXAMPLE)
         elif "window" in event:
-            base = settings.budget_settings
+            base = stage.settings.budget_settings
             if event["preset"] != base.preset:
                 base = replace(base, preset=str(event["preset"]), own=None, lines={}, locks={})
-            return settings.with_budget(replace(base, window=int(event["window"])))
+            return stage.settings.with_budget(replace(base, window=int(event["window"])))
         elif "point" in event and self._run.found is not None:
             decided = self._run.found
             row = int(event["point"])
             if not 0 <= row < len(decided.tuned.table):
                 return None  # the present setting
             self._row = row
-            return with_setting(
-                settings, results, self._library, sizes_of(decided.values, decided.setting(row))
-            )
+            return with_setting(stage, sizes_of(decided.values, decided.setting(row)))
         return None
 
-    def _wanted(self, results: Any) -> str:
+    def _wanted(self, stage: AnyStage) -> str:
         """Return what is to be small: what was chosen, else needed messages where some are lost, else tokens cut."""
         if self._objective:
             return self._objective
-        if isinstance(results, BudgetResults):
+        if isinstance(stage.results, BudgetResults):
             return "cut"  # which messages are needed is worked out when the tuning runs
-        needed, present = results.shown.evidence
+        needed, present = stage.results.shown.evidence
         return "evidence" if needed > present else "cut"
 
     def _nothing_cut(self, case: Case, many: int) -> list[Data]:
         """Say that no setting can lose less than nothing, and offer a window in which something is lost."""
-        largest = int(demand_of(case, self._library).sum(axis=1).max())
+        largest = int(demand_of(case).sum(axis=1).max())
         sentence = (
             f"Nothing is cut from these {many:,} conversations: their largest request asks for {largest:,} of "
             f"{case.budget.window:,} tokens. No setting loses less; tuning needs a window that is too small for some"
@@ -210,11 +213,11 @@ class DecideFold:
 
     def _telling_window(self, case: Case, base: BudgetSettings) -> int | None:
         """Return the largest of some small windows in which a tenth of what is asked for is cut."""
-        demand = int(demand_of(case, self._library).to_numpy().sum())
+        demand = int(demand_of(case).to_numpy().sum())
         for window in SMALL_WINDOWS:
             budget = replace(base, window=window).budget(case.model)
             is_smaller = window < case.budget.window and budget.usable > 0
-            if is_smaller and 10 * cut_tokens(case, budget, self._library) > demand:
+            if is_smaller and 10 * cut_tokens(case, budget) > demand:
                 return window
         return None
 
@@ -250,7 +253,7 @@ class DecideFold:
             run.told = time.monotonic()
             self._again()
 
-    def _told(self, decided: Decided, settings: Any, results: Any) -> list[Data]:
+    def _told(self, decided: Decided) -> list[Data]:
         row = decided.advised if self._row is None else self._row
         budget = decided.budget
         if row != PRESENT:
@@ -259,14 +262,15 @@ class DecideFold:
         budget = kept_deficit(budget, decided.deficit)
         named = ", ".join(f"{line} {value}" for line, value in decided.setting(row).items())
         table = front.table(decided, row)
-        figure = {
-            "title": front.title,
-            "note": f"Means of the {len(decided.tuned.parts[0]):,} conversations that were chosen on; the sentence is "
+        figure = figure_part(
+            "front",
+            front.title,
+            f"Means of the {len(decided.tuned.parts[0]):,} conversations that were chosen on; the sentence is "
             "about the others. A click on a point sets all sliders.",
-            "spec": front.draw(table),
-            "table": listed(table.drop(columns=["front", "point"])),
-            "click": "point",
-        }
+            front.draw(table),
+            listed(table.drop(columns=["front", "point"])),
+            "point",
+        )
         matters = f"What matters most, each moved alone: {', '.join(decided.matter)}."
         setting: Data = {"key": "set", "text": named, "note": matters}
         if row != PRESENT:
@@ -274,7 +278,7 @@ class DecideFold:
         return [
             text(decided.sentence(row), "fits" if decided.holds(row) else "cut"),
             {"is": "rows", "rows": [setting]},
-            {"is": "figure", "name": "front", "figure": figure},
+            figure,
             {
                 "is": "copy",
                 "title": "Take this to the meeting",
@@ -342,11 +346,12 @@ def _second(case: Case, objective: str) -> str:
     return "cut"
 
 
-def case_of(settings: Any, results: Any, library: Library) -> Case:
+def case_of(stage: AnyStage) -> Case:
     """Return what an explorer shows as a case to tune."""
-    base = settings.budget_settings
-    traces = library.conversations(str(base.trace))
-    if isinstance(settings, ConversationSettings):
+    results = stage.results
+    base = stage.settings.budget_settings
+    traces = stage.library.conversations(str(base.trace))
+    if isinstance(stage.settings, ConversationSettings):
         bare: BudgetResults = results.budget_results
         run = results.run
         options = {name: value for name, value in run.options.items() if name != "prices"}
@@ -367,6 +372,7 @@ def case_of(settings: Any, results: Any, library: Library) -> Case:
         policies = {}
     deficit = base.base(bare.model).deficit
     return Case(
+        library=stage.library,
         source=str(base.trace),
         base=base,
         model=bare.model,
@@ -383,10 +389,10 @@ def case_of(settings: Any, results: Any, library: Library) -> Case:
     )
 
 
-def demand_of(case: Case, library: Library, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
+def demand_of(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Return what every turn of every conversation asks for, in tokens."""
     return FileRequests(
-        library=library,
+        library=case.library,
         name=case.source,
         roles=roles or case.roles,
         counter=case.count,
@@ -394,32 +400,34 @@ def demand_of(case: Case, library: Library, roles: Mapping[str, str] | None = No
     ).demands()
 
 
-def cut_tokens(case: Case, budget: Budget, library: Library) -> int:
+def cut_tokens(case: Case, budget: Budget) -> int:
     """Return how many tokens of all requests a budget cuts."""
     signed = replace(budget, deficit="signed", undeclared="pool")
     if budget.name == case.budget.name:
         roles = case.roles
     else:
         roles = budget.roles
-    columns = RequestBatch(demand_of(case, library, roles)).columns(signed)
+    columns = RequestBatch(demand_of(case, roles)).columns(signed)
     return int(sum(section["cut"].sum() for section in columns.values()))
 
 
-def with_setting(settings: Any, results: Any, library: Library, setting: Mapping[str, Any]) -> Any:
+def with_setting(stage: AnyStage, setting: Mapping[str, Any]) -> Any:
     """Return the explorer's settings with all lines of a row of the table."""
-    if isinstance(settings, ConversationSettings):
-        name = str(setting.get("policy", settings.main))
-        base = with_setting(settings.budget_settings, results.budget_results, library, setting)
-        if name in settings.chosen:
-            chosen = settings.chosen
+    if isinstance(stage.settings, ConversationSettings):
+        name = str(setting.get("policy", stage.settings.main))
+        base = with_setting(stage.budget, setting)
+        if name in stage.settings.chosen:
+            chosen = stage.settings.chosen
         else:
-            chosen = (*settings.chosen, name)
-        return replace(settings, budget_settings=base, main=name, chosen=chosen)
+            chosen = (*stage.settings.chosen, name)
+        return replace(stage.settings, budget_settings=base, main=name, chosen=chosen)
     for line, tokens in _lines(setting).items():
-        now = replace(results, plan=replace(results.plan, budget=settings.budget(results.model)))
+        budget = stage.settings.budget(stage.results.model)
+        results = replace(stage.results, plan=replace(stage.results.plan, budget=budget))
         change: Callable[..., Any] = set_amount if tokens is None else move_line
-        settings = change(settings, now, library, line, tokens)
-    return settings
+        settings = change(replace(stage, results=results), line, tokens)
+        stage = replace(stage, settings=settings)
+    return stage.settings
 
 
 def _lines(setting: Mapping[str, Any]) -> dict[str, Any]:

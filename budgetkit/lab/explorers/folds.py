@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,8 +59,13 @@ def chart(
     click: str | None = None,
 ) -> Data:
     """Return one figure as the page draws it."""
-    drawn: Data = {"title": question.title, "note": note, "spec": question.draw(table)}
-    return {**drawn, "table": listed(frame_of(table)) if opened else None, "click": click}
+    shown = listed(frame_of(table)) if opened else None
+    return figure(question.title, note, question.draw(table), shown, click)
+
+
+def figure(title: str, note: str, spec: Data, table: Data | None, click: str | None = None) -> Data:
+    """Return a figure as plain data for the page; `click` names the command that a click sends."""
+    return {"title": title, "note": note, "spec": spec, "table": table, "click": click}
 
 
 def listed(table: pd.DataFrame) -> Data:
@@ -103,7 +108,8 @@ def refusal(problem: Exception) -> Data:
             f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: "
             f"{brief(sentence)}; what was set before still holds; please report this sentence, and what you did"
         )
-    return {"level": "error", "text": sentence or type(problem).__name__, "more": []}
+    text = sentence or type(problem).__name__
+    return {"level": "error", "text": text, "more": [], "picks": getattr(problem, "picks", [])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +123,32 @@ class Fold:
     home: str
 
 
-class Content(Protocol):
-    """What a fold holds; it is made with the library and with a function that shows it again, from any thread."""
+class Content:
+    """The content of a fold.
 
-    def parts(self, settings: Any, results: Any) -> list[Data]:
+    Parameters
+    ----------
+    again : callable
+        Shows the fold again; any thread may call it.
+    """
+
+    def __init__(self, again: Callable[[], None]) -> None:
+        self._again = again
+
+    def parts(self, stage: Any) -> list[Data]:
         """Return the parts that the open fold shows: sentences, tables, figures, buttons."""
-        ...
+        raise NotImplementedError
 
-    def hear(self, settings: Any, results: Any, event: Data) -> Any:
-        """Take what a hand does; returns other settings for the explorer, or None."""
-        ...
+    def hear(self, stage: Any, event: Data) -> Any:
+        """Handle user input; return other settings for the explorer, or None."""
+        return None
 
 
 class Folds:
     """The folds of one explorer."""
 
-    def __init__(
-        self, folds: Mapping[str, Fold], library: Any, again: Callable[[str], None]
-    ) -> None:
+    def __init__(self, folds: Mapping[str, Fold], again: Callable[[str], None]) -> None:
         self._known = folds
-        self._library = library
         self._again = again
         self._made: dict[str, Content] = {}
         self._parts: dict[str, list[Data]] = {}
@@ -149,17 +161,18 @@ class Folds:
                 "name": name,
                 "title": fold.title,
                 "open": name in opened,
-                **self._held(name, settings, opened),
+                "parts": self._parts.get(name, []) if name in opened else [],
+                "stale": name in opened and self._of.get(name) is not settings,
             }
             for name, fold in self._known.items()
         ]
 
-    def refresh(self, settings: Any, results: Any, opened: Collection[str]) -> None:
+    def refresh(self, stage: Any, opened: Collection[str]) -> None:
         """Work out the open folds whose parts were made for other settings."""
         for name in self._known:
-            if name in opened and self._of.get(name) is not settings:
-                self._parts[name] = self._told(name, settings, results)
-                self._of[name] = settings
+            if name in opened and self._of.get(name) is not stage.settings:
+                self._parts[name] = self._compute(name, stage)
+                self._of[name] = stage.settings
 
     def figures(self, opened: Collection[str]) -> dict[str, Data]:
         """Return the figures of the open folds for a report, each under what its fold says."""
@@ -172,12 +185,12 @@ class Folds:
                     results[part["name"]] = {**part["figure"], "note": note}
         return results
 
-    def hear(self, settings: Any, results: Any, event: Data) -> Any:
-        """Let a fold take what a hand does in it; returns other settings, or None."""
+    def hear(self, stage: Any, event: Data) -> Any:
+        """Handle user input in a fold; return other settings, or None."""
         name = str(event.get("fold"))
         if len(event) <= 1:  # the page asks for it again
             return None
-        to = self._content(name).hear(settings, results, event)
+        to = self._content(name).hear(stage, event)
         self.forget(name)
         return to
 
@@ -185,14 +198,9 @@ class Folds:
         """Forget a fold's parts, so that `refresh` makes them again."""
         self._of.pop(name, None)
 
-    def _held(self, name: str, settings: Any, opened: Collection[str]) -> Data:
-        if name not in opened:
-            return {"parts": [], "stale": False}
-        return {"parts": self._parts.get(name, []), "stale": self._of.get(name) is not settings}
-
-    def _told(self, name: str, settings: Any, results: Any) -> list[Data]:
+    def _compute(self, name: str, stage: Any) -> list[Data]:
         try:
-            return self._content(name).parts(settings, results)
+            return self._content(name).parts(stage)
         except (ValueError, LookupError, TypeError, ImportError, ArithmeticError) as problem:
             return [text(refusal(problem)["text"], "error")]
 
@@ -203,9 +211,7 @@ class Folds:
             )
         if name not in self._made:
             module, _, made = self._known[name].home.partition(":")
-            self._made[name] = getattr(import_module(module), made)(
-                self._library, lambda: self._again(name)
-            )
+            self._made[name] = getattr(import_module(module), made)(lambda: self._again(name))
         return self._made[name]
 
 
@@ -218,6 +224,11 @@ def choice(label: str, name: str, options: Mapping[str, str], value: str) -> Dat
     """Return something to choose as a part; what is chosen is heard under its name."""
     choices = [{"value": each, "label": said} for each, said in options.items()]
     return {"is": "choice", "label": label, "name": name, "options": choices, "value": value}
+
+
+def figure_part(name: str, *parts: Any) -> Data:
+    """Return a figure as a part of a fold."""
+    return {"is": "figure", "name": name, "figure": figure(*parts)}
 
 
 def button(label: str, tells: Data, **more: Any) -> Data:

@@ -120,8 +120,8 @@ def _counter(name: str, info: ValidationInfo) -> str:
 #: Arguments that can open a file: each is checked by the explorer's `Reach`.
 FilePath = Annotated[str, AfterValidator(_path)]
 CounterName = Annotated[str, AfterValidator(_counter)]
-#: Parameters that the explorer fills in itself.
-_OWN: Final = ("self", "settings", "results", "library")
+#: Parameters that the explorer fills in.
+_OWN: Final = ("self", "stage")
 _STRICT: Final = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
 
 

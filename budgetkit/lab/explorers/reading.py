@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -11,8 +11,8 @@ import pandas as pd
 from budgetkit.counters import estimated_by
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.folds import listed, text
-from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.folds import Content, figure_part, listed, text
+from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan.findings import CODES, findings
 from budgetkit.requests import count_request, framing_for
@@ -21,48 +21,40 @@ Data = dict[str, Any]
 MOST_BARS = 14  # of messages; the table has them all
 
 
-class BilledFold:
+class BilledFold(Content):
     """The ledger of the request that is shown."""
 
     stage = "all that this turn asks for, before the budget cuts"
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-
-    def parts(self, settings: Any, results: Any) -> list[Data]:
+    def parts(self, stage: AnyStage) -> list[Data]:
         """Say what the request comes to, with a bar for each thing that is billed."""
-        if results.trace is None:
+        if stage.results.trace is None:
             return [text("Open a conversation: sizes that are typed in are no request.")]
-        model, messages, left = self.sent(results)
+        model, messages, left = self.sent(stage)
         body = {"model": model, "messages": [dict(message.raw) for message in messages]}
         counted = count_request(
-            body | ({"tools": [*results.trace.tools]} if results.trace.tools else {})
+            body | ({"tools": [*stage.results.trace.tools]} if stage.results.trace.tools else {})
         )
         table = figures.ledger.table(counted)
         low, high = counted.interval
         if counted.exact:
             between = "exact"
+        elif high is None:
+            between = f"at least {low:,}"
         else:
-            between = f"between {low:,} and {'no known number' if high is None else f'{high:,}'}"
+            between = f"between {low:,} and {high:,}"
         missing = [*counted.uncounted, *left]
         if missing:
             more = f" Not in it: {', '.join(missing)}."
         else:
             more = ""
-        drawn = {
-            "title": figures.ledger.title,
-            "note": f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}",
-            "spec": figures.ledger.draw(largest(table)),
-            "table": listed(table),
-            "click": None,
-        }
-        return [{"is": "figure", "name": "ledger", "figure": drawn}]
+        note = f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}"
+        spec = figures.ledger.draw(largest(table))
+        return [figure_part("ledger", figures.ledger.title, note, spec, listed(table))]
 
-    def hear(self, settings: Any, results: Any, event: Data) -> None:
-        """Ignore events: nothing in this fold can be pressed."""
-
-    def sent(self, results: Any) -> tuple[str, Sequence[Message], list[str]]:
+    def sent(self, stage: AnyStage) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the messages of the request, and what it holds that is not among them."""
+        results = stage.results
         passages = ["the passages"] if results.trace.contexts else []
         return results.model.name, results.trace.request(results.turn), passages
 
@@ -81,15 +73,12 @@ def largest(table: pd.DataFrame) -> pd.DataFrame:
 PAGE = "docs/findings.md"
 
 
-class CheckFold:
+class CheckFold(Content):
     """What is wrong with the numbers themselves, before anything is planned."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-
-    def parts(self, settings: Any, results: Any) -> list[Data]:
+    def parts(self, stage: AnyStage) -> list[Data]:
         """List the findings on the budget, or one sentence where there are none."""
-        problems = findings(results.budget, today=date.today(), **self.case(results))
+        problems = findings(stage.results.budget, today=date.today(), **self.case(stage))
         if not problems:
             return [
                 text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")
@@ -105,11 +94,9 @@ class CheckFold:
         ]
         return [{"is": "rows", "rows": rows}]
 
-    def hear(self, settings: Any, results: Any, event: Data) -> None:
-        """Ignore events: nothing in this fold can be pressed."""
-
-    def case(self, results: Any) -> dict[str, Any]:
+    def case(self, stage: AnyStage) -> dict[str, Any]:
         """Return what the checks look at beside the budget."""
+        results = stage.results
         case: dict[str, Any] = {
             "model": results.model,
             "demand": results.demand,

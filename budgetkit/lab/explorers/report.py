@@ -307,7 +307,7 @@ def parts() -> tuple[str, str]:
     script, style = (
         "\n".join((_FOLDER / f"{name}.{kind}").read_text("utf-8") for name in names)
         for kind, names in (
-            ("js", ("dom", "strip", "receipt", "report")),
+            ("js", ("dom", "strip", "report")),
             ("css", ("view", "report")),
         )
     )

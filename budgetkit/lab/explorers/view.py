@@ -94,24 +94,7 @@ class Gesture:
         return f"{name} {self._count}"
 
 
-_PARTS = (
-    "dom",
-    "plotly",
-    "page",
-    "courier",
-    "bar",
-    "handles",
-    "window",
-    "charts",
-    "files",
-    "panels",
-    "reader",
-    "strip",
-    "door",
-    "card",
-    "folds",
-    "view",
-)
+_PARTS = ("dom", "page", "bar", "charts", "panels", "strip", "folds", "view")
 _FOLDER = Path(__file__).parent / "view"
 #: What the page's console and stacks call the view's script, which has no address of its own.
 SCRIPT = "budgetkit/view.js"

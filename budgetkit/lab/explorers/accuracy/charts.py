@@ -15,9 +15,8 @@ from budgetkit.lab import figures
 from budgetkit.lab.accuracy import read_off
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.notices import as_percent, called, source, sure, truth
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults, selected
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, selected
 from budgetkit.lab.explorers.folds import Kpi, chart
-from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import Question, signed
 from budgetkit.state import to_json
 
@@ -25,12 +24,12 @@ Data = dict[str, Any]
 FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
 
 
-def scene(results: AccuracyResults, library: Library) -> Data:
+def scene(stage: AccuracyStage) -> Data:
     """Return the state of the view."""
-    kpis = [kpi.drawn for kpi in (*_errors(results), *_costs(results))]
+    kpis = [kpi.drawn for kpi in (*_errors(stage.results), *_costs(stage.results))]
     actions = {"reset_tip": "Back to the first settings; the texts stay"}
     return {
-        "source": source(results, library),
+        "source": source(stage),
         "kpis": kpis,
         "actions": actions,
         "figures": [*FIGURES],
@@ -111,11 +110,11 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
     waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
     tokens = f"{results.buffered_budget.sizes['safety']:,} tokens at {risk} % risk"
-    needs = f"held back {as_percent(buffer.share)}, needed {as_percent(buffer.needed)}"
+    needs = f"buffer {as_percent(buffer.share)}, seen texts need {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
     all_windows = (
-        f"Windows that overflow as the budget is; with the buffer {as_percent(safe['overflow'])}. Held back is the "
-        "buffer for texts that nobody has seen, needed what the texts that were seen really need"
+        f"Windows expected to overflow as the budget is; with the buffer {as_percent(safe['overflow'])}. The buffer "
+        f"is for texts that nobody has seen, forecast from {buffer.documents:,} that were"
     )
     return [
         _kpi("buffer", "honest buffer", as_percent(buffer.share), tip, tokens),
@@ -126,7 +125,14 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
             waste,
             f"with the buffer {idle:,.0f}",
         ),
-        _kpi("overflow", f"overflow in {name}", as_percent(overflow), all_windows, needs, level),
+        _kpi(
+            "overflow",
+            f"expected overflow in {name}",
+            as_percent(overflow),
+            all_windows,
+            needs,
+            level,
+        ),
     ]
 
 
@@ -140,15 +146,15 @@ LANGUAGES = 36  # bars that can still be told apart
 POINTS = ("strip", "lengths", "agreement")
 
 
-def charts(results: AccuracyResults, library: Library, opened: Collection[str]) -> dict[str, Data]:
+def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
-    return {name: _chart(name, results, library, name in opened) for name in FIGURES}
+    return {name: _chart(stage, name, name in opened) for name in FIGURES}
 
 
-def _chart(name: str, results: AccuracyResults, library: Library, opened: bool) -> Data:
+def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
     """Draw one figure; what does not depend on what moved is not drawn again."""
-    key = (results.key, name, opened, *_depends(name, results))
-    return library.once_large(key, lambda: _drawn(name, results, library, opened))
+    key = (stage.results.key, name, opened, *_depends(name, stage.results))
+    return stage.library.once_large(key, lambda: _drawn(stage, name, opened))
 
 
 def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
@@ -161,15 +167,16 @@ def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
     return {"speeds": (), "tax": (results.budget.window,)}.get(name, (document,))
 
 
-def _drawn(name: str, results: AccuracyResults, library: Library, opened: bool) -> Data:
+def _drawn(stage: AccuracyStage, name: str, opened: bool) -> Data:
     question, note = QUESTIONS[name]
-    table = _table(name, results, library)
+    table = _table(stage, name)
     return chart(
-        question, table, note(table, results), opened, "document" if name in POINTS else None
+        question, table, note(table, stage.results), opened, "document" if name in POINTS else None
     )
 
 
-def _table(name: str, results: AccuracyResults, library: Library) -> pd.DataFrame:
+def _table(stage: AccuracyStage, name: str) -> pd.DataFrame:
+    results = stage.results
     if name == "rooms":
         return figures.rooms.table(
             results.budget, results.buffered_budget, results.demand, ratios(results)
@@ -177,12 +184,12 @@ def _table(name: str, results: AccuracyResults, library: Library) -> pd.DataFram
     if name == "buffers":
         return risks(results)
     if name == "speeds":
-        return speeds(results, library)
+        return speeds(stage)
     if name == "tax":
         return tax(results)
     texts = results.texts.corpus.texts
     key = (results.key, results.document, "points")
-    return library.once_large(
+    return stage.library.once_large(
         key, lambda: figures.document_errors.table(results.errors, texts, results.document)
     )
 
@@ -234,14 +241,15 @@ def core(results: AccuracyResults) -> list[str]:
     return [*RATIOS, *RULES]
 
 
-def speeds(results: AccuracyResults, library: Library) -> pd.DataFrame:
+def speeds(stage: AccuracyStage) -> pd.DataFrame:
     """Return error and speed of every counter of the core, and of the chosen and the exact one."""
+    results = stage.results
     chosen_rows = selected(results.all_errors, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)
     error = dict[str, float]()
     speed = dict[str, float]()
     kind = dict[str, str]()
-    for name, count in _counters(results, library).items():
+    for name, count in _counters(stage).items():
         counts = results.texts.counts(count)[chosen_rows]
         error[name] = float(np.abs(counts / right - 1).mean())
         speed[name] = results.texts.speed(count)
@@ -255,10 +263,10 @@ def speeds(results: AccuracyResults, library: Library) -> pd.DataFrame:
     return figures.speeds.table(error, speed, kind)
 
 
-def _counters(results: AccuracyResults, library: Library) -> dict[str, Counter]:
-    counters = {name: library.counter(name) for name in core(results)}
+def _counters(stage: AccuracyStage) -> dict[str, Counter]:
+    counters = {name: stage.library.counter(name) for name in core(stage.results)}
     seen = {count.name for count in counters.values()}
-    for count in (results.counter, results.exact):
+    for count in (stage.results.counter, stage.results.exact):
         if count.name not in seen:
             counters.setdefault(count.name, count)
     return counters

@@ -73,7 +73,13 @@ class AccuracyControls(ModelControls):
         self.kind = labelled(widgets.Dropdown, "Kind of text", options=[(ALL_KINDS, ())])
         self.classes = labelled(widgets.SelectMultiple, "Classes", rows=6)
         self.pieces = labelled(widgets.Dropdown, "Cut to")
-        self.length = labelled(widgets.SelectionRangeSlider, "Length", options=[("1", 1), ("2", 2)])
+        # It is heard when it is let go: while its stops change, the page would send the old ones as a move.
+        self.length = labelled(
+            widgets.SelectionRangeSlider,
+            "Length",
+            options=[("1", 1), ("2", 2)],
+            continuous_update=False,
+        )
         self.risk = labelled(widgets.SelectionSlider, "Risk, %", options=[("5 %", 0.05)])
         tip = "Windows of 100 that may overflow"
         self.risk_box = NumberBox(do, min=0.01, max=99, is_whole=False, tooltip=tip, **AUTO)

@@ -1,42 +1,165 @@
-"""AccuracyExplorer: how wrong a cheap token count is on somebody's texts, and what that costs a budget."""
+"""AccuracyExplorer: the error of a cheap token count on your texts, what it costs a budget, and its commands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
 from budgetkit.inputs.configuration import Configuration
 from budgetkit.lab.accuracy import Buffer
+from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
-from budgetkit.lab.explorers.accuracy.commands import COMMANDS
 from budgetkit.lab.explorers.accuracy.controls import AccuracyControls
-from budgetkit.lab.explorers.accuracy.notices import status, texts
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults, results
-from budgetkit.lab.explorers.accuracy.settings import AccuracySettings, door
+from budgetkit.lab.explorers.accuracy.notices import door, status, texts
+from budgetkit.lab.explorers.accuracy.results import (
+    AccuracyResults,
+    AccuracyStage,
+    named_kind,
+    results,
+)
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.commands import SHARED
+from budgetkit.lab.explorers.commands import SHARED, choose
+from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
+from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.models.resolved import listed_name
 from budgetkit.state import to_dict
 
 Data = dict[str, Any]
+WINDOW_MIXES = (MIXED, "class", "language", "source")
+
+
+def choose_counter(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
+    """Return the settings with another cheap counter."""
+    return replace(stage.settings, counter=name.strip())
+
+
+def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
+    """Take another counter as the one that is right; an empty name is the model's own."""
+    return replace(stage.settings, exact=name.strip() or None)
+
+
+def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
+    """Cut the documents to pieces of about that length; None leaves them whole."""
+    if characters is None:
+        length = None
+    else:
+        length = check_tokens("pieces", int(characters))
+    return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
+
+
+def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettings:
+    """Look at documents of these classes alone; all of them, or none, are every document."""
+    class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
+    if strange := [name for name in names if name not in class_names]:
+        raise LookupError(
+            f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
+        )
+    every = not names or set(names) == set(class_names)
+    if every:
+        chosen = None
+    else:
+        chosen = tuple(name for name in class_names if name in names)
+    return replace(stage.settings, kind=(), classes=chosen)
+
+
+def choose_kind(stage: AccuracyStage, labels: Sequence[str]) -> AccuracySettings:
+    """Look at documents of one class in one language alone; of no labels, at every kind."""
+    return replace(stage.settings, kind=named_kind(labels, stage.results.all_errors), classes=None)
+
+
+def choose_lengths(
+    stage: AccuracyStage,
+    shortest: int | None,
+    longest: int | None,
+) -> AccuracySettings:
+    """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
+    lengths = stage.results.all_errors["characters"]
+    if shortest is None or shortest <= lengths.min():
+        low = None
+    else:
+        low = int(shortest)
+    if longest is None or longest >= lengths.max():
+        high = None
+    else:
+        high = int(longest)
+    return replace(stage.settings, shortest=low, longest=high)
+
+
+def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
+    """Return the settings with another accepted chance of an overflow."""
+    return replace(stage.settings, risk=round(float(chance), 6))
+
+
+def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
+    """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
+    if column is not None and column not in WINDOW_MIXES:
+        raise LookupError(
+            f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
+        )
+    return replace(stage.settings, window_mix=column)
+
+
+def read_document(stage: AccuracyStage, document: int | None) -> AccuracySettings:
+    """Read a document, by its place in the corpus; None is the one that is counted worst."""
+    if document is not None and not 0 <= int(document) < len(stage.results.all_errors):
+        last = len(stage.results.all_errors) - 1
+        raise LookupError(
+            f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them"
+        )
+    return replace(stage.settings, document=None if document is None else int(document))
+
+
+COMMANDS: Final[Mapping[str, Callable[..., AccuracySettings]]] = {
+    "counter": choose_counter,
+    "exact": choose_exact,
+    "corpus": choose,
+    "pieces": cut_pieces,
+    "kind": choose_kind,
+    "classes": choose_classes,
+    "lengths": choose_lengths,
+    "risk": accept_risk,
+    "window_mix": fill_mix,
+    "document": read_document,
+}
+
 OWN_TEXTS = "my texts"
 
 
 OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
+
+
+def reader(stage: AccuracyStage) -> Data:
+    """Return the chosen document, token by token."""
+    results = stage.results
+    document = results.texts.corpus.documents[results.document]
+    title = f"How {document.name or document.source} is cut into tokens"
+    counters = results.exact, results.counter
+    names = tuple(count.name for count in counters)
+    key = (results.texts.selection, results.document, *names, "reading")
+    return stage.library.once_large(key, lambda: reading(document.text, title, *counters))
+
+
+def heading(stage: AccuracyStage) -> str:
+    """Return the title of a report: the two counters and the texts."""
+    results = stage.results
+    return f"{results.counter.name} against {short_name(results.exact)} on {stage.settings.corpus}"
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
@@ -54,7 +177,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         The counter that is right; where it is left out, the best that is known for the model, exact or not.
     kind : sequence of str, optional
         Class and language of the texts at hand, such as ("prose", "German"): what is looked at, and what the buffer is
-        for. When left out, what most texts are of; () for all kinds, of which the one that asks for most decides.
+        for. Left out, the kind of more than half of them; () for all kinds, of which the one that needs most decides.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"
@@ -81,7 +204,18 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     (['chars/4'], 40)
     """
 
-    commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**SHARED, **COMMANDS}
+    kind: ClassVar[Kind] = Kind(
+        commands={**SHARED, **COMMANDS},
+        view=AccuracyView,
+        results=results,
+        scene=scene,
+        status=status,
+        charts=charts,
+        door=door,
+        texts=texts,
+        reader=reader,
+        heading=heading,
+    )
 
     def __init__(
         self,
@@ -95,7 +229,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         model: AnyModel = "gpt-4o",
         window: int | None = 8_192,
     ) -> None:
-        view = AccuracyView()
+        view = self.kind.view()
         budget = read_budget(budget)
         if isinstance(budget, Configuration):
             model = budget.model or model
@@ -120,39 +254,39 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             risk=risk,
             budget_settings=budget_settings,
         )
-        super().__init__(settings, library, view, AccuracyControls(self._do, library))
+        super().__init__(settings, library, view, AccuracyControls(self._run_command, library))
 
     @property
     def errors(self) -> pd.DataFrame:
         """One row for each document that is looked at, as `budgetkit.lab.accuracy.compare` returns it."""
-        return self._results.errors.reset_index(drop=True)
+        return self.stage.results.errors.reset_index(drop=True)
 
     @property
     def buffer(self) -> Buffer:
         """What `budgetkit.lab.accuracy.buffer_for` finds at the accepted risk."""
-        return self._results.buffer
+        return self.stage.results.buffer
 
     @property
     def budget(self) -> Budget:
         """The budget with the buffer as its safety reserve, to take away."""
-        return self._results.exported_budget
+        return self.stage.results.exported_budget
 
     @property
     def config(self) -> dict[str, Any]:
         """All that is set, as plain data, and the budget to take away."""
-        now = self._history.now
+        now = self.settings
         return {
-            "counter": self._results.counter.name,
-            "exact": self._results.exact.name,
+            "counter": self.stage.results.counter.name,
+            "exact": self.stage.results.exact.name,
             "corpus": now.corpus,
             "pieces": now.pieces,
-            "kind": list(self._results.kind),
+            "kind": list(self.stage.results.kind),
             "classes": self._classes(),
             "shortest": now.shortest,
             "longest": now.longest,
             "risk": now.risk,
             "window_mix": now.window_mix,
-            "document": self._results.document,
+            "document": self.stage.results.document,
             "preset": now.budget_settings.preset,
             "model": now.budget_settings.model,
             **to_dict(self.budget),
@@ -160,49 +294,14 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
 
     def _classes(self) -> list[str]:
         """Return the classes of which documents are looked at."""
-        if self._results.kind:
-            return [self._results.kind[0]]
-        if self._history.now.classes is not None:
-            return [*self._history.now.classes]
-        return [*dict.fromkeys(self._results.all_errors["class"])]
-
-    def _follow(self, settings: AccuracySettings) -> AccuracyResults:
-        return results(settings, self._library)
-
-    def _scene(self, settings: AccuracySettings, results: AccuracyResults) -> Data:
-        return scene(results, self._library)
-
-    def _door(self, settings: AccuracySettings) -> Data:
-        return door(self._library, settings)
-
-    def _status(self, results: AccuracyResults) -> Data:
-        return status(results)
-
-    def _charts(self, results: AccuracyResults, opened: list[str]) -> dict[str, Data]:
-        return charts(results, self._library, opened)
-
-    def _texts(self, results: AccuracyResults) -> dict[str, str]:
-        return texts(results)
-
-    def _reader(self, results: AccuracyResults) -> Data:
-        document = results.texts.corpus.documents[results.document]
-        title = f"How {document.name or document.source} is cut into tokens"
-        key = (
-            results.texts.selection,
-            results.document,
-            results.exact.name,
-            results.counter.name,
-            "reading",
-        )
-        return self._library.once_large(
-            key, lambda: reading(document.text, title, results.exact, results.counter)
-        )
-
-    def _heading(self) -> str:
-        return f"{self._results.counter.name} against {short_name(self._results.exact)} on {self._history.now.corpus}"
+        if self.stage.results.kind:
+            return [self.stage.results.kind[0]]
+        if self.settings.classes is not None:
+            return [*self.settings.classes]
+        return [*dict.fromkeys(self.stage.results.all_errors["class"])]
 
     def __repr__(self) -> str:
-        results = self._results
-        corpus = self._history.now.corpus
+        results = self.stage.results
+        corpus = self.settings.corpus
         many = f"{len(results.errors):,} documents"
         return f"AccuracyExplorer({results.counter.name} against {short_name(results.exact)}, {corpus}, {many})"

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from pathlib import Path
 from typing import Any
 
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import one_line
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import WORST
+from budgetkit.lab.accuracy.corpora.opening import KNOWN
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.results import (
     AccuracyResults,
+    AccuracyStage,
     kind_name,
     kinds_in,
     with_buffer,
 )
-from budgetkit.lab.explorers.accuracy.settings import MOST_NAMED
-from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window
+from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window, python
 from budgetkit.lab.explorers.budget.results import same_count
-from budgetkit.lab.explorers.budget.settings import python
-from budgetkit.lab.explorers.shelves import Library, advice, basis, short_name
+from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.state import to_json, to_yaml
 
 Data = dict[str, Any]
@@ -58,8 +60,9 @@ def sure(buffer: Buffer) -> str:
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
 
 
-def status(results: AccuracyResults) -> Data:
+def status(stage: AccuracyStage) -> Data:
     """Return what the count costs and what to do about it."""
+    results = stage.results
     overflow = float(results.costs["overflow"])
     beyond = beyond_window(results.budget, results.model)
     more = [*beyond, *beyond_output(results.budget, results.model)]
@@ -93,7 +96,12 @@ def _error(results: AccuracyResults) -> str:
     side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
         side = "to both sides"
-    return f"{called(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}."
+    off = f"{called(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}"
+    by_class = error.abs().groupby(results.errors["class"]).mean().sort_values(ascending=False)
+    if len(by_class) < 2:
+        return f"{off}."
+    each = ", ".join(f"{one_line(str(name))} {as_percent(size)}" for name, size in by_class.items())
+    return f"{off} ({each})."
 
 
 def _held_back(results: AccuracyResults, overflow: float) -> str:
@@ -101,21 +109,19 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
     budget = results.budget
     name = budget.name or "this budget"
     now = results.costs["safety"]
-    if now:
-        keeps = f"{now:,} tokens held back"
-    else:
-        keeps = "nothing held back"
-    if overflow > results.settings.risk:
-        safety = results.buffered_budget.sizes["safety"]
-        return (
-            f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
-            f"{safety:,} tokens, and it does in at most {_often(results.settings.risk)}."
-            f"{_worst(results)}"
-        )
-    risk = f"{100 * results.settings.risk:g} %"
-    return (
-        f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
+    keeps = f"{now:,} tokens" if now else "nothing"
+    count = f"{buffer.documents:,} document{'s' * (buffer.documents != 1)}"
+    expected = f"With {keeps} held back, expect {name} to overflow in {_often(overflow)} (forecast from {count})"
+    risk = results.settings.risk
+    if overflow <= risk:
+        return f"{expected}; that is within the risk of {100 * risk:g} %."
+    sentence = (
+        f"{expected}; hold {as_percent(buffer.share)} of the window back, "
+        f"{results.buffered_budget.sizes['safety']:,} tokens, to expect at most {_often(risk)}."
     )
+    if not (results.errors["error"] < 0).any():
+        sentence += " None of these texts is counted too few; the forecast is about texts not seen."
+    return f"{sentence}{_worst(results)}"
 
 
 def _worst(results: AccuracyResults) -> str:
@@ -178,8 +184,9 @@ def truth(results: AccuracyResults) -> str:
     return basis(results.exact, results.model).replace(", an estimate", "")
 
 
-def source(results: AccuracyResults, library: Library) -> str:
+def source(stage: AccuracyStage) -> str:
     """Return what was counted, with what, and what was left out."""
+    results = stage.results
     corpus = results.texts.corpus
     every = results.all_errors
     errors = results.errors
@@ -215,8 +222,9 @@ def _left_out(problems: tuple[Any, ...]) -> str:
     return f"; left out: {named}{more}"
 
 
-def texts(results: AccuracyResults) -> dict[str, str]:
+def texts(stage: AccuracyStage) -> dict[str, str]:
     """Return the budget with its measured buffer in every format."""
+    results = stage.results
     heading = f"# {provenance(results)}\n"
     return {
         "python": heading + program(results),
@@ -269,3 +277,51 @@ def provenance(results: AccuracyResults) -> str:
     return " ".join(
         (sentence + (f"; {results.buffer.warning}" if results.buffer.warning else "")).split()
     )
+
+
+WELCOME = {
+    "text": "Your own texts: drop a file here, paste a text, or",
+    "short": "Drop a file, paste, or",
+}
+MOST_NAMED = 3  # files that are named among those left out
+
+
+def door(stage: AccuracyStage) -> Data:
+    """Return what the page shows of the texts: that they are shipped ones, or what was read.
+
+    Parameters
+    ----------
+    library : Library
+        The texts by name.
+    settings : AccuracySettings
+        Which of them are looked at.
+    """
+    settings = stage.settings
+    if settings.corpus in KNOWN:
+        return {**WELCOME}
+    corpus = stage.library.texts(settings.corpus)
+    classes = Tally(document.kind for document in corpus.documents)
+    many = len(corpus.documents)
+    by_class = ", ".join(f"{number:,} {name}" for name, number in classes.most_common())
+    documents = f"{many:,} document{'s' * (many != 1)}: {by_class}"
+    notes = [
+        f"Left out: {Path(problem.name).name}, {problem.reason}."
+        for problem in corpus.problems[:MOST_NAMED]
+    ]
+    if len(corpus.problems) > MOST_NAMED:
+        notes.append(f"{len(corpus.problems) - MOST_NAMED:,} more were left out.")
+    return {
+        "text": "",
+        "short": "",
+        "facts": {
+            "file": settings.corpus,
+            "sentences": [f"{settings.corpus}, {documents}", *notes],
+            "format": settings.corpus,
+            "messages": documents,
+            "many": "",
+            "conversations": [],
+            "conversation": 0,
+            "notes": notes,
+            "model": None,
+        },
+    }

@@ -21,7 +21,7 @@ from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Counter
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy import Buffer, consequences, read_off
-from budgetkit.lab.accuracy.buffers import FilledWindows, filled_windows
+from budgetkit.lab.accuracy.buffers import WORST, FilledWindows, filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.kinds import meaning
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
@@ -29,10 +29,10 @@ from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, 
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.stage import Stage
 from budgetkit.models import Model
 from budgetkit.trace import DEFAULT_ROLES
 
-_ENGLISH_PROSE = ("prose", "en")
 # What stands for the language where none is told; so does a role.
 _NO_LANGUAGE = (
     "text",
@@ -86,27 +86,23 @@ def kind_name(kind: tuple[str, ...]) -> str:
 
 
 def kind_at_hand(every: pd.DataFrame) -> tuple[str, ...]:
-    """Return the kind that most documents are of; of a collection of many kinds English prose, where it has some.
+    """Return the kind of more than half of the documents; () where no kind is, and all stand side by side.
 
-    Texts of a single kind need no name: they are that kind. Nor do those whose language is not known, such as the
-    messages of a conversation: they are looked at as a whole.
+    Texts of a single kind need no name. Nor do those of an unknown language, such as the messages of a conversation.
 
     Examples
     --------
     >>> kind_at_hand(pd.DataFrame({"class": ["prose", "code", "code"], "language": ["en", "go", "go"]}))
     ('code', 'go')
     >>> kind_at_hand(pd.DataFrame({"class": ["code", "prose", "code"], "language": ["go", "en", "c"]}))
-    ('prose', 'en')
+    ()
     """
     kinds = kinds_in(every)
     many = every.groupby(["class", "language"], sort=False).size().to_numpy()
     most = kinds[int(many.argmax())]
     if len(kinds) < 2 or most[1] in (*_NO_LANGUAGE, *DEFAULT_ROLES):
         return ()
-    if many.max() > len(every) / 2:
-        return most
-    english = [kind for kind in kinds if tuple(map(meaning, kind)) == _ENGLISH_PROSE]
-    return english[0] if english else most
+    return most if many.max() > len(every) / 2 else ()
 
 
 SAMPLE = 300_000  # characters
@@ -261,6 +257,9 @@ class AccuracyResults:
     note: str = ""
 
 
+AccuracyStage = Stage[AccuracySettings, AccuracyResults]
+
+
 def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     """Work out what follows from the settings."""
     budget_results = results_of_budget(replace(settings.budget_settings, trace=None), library)
@@ -294,16 +293,32 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         buffer_errors = all_errors[_of_length(all_errors, settings)]
     else:
         buffer_errors = errors
-    windows = library.once_large(
-        (key, budget.window, mix, "filled"),
-        lambda: filled_windows(buffer_errors, budget.window, mix, kinds=buffer_kinds),
-    )
-    buffer = read_off(windows, buffer_errors, budget.window, settings.risk, mix, buffer_kinds)
+
+    def learned(errors: pd.DataFrame) -> tuple[FilledWindows, Buffer]:
+        """Return the windows that are filled with documents, and the buffer read off them."""
+        windows = library.once_large(
+            (key, budget.window, mix, len(errors), "filled"),
+            lambda: filled_windows(errors, budget.window, mix, kinds=buffer_kinds),
+        )
+        return windows, read_off(windows, errors, budget.window, settings.risk, mix, buffer_kinds)
+
+    windows, buffer = learned(buffer_errors)
+    if buffer_errors is not errors and WORST in buffer.warning:
+        # Too few documents to tell kinds apart: another kind must not speak for the one at hand.
+        buffer_errors = errors
+        windows, buffer = learned(errors)
     buffered_budget = with_buffer(settings.budget_settings, buffer).budget(model)
 
     def costs_of(budget: Budget) -> dict[str, Any]:
         """Return what counting so does to a budget, looked up where it was worked out before."""
-        memo_key = (key, budget.usable, budget.sizes.get("safety", 0), mix, "costs")
+        memo_key = (
+            key,
+            budget.usable,
+            budget.sizes.get("safety", 0),
+            mix,
+            len(buffer_errors),
+            "costs",
+        )
         return library.once_large(
             memo_key, lambda: _first(consequences(budget, buffer_errors, mix, kinds=buffer_kinds))
         )

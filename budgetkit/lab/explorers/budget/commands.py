@@ -17,12 +17,17 @@ from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of,
 from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
 from budgetkit.lab.explorers.budget.results import (
-    BudgetResults,
+    BudgetStage,
     known_model,
-    same_count,
     typed_model,
 )
-from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, amounts_of, shortest_ratio
+from budgetkit.lab.explorers.budget.settings import (
+    OWN,
+    ROUGH,
+    BudgetSettings,
+    amounts_of,
+    shortest_ratio,
+)
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.models.resolved import listed_name
@@ -30,73 +35,64 @@ from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
 
-def choose_model(
-    settings: BudgetSettings, results: BudgetResults, library: Library, name: str
-) -> BudgetSettings:
+def choose_model(stage: BudgetStage, name: str) -> BudgetSettings:
     """Take another model; the lines stay, and so does a window that was chosen, where the model has it."""
     model = typed_model(name)
-    return settings.with_model(name.strip(), model)
+    return stage.settings.with_model(name.strip(), model)
 
 
-def choose_preset(
-    settings: BudgetSettings, results: BudgetResults, library: Library, name: str
-) -> BudgetSettings:
+def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:
     """Start from a preset; the window and locked lines stay."""
-    if name == OWN and settings.own is not None:
-        return settings
+    if name == OWN and stage.settings.own is not None:
+        return stage.settings
     preset(name)
-    return replace(settings, preset=name, own=None, lines={}, demand={})
+    return replace(stage.settings, preset=name, own=None, lines={}, demand={})
 
 
-def move_line(
-    settings: BudgetSettings, results: BudgetResults, library: Library, line: str, tokens: int
-) -> BudgetSettings:
+def move_line(stage: BudgetStage, line: str, tokens: int) -> BudgetSettings:
     """Give the window or a line another size in tokens."""
-    return settings.next_line(results.plan.budget, settings.base(results.model), line, int(tokens))
+    return stage.settings.next_line(
+        stage.results.plan.budget, stage.settings.base(stage.results.model), line, int(tokens)
+    )
 
 
 def set_amount(
-    settings: BudgetSettings,
-    results: BudgetResults,
-    library: Library,
+    stage: BudgetStage,
     line: str,
     amount: Amount | None,
 ) -> BudgetSettings:
     """Give a line another amount, such as a share; a section with a share of 100 % has no cap."""
-    budget = results.plan.budget
+    budget = stage.results.plan.budget
     is_whole = (
         isinstance(amount, Share)
         and line in budget.caps
         and amount.of(budget.window) >= budget.window
     )
-    return settings.next_amount(line, None if is_whole else amount)
+    return stage.settings.next_amount(line, None if is_whole else amount)
 
 
 def set_limits(
-    settings: BudgetSettings,
-    results: BudgetResults,
-    library: Library,
+    stage: BudgetStage,
     line: str,
     at_least: int,
     at_most: int,
 ) -> BudgetSettings:
     """Keep a line between two sizes; an upper one as large as the window is no limit."""
-    budget = results.plan.budget
-    amount = amounts_of(budget, settings.base(results.model)).get(line)
+    budget = stage.results.plan.budget
+    amount = amounts_of(budget, stage.settings.base(stage.results.model)).get(line)
     if isinstance(amount, Share):
         ratio = amount.ratio
     else:
         ratio = shortest_ratio(min(amount or 0, budget.window), budget.window)
-    return settings.next_amount(
+    return stage.settings.next_amount(
         line, Share(ratio, at_least, None if at_most >= budget.window else at_most)
     )
 
 
-def lock(
-    settings: BudgetSettings, results: BudgetResults, library: Library, line: str, on: bool
-) -> BudgetSettings:
+def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
     """Hold a line at its present size in tokens, or let it go and keep that size."""
-    budget = results.plan.budget
+    settings = stage.settings
+    budget = stage.results.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
     if not on:
         others = {name: size for name, size in settings.locks.items() if name != line}
@@ -112,63 +108,62 @@ def lock(
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
-def choose_counter(
-    settings: BudgetSettings, results: BudgetResults, library: Library, name: CounterName
-) -> BudgetSettings:
-    """Count with another counter; an empty name is the model's own."""
-    return with_counter(settings, library, name.strip() or None)
+def choose_counter(stage: BudgetStage, name: CounterName) -> BudgetSettings:
+    """Plan with another counter; an empty name is the model's own."""
+    return replace(stage.settings, counter=name.strip() or None)
 
 
-def choose_turn(
-    settings: BudgetSettings, results: BudgetResults, library: Library, turn: int
-) -> BudgetSettings:
+def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
+    """Show the error of another quick count; an empty name is the first one."""
+    cheap = name.strip() or ROUGH
+    stage.library.counter(cheap)
+    return replace(stage.settings, cheap=cheap)
+
+
+def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
     """Show another turn, from 1."""
-    if results.demand is None:
+    if stage.results.demand is None:
         turns = 0
     else:
-        turns = len(results.demand)
+        turns = len(stage.results.demand)
     if not 1 <= int(turn) <= turns:
         raise ValueError(
             f"turn {brief(int(turn))} was asked for; the conversation has 1 to {turns:,}; choose one of them"
         )
-    return replace(settings, turn=int(turn))
+    return replace(stage.settings, turn=int(turn))
 
 
-def type_demand(
-    settings: BudgetSettings, results: BudgetResults, library: Library, section: str, tokens: int
-) -> BudgetSettings:
+def type_demand(stage: BudgetStage, section: str, tokens: int) -> BudgetSettings:
     """Return the settings in which a section asks for a typed number of tokens."""
     return replace(
-        settings,
+        stage.settings,
         demand={
-            **settings.demand,
+            **stage.settings.demand,
             section: check_tokens(f"demand of {brief(section)}", int(tokens)),
         },
     )
 
 
-def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> BudgetSettings:
+def pin(stage: BudgetStage) -> BudgetSettings:
     """Keep the budget to compare the next one with, or let it go."""
-    return replace(settings, pinned=None if settings.pinned is not None else results.budget)
+    return replace(
+        stage.settings, pinned=None if stage.settings.pinned is not None else stage.results.budget
+    )
 
 
-def load(
-    settings: BudgetSettings, results: BudgetResults, library: Library, text: str
-) -> BudgetSettings:
+def load(stage: BudgetStage, text: str) -> BudgetSettings:
     """Take the budget of a saved state, JSON or YAML."""
     if text.lstrip().startswith("{"):
         loaded = from_json(text)
     else:
         loaded = from_yaml(text)
-    return taken(settings, loaded if isinstance(loaded, Budget) else loaded.budget)
+    return taken(stage.settings, loaded if isinstance(loaded, Budget) else loaded.budget)
 
 
-def take_setup(
-    settings: BudgetSettings, results: BudgetResults, library: Library, name: str, content: bytes
-) -> BudgetSettings:
+def take_setup(stage: BudgetStage, name: str, content: bytes) -> BudgetSettings:
     """Take the budget of a saved state that was sent as a file."""
     try:
-        return load(settings, results, library, content.decode("utf-8"))
+        return load(stage, content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{one_line(name)} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it "
@@ -198,7 +193,7 @@ def begun(
         path = ""
     plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
-    plain = with_counter(plain, library, library.add_counter(counter))
+    plain = replace(plain, counter=library.add_counter(counter))
     if isinstance(budget, str) and budget in PRESETS:
         settings = replace(plain, preset=budget)
     else:
@@ -206,15 +201,6 @@ def begun(
     if window is None:
         return settings
     return replace(settings, window=window)
-
-
-def with_counter(settings: BudgetSettings, library: Library, name: str | None) -> BudgetSettings:
-    """Count with another counter; one that is not the model's own becomes the cheap one, whose error is shown."""
-    cheap = settings.cheap
-    model, _ = known_model(settings.model)
-    if name is not None and not same_count(library.counter(name), library.counter(model)):
-        cheap = name
-    return replace(settings, counter=name, cheap=cheap)
 
 
 def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings:
@@ -260,4 +246,5 @@ COMMANDS: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
     "turn": choose_turn,
     "demand": type_demand,
     "pin": pin,
+    "compare": compare_with,
 }

@@ -20,10 +20,12 @@ from budgetkit.lab.explorers.boxes import (
     breakable,
     fill,
     group,
+    labelled,
     options,
+    planning_counter,
     show,
 )
-from budgetkit.lab.explorers.budget.bar import BESIDE_SHORT, lines_of
+from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT, lines_of
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
@@ -177,7 +179,7 @@ class BudgetControls(TraceControls):
 
     Attributes
     ----------
-    model, preset, window, window_box, counter, trace, path, conversation, turn
+    model, preset, window, window_box, counter, compare, trace, path, conversation, turn
         Widgets; setting the value of one from code is the same as doing it by hand.
     lines : dict of str to Row
         For each line of the budget its ``slider``, ``box`` and ``lock``.
@@ -197,6 +199,8 @@ class BudgetControls(TraceControls):
         self._boxes: dict[str, Any] = {}
         self.limits = Limits(LIMITED, do)
         self.counter.options = (*encoding_names(), *RATIOS)
+        self.compare = labelled(widgets.Combobox, "Compare with", options=self.counter.options)
+        self._on(self.compare, "compare", "name")
         self.trace.options = [(TYPED_IN, None)]
         self.turn = self._place
         self.turn_box = self._place_box
@@ -209,7 +213,14 @@ class BudgetControls(TraceControls):
             group("Sizes asked for"),
         )
         start = group("Model and window", self.model, self.preset, self._window_row)
-        more = group("Conversation and counter", self.trace, self.path, self.counter, folded=True)
+        more = group(
+            "Conversation and counter",
+            self.trace,
+            self.path,
+            self.counter,
+            self.compare,
+            folded=True,
+        )
         groups = [
             self.which,
             start,
@@ -224,7 +235,8 @@ class BudgetControls(TraceControls):
     def project(self, settings: BudgetSettings, results: BudgetResults) -> None:
         """Set every control to the explorer's settings."""
         self._project_model(settings, results.model, results.plan.budget)
-        self.counter.value = settings.counter or results.model.encoding
+        self.counter.value = planning_counter(settings, results.model)
+        self.compare.value = settings.cheap
         self._project_lines(settings, results)
         self._project_conversation(settings, results)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,18 +12,19 @@ from budgetkit.budget import Budget
 from budgetkit.budget.html import colour
 from budgetkit.counters import Count
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.bar import scene, shown_figures
+from budgetkit.lab.explorers.budget.charts import charts, scene
 from budgetkit.lab.explorers.budget.commands import COMMANDS, begun
 from budgetkit.lab.explorers.budget.controls import BudgetControls
-from budgetkit.lab.explorers.budget.notices import source, status
-from budgetkit.lab.explorers.budget.results import BudgetResults, charts, results
-from budgetkit.lab.explorers.budget.settings import BudgetSettings, texts
+from budgetkit.lab.explorers.budget.notices import status, texts
+from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.why import sections_told
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import parted, speaker, whole, words
 from budgetkit.lab.explorers.shelves import Library, title_of
-from budgetkit.lab.explorers.view import View, view_of
+from budgetkit.lab.explorers.stage import Kind
+from budgetkit.lab.explorers.view import view_of
 from budgetkit.message import Message
 from budgetkit.plan import Plan
 from budgetkit.plan.decisions import FITS, Decision
@@ -39,10 +40,10 @@ FIRST = 2
 _BECAME = {"kept": "kept whole", "cut": "cut", "dropped": "dropped"}
 
 
-def reading(results: BudgetResults) -> Data:
+def reading(stage: BudgetStage) -> Data:
     """Return the reader: the items of the plan, in their order; nothing where sizes are typed in."""
-    plan = results.plan
-    if results.trace is None or not len(plan.decisions):
+    plan = stage.results.plan
+    if stage.results.trace is None or not len(plan.decisions):
         return {}
     reasons = plan.decisions.reasons
     kept_items = int((reasons == FITS).sum())
@@ -55,7 +56,7 @@ def reading(results: BudgetResults) -> Data:
     )
     note = f"{fates}. Click a message to see why; with the arrow keys, then Enter."
     return {
-        "title": f"What becomes of turn {results.turn:,}",
+        "title": f"What becomes of turn {stage.results.turn:,}",
         "note": note,
         "blocks": list(_blocks(plan)),
     }
@@ -152,6 +153,44 @@ def _why(plan: Plan, decision: Decision) -> str:
     return f"{_BECAME[decision.outcome].capitalize()}{because}. {request_sentence}"
 
 
+def requests(stage: BudgetStage) -> Data:
+    """Return the turns and the messages that each asks for; nothing without a conversation."""
+    results = stage.results
+    if results.turns is None or results.trace is None:
+        return {}
+    messages = results.trace.messages
+    ends = [turn.sent for turn in results.trace.turns]
+    first = np.searchsorted(ends, np.arange(len(messages)), side="right") + 1
+    return {
+        "by": "turn",
+        "turns": results.turns.demand.index.tolist(),
+        "request": results.turn or 1,
+        "note": "The newest messages that this turn asks for, before the budget cuts.",
+        "messages": messages,
+        "first": first.tolist(),
+        "gone": [],
+        "tokens": [],
+    }
+
+
+def status_with_reasons(stage: BudgetStage) -> Data:
+    """Return the status, with the lost section that each sentence is about."""
+    notice = status(stage)
+    return {**notice, "asks": sections_told(stage.results.plan, [notice["text"], *notice["more"]])}
+
+
+def heading(stage: BudgetStage) -> str:
+    """Return the title of a report: the budget, its window and the conversation."""
+    settings = stage.settings
+    budget = stage.results.budget
+    trace = stage.results.trace
+    whose = ""
+    if settings.trace is not None and trace is not None:
+        whose = f", {title_of(settings.trace, trace)}"
+    name = budget.name or "A budget of your own"
+    return f"{name}: {budget.window:,} tokens of {settings.model}{whose}"
+
+
 #: The files that can be opened.
 OPENS: list[Data] = [
     {"purpose": "file", "label": "Open a conversation…", "accept": None},
@@ -204,9 +243,20 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     (2000, 1278)
     """
 
-    commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**OF_CONVERSATIONS, **COMMANDS}
-    folds: ClassVar[Mapping[str, Fold]] = FOLDS
-    view_class: ClassVar[type[View]] = BudgetView
+    kind: ClassVar[Kind] = Kind(
+        commands={**OF_CONVERSATIONS, **COMMANDS},
+        folds=FOLDS,
+        view=BudgetView,
+        results=results,
+        scene=scene,
+        status=status_with_reasons,
+        charts=charts,
+        door=door,
+        texts=texts,
+        reader=reading,
+        requests=requests,
+        heading=heading,
+    )
 
     def __init__(
         self,
@@ -217,95 +267,42 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         counter: str | Count | None = None,
         window: int | None = None,
     ) -> None:
-        view = self.view_class()
+        view = self.kind.view()
         library = Library(view.report)
         settings = begun(library, trace, budget, model, counter, window)
-        super().__init__(settings, library, view, BudgetControls(self._do, library))
+        super().__init__(settings, library, view, BudgetControls(self._run_command, library))
 
     @property
     def budget(self) -> Budget:
         """The budget as it is set; with a signed deficit where it claims more than there is."""
-        return self._results.budget
+        return self.stage.results.budget
 
     @property
     def plan(self) -> Plan:
         """The plan of the chosen turn, or of the sizes typed in; its budget has a signed deficit."""
-        return self._results.plan
+        return self.stage.results.plan
 
     @property
     def config(self) -> dict[str, Any]:
         """All that is set, as plain data."""
-        now = self._history.now
+        now = self.settings
         return {
             "model": now.model,
             "preset": now.preset,
-            "counter": self._results.counter.name,
+            "counter": self.stage.results.counter.name,
             "trace": now.trace,
             "conversation": now.conversation if now.trace else None,
-            "turn": self._results.turn or None,
+            "turn": self.stage.results.turn or None,
             "locked": sorted({line.name for line in self.budget} & set(now.locks)),
             **to_dict(self.budget),
         }
 
     def pin(self) -> None:
         """Keep the budget to compare the next one with; again, let it go."""
-        self._do("pin")
-
-    def _follow(self, settings: BudgetSettings) -> BudgetResults:
-        return results(settings, self._library)
-
-    def _scene(self, settings: BudgetSettings, results: BudgetResults) -> Data:
-        return scene(settings, results, source(settings, results, self._library))
-
-    def _door(self, settings: BudgetSettings) -> Data:
-        return door(self._library, settings.trace, settings.conversation, settings.model)
-
-    def _status(self, results: BudgetResults) -> Data:
-        notice = status(results)
-        sentences = [notice["text"], *notice["more"]]
-        if "why" not in self.folds:
-            return notice
-        return {**notice, "asks": sections_told(results.plan, sentences)}
-
-    def _charts(self, results: BudgetResults, opened: list[str]) -> dict[str, Data]:
-        return charts(results, shown_figures(results), opened)
-
-    def _requests(self, results: BudgetResults) -> Data:
-        """Return the turns and the messages that each asks for; nothing without a conversation."""
-        if results.turns is None or results.trace is None:
-            return {}
-        messages = results.trace.messages
-        ends = [turn.sent for turn in results.trace.turns]
-        first = np.searchsorted(ends, np.arange(len(messages)), side="right") + 1
-        return {
-            "by": "turn",
-            "turns": results.turns.demand.index.tolist(),
-            "request": results.turn or 1,
-            "note": "The newest messages that this turn asks for, before the budget cuts.",
-            "messages": messages,
-            "first": first.tolist(),
-            "gone": [],
-            "tokens": [],
-        }
-
-    def _heading(self) -> str:
-        now = self._history.now
-        budget = self.budget
-        trace = self._results.trace
-        if now.trace is None or trace is None:
-            whose = ""
-        else:
-            whose = f", {title_of(now.trace, trace)}"
-        return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"
-
-    def _texts(self, results: BudgetResults) -> dict[str, str]:
-        return texts(self._history.now, results.model, results.budget, results.counter.name)
-
-    def _reader(self, results: BudgetResults) -> Data:
-        return reading(results)
+        self._run_command("pin")
 
     def __repr__(self) -> str:
-        now = self._history.now
+        now = self.settings
         if now.own is None:
             name = now.preset
         else:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.quoting import many, one_line
 from budgetkit.counters import Counter, basis_for
-from budgetkit.lab.explorers.budget.results import BudgetResults
-from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
-from budgetkit.lab.explorers.shelves import Library, advice, title_of, vocabulary_name
+from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window, names
+from budgetkit.lab.explorers.shelves import advice, title_of, vocabulary_name
 from budgetkit.models import Model
 from budgetkit.plan import Plan
 from budgetkit.plan.decisions import overcommitted, unused_answers
-from budgetkit.trace import Trace
+from budgetkit.state import to_json, to_yaml
+from budgetkit.trace import Trace, shipped_traces
 
 Data = dict[str, Any]
 
 
-def status(results: BudgetResults) -> Data:
+def status(stage: BudgetStage) -> Data:
     """Return whether everything fits and, where it does not, how to mend it."""
+    results = stage.results
     plan = results.plan
     budget = plan.budget
     if results.trace is not None and results.trace.is_silent:
@@ -156,13 +162,14 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}"
 
 
-def source(settings: BudgetSettings, results: BudgetResults, library: Library) -> str:
+def source(stage: BudgetStage) -> str:
     """Return where the demands come from and how they were counted."""
+    settings = stage.settings
+    results = stage.results
     if settings.trace is None or results.demand is None:
-        return (
-            "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
-        )
-    traces = library.conversations(settings.trace)
+        sizes = "the sizes typed in" if settings.demand else "typical sizes"
+        return f"No conversation: the sections ask for {sizes}. Open one to see every turn."
+    traces = stage.library.conversations(settings.trace)
     trace = traces[settings.conversation]
     turns = f"turn {results.turn:,} of {len(results.demand):,}"
     counted = counted_with(results.counter, results.model, trace)
@@ -193,3 +200,132 @@ def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
     if model.name in counter.name:  # its name says already what it rests on, and for which model
         return f"counted with {counter.name}{left}"
     return f"counted with {counter.name}, an estimate for {model.name}{left}"
+
+
+def texts(stage: BudgetStage) -> dict[str, str]:
+    """Return the set-up in every format, with the model, the counter and the file."""
+    settings = stage.settings
+    budget = stage.results.budget
+    counter = stage.results.counter.name
+    program = python(settings, stage.results.model, budget)
+    return {
+        "python": program + _counting(settings, counter),
+        "yaml": f"# {_beside(settings, counter)}\n{to_yaml(budget)}",
+        "json": to_json(budget),
+    }
+
+
+def _beside(settings: BudgetSettings, counter: str) -> str:
+    """Return in one line what a budget is set up with; the file without its folders, for reports are shared."""
+    if settings.conversation:
+        which = f", conversation {settings.conversation + 1:,}"
+    else:
+        which = ""
+    if settings.trace:
+        conversation = f"; {settings.trace}{which}"
+    else:
+        conversation = ""
+    if counter == settings.model:
+        tokenizer = "its own tokenizer"
+    else:
+        tokenizer = counter
+    return one_line(f"{settings.model}, counted with {tokenizer}{conversation}")
+
+
+def _counting(settings: BudgetSettings, counter: str) -> str:
+    """Return the lines that count, and that read the conversation."""
+    lines = f"\ncount = {counter_of(settings)}"
+    if settings.trace is None:
+        return lines
+    if settings.conversation:
+        which = f", conversation={settings.conversation}"
+    else:
+        which = ""
+    read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
+    is_known = settings.path or settings.trace in shipped_traces()
+    return f"{lines}\n{read if is_known else f'# Write the path of the file here: {read}'}"
+
+
+def counter_of(settings: BudgetSettings) -> str:
+    """Return the call that makes the counter."""
+    return f"bk.counter({repr(settings.counter) if settings.counter else f'bk.model({settings.model!r})'})"
+
+
+def python(settings: BudgetSettings, model: Model, budget: Budget) -> str:
+    """Return a program that makes the budget.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> model = bk.model("gpt-4o")
+    >>> budget = bk.presets.chat(model).assign(conversation=2_000)
+    >>> print(python(BudgetSettings("chat", lines={"conversation": 2_000}), model, budget))
+    import budgetkit as bk
+    <BLANKLINE>
+    budget = bk.presets.chat(bk.model('gpt-4o')).assign(conversation=2000)
+    """
+    changes = {**settings.lines, **settings.locks}
+    base = settings.base(model)
+    same = (base.deficit, base.undeclared, names(base, {})) == (
+        budget.deficit,
+        budget.undeclared,
+        names(budget, {}),
+    )
+    if settings.own is not None or not same:
+        return f"import budgetkit as bk\n\nbudget = {_call('bk.Budget', budget)}"
+    preset_names = names(budget, {})
+    moved = {name: amount for name, amount in changes.items() if name in preset_names}
+    first, opening = _made_texts(settings, model)
+    return f"{opening}\n\nbudget = {first}{_assigned(moved)}"
+
+
+def _made_texts(settings: BudgetSettings, model: Model) -> tuple[str, str]:
+    call = f"bk.presets.{settings.preset}"
+    if settings.window is None:
+        return f"{call}(bk.model({settings.model!r}))", "import budgetkit as bk"
+    if model.kind == "shared":
+        return f"{call}({settings.window})", "import budgetkit as bk"
+    sized = f"replace(bk.model({settings.model!r}), window={settings.window}, max_output=None)"
+    return f"{call}({sized})", "from dataclasses import replace\n\nimport budgetkit as bk"
+
+
+def _assigned(moved: Mapping[str, Amount | None]) -> str:
+    if not moved:
+        return ""
+    simple = {name: amount for name, amount in moved.items() if re.fullmatch(r"[A-Za-z_]\w*", name)}
+    arguments = [f"{name}={_value(amount)}" for name, amount in simple.items()]
+    other = {name: amount for name, amount in moved.items() if name not in simple}
+    if other:
+        arguments.append(
+            "**{" + ", ".join(f"{name!r}: {_value(amount)}" for name, amount in other.items()) + "}"
+        )
+    return f".assign({', '.join(arguments)})"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Share):
+        return f'bk.Share("{value.ratio}"{value.written_bounds})'
+    if isinstance(value, Reserve | Allocation):
+        return _call(f"bk.{type(value).__name__}", value)
+    if isinstance(value, tuple):
+        return "[\n" + "".join(f"        {_value(entry)},\n" for entry in value) + "    ]"
+    if isinstance(value, Mapping):
+        return (
+            "{\n"
+            + "".join(f"        {key!r}: {_value(entry)},\n" for key, entry in value.items())
+            + "    }"
+        )
+    return repr(value)
+
+
+def _call(name: str, value: Any) -> str:
+    changed = [f for f in fields(value) if f.init and _differs(getattr(value, f.name), f.default)]
+    arguments = [f"{f.name}={_value(getattr(value, f.name))}" for f in changed]
+    if not isinstance(value, Budget):
+        return f"{name}({', '.join(arguments)})"
+    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+
+
+def _differs(value: Any, default: object) -> bool:
+    empty = isinstance(value, tuple | dict) and not value
+    return not empty and bool(value != default)

@@ -8,18 +8,17 @@ from typing import Any
 
 from budgetkit.budget import Allocation
 from budgetkit.budget.quoting import brief, one_line
-from budgetkit.lab.explorers.budget.bar import bar
+from budgetkit.lab.explorers.budget.charts import bar
 from budgetkit.lab.explorers.budget.commands import move_line
 from budgetkit.lab.explorers.budget.results import (
-    BudgetResults,
+    BudgetStage,
     FileRequests,
     kept_deficit,
     known_model,
     typed_demand,
 )
 from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
-from budgetkit.lab.explorers.folds import button, choice, text
-from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.folds import Content, button, choice, text
 from budgetkit.lab.figures.question import signed
 from budgetkit.message import RESULT_ROLES
 from budgetkit.plan import Plan
@@ -32,27 +31,27 @@ Data = dict[str, Any]
 LONGEST = 90  # characters of a message
 
 
-class WhyFold:
+class WhyFold(Content):
     """Why a section or a message was lost, and what would keep it."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
+    def __init__(self, again: Callable[[], None]) -> None:
+        super().__init__(again)
         self._of: str | int = ""
         self._offers: dict[str, BudgetSettings] = {}
         self._settings: BudgetSettings | None = None
 
-    def parts(self, settings: BudgetSettings, results: BudgetResults) -> list[Data]:
+    def parts(self, stage: BudgetStage) -> list[Data]:
         """Return the parts of the fold: why tokens or a message are lost, and what would keep them."""
-        self._settings = settings
+        self._settings = stage.settings
         self._offers = {}
-        plan = results.plan
-        lost = lost_sections(results.plan)
+        plan = stage.results.plan
+        lost = lost_sections(stage.results.plan)
         if not lost:
             return [text("Nothing is lost, so there is nothing to mend.")]
         of = self._asked(plan, lost)
         why = plan.why(of)
         blocks: list[Data] = [text(_title(plan, of)), {"is": "list", "items": list(why.reasons)}]
-        mends = [self._row(settings, results, mend, of) for mend in why.mends]
+        mends = [self._row(stage, mend, of) for mend in why.mends]
         if mends:
             rows = [{"key": str(i), **row} for i, row in enumerate(mends)]
             blocks += [text("What would keep it, each alone:"), {"is": "rows", "rows": rows}]
@@ -66,14 +65,12 @@ class WhyFold:
         names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
         return [choice("Lost from", "of", names, why.section), *blocks]
 
-    def hear(
-        self, settings: BudgetSettings, results: BudgetResults, event: Data
-    ) -> BudgetSettings | None:
+    def hear(self, stage: BudgetStage, event: Data) -> BudgetSettings | None:
         """Show another section or message, or return settings with the change that was pressed."""
         if "mend" not in event:
             self._of = event.get("of", "")
             return None
-        if self._settings is not settings or str(event["mend"]) not in self._offers:
+        if self._settings is not stage.settings or str(event["mend"]) not in self._offers:
             raise ValueError(
                 "the budget has changed since this was worked out; look at what is offered now"
             )
@@ -86,19 +83,18 @@ class WhyFold:
             return self._of
         return self._of if self._of in lost else lost[0]
 
-    def _row(
-        self, settings: BudgetSettings, results: BudgetResults, mend: Mend, of: str | int
-    ) -> Data:
+    def _row(self, stage: BudgetStage, mend: Mend, of: str | int) -> Data:
         """Offer a change as the settings that make it, planned again before it is offered."""
         row = {"text": mend.sentence}
         if mend.budget is None:
             return {**row, "note": "in the text itself"}
-        for to in _ways(settings, results, self._library, mend):
-            plan = planned(to, results, self._library)
+        for to in _ways(stage, mend):
+            stage_after = replace(stage, settings=to)
+            plan = planned(stage_after)
             if _keeps(plan, of):
                 self._offers[mend.line] = to
-                shown = bar(to, replace(results, plan=plan))
-                tip = difference(results.plan, plan)
+                shown = bar(replace(stage_after, results=replace(stage.results, plan=plan)))
+                tip = difference(stage.results.plan, plan)
                 return {
                     **row,
                     "note": tip,
@@ -122,8 +118,9 @@ def sections_told(plan: Plan, sentences: list[str]) -> list[str | None]:
     return [next((section for section in lost if section in said), None) for said in words]
 
 
-def planned(settings: BudgetSettings, results: BudgetResults, library: Library) -> Plan:
+def planned(stage: BudgetStage) -> Plan:
     """Plan the chosen turn under other settings."""
+    settings = stage.settings
     model, _ = known_model(settings.model)
     signed_budget = settings.budget(model)
     if settings.trace is None:
@@ -132,13 +129,15 @@ def planned(settings: BudgetSettings, results: BudgetResults, library: Library) 
         signed_budget = replace(signed_budget, undeclared="pool")
     name = str(settings.trace)
     requests = FileRequests(
-        library=library,
+        library=stage.library,
         name=name,
         roles=signed_budget.roles,
-        counter=results.counter,
+        counter=stage.results.counter,
         framing=framing_for(model),
     )
-    return fit(signed_budget, requests.items(settings.conversation, results.turn), requests.cut)
+    return fit(
+        signed_budget, requests.items(settings.conversation, stage.results.turn), requests.cut
+    )
 
 
 def difference(before: Plan, after: Plan) -> str:
@@ -155,17 +154,16 @@ def difference(before: Plan, after: Plan) -> str:
     return "; ".join([f"tokens cut: {', '.join(lost) or 'as before'}", *moved])
 
 
-def _ways(
-    settings: BudgetSettings, results: BudgetResults, library: Library, mend: Mend
-) -> Iterator[BudgetSettings]:
+def _ways(stage: BudgetStage, mend: Mend) -> Iterator[BudgetSettings]:
     """Give the settings that may make a change: its line moved, else the changed budget as one's own."""
+    settings = stage.settings
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):
         try:
-            yield move_line(settings, results, library, mend.line, mend.after)
+            yield move_line(stage, mend.line, mend.after)
         except (ValueError, LookupError):
             return  # locked
-    base = settings.base(results.model)
+    base = settings.base(stage.results.model)
     changed = replace(base, allocations=_with_importance(base.allocations, mend.budget.allocations))
     if mend.line == "importance":
         yield replace(settings, own=changed, preset=OWN)

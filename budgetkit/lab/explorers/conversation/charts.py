@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget.html import GREY
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, many
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.results import ConversationResults
-from budgetkit.lab.explorers.folds import Kpi, listed
+from budgetkit.lab.explorers.conversation.notices import source
+from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
+from budgetkit.lab.explorers.folds import Kpi, figure, listed
 from budgetkit.lab.figures.question import Question, dollars, short
 from budgetkit.lab.replay.figures.replays import LINE_NOTES
 
@@ -24,11 +25,12 @@ _GUESS = (
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 
 
-def scene(results: ConversationResults, source: str) -> Data:
+def scene(stage: ConversationStage) -> Data:
     """Return the state of the view, with the key figures of the policy that is shown."""
+    results = stage.results
     kpis = [_first(results), *_totals(results), _evidence(results), _now(results)]
     return {
-        "source": source,
+        "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis],
         "figures": [*FIGURES],
     }
@@ -104,24 +106,21 @@ QUESTIONS: Mapping[str, Question[...]] = {name: getattr(figures, name) for name 
 MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
 
 
-def charts(results: ConversationResults, opened: Collection[str]) -> dict[str, Data]:
+def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
-    return {name: _chart(name, results, name in opened) for name in FIGURES}
+    return {name: _chart(name, stage.results, name in opened) for name in FIGURES}
 
 
 def _chart(name: str, results: ConversationResults, opened: bool) -> Data:
     table, spec = _drawn(name, results)
-    by_request = name in BY_REQUEST
     note = NOTES[name](table, results)
     if opened and len(table) > MOST_ROWS:
         note += f" The table shows the first {MOST_ROWS:,} of its {len(table):,} rows."
-    return {
-        "title": QUESTIONS[name].title,
-        "note": note,
-        "spec": marked(spec, results.request) if name in MARKED else spec,
-        "table": listed(table.head(MOST_ROWS)) if opened else None,
-        "click": "request" if by_request else None,
-    }
+    if name in MARKED:
+        spec = marked(spec, results.request)
+    shown = listed(table.head(MOST_ROWS)) if opened else None
+    click = "request" if name in BY_REQUEST else None
+    return figure(QUESTIONS[name].title, note, spec, shown, click)
 
 
 def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]:
@@ -159,11 +158,8 @@ def _timeline_note(table: pd.DataFrame, results: ConversationResults) -> str:
     cuts = int((results.shown.frame["dropped"] > 0).sum())
     row = results.shown.frame.iloc[results.request - 1]
     sentence = f"{results.named(results.request).capitalize()} sends {int(row['sent']):,} tokens"
-    if cuts:
-        cut = f"; {brief(results.main)} cuts {cuts:,} times"
-    else:
-        cut = f"; {brief(results.main)} never cuts"
-    return f"{sentence}{cut}. Click to go to a {results.run.by}."
+    cut = f"cuts at {many(cuts, 'request')}" if cuts else "never cuts"
+    return f"{sentence}; {brief(results.main)} {cut}. Click to go to a {results.run.by}."
 
 
 def _caching_note(table: pd.DataFrame, results: ConversationResults) -> str:

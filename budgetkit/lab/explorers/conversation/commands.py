@@ -10,28 +10,24 @@ from datetime import date
 from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
-from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings, number_of
-from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prefix import By, requests_of
 
 
 def choose_policy(
-    settings: ConversationSettings,
-    results: ConversationResults,
-    library: Library,
+    stage: ConversationStage,
     policy: str,
     on: bool,
 ) -> ConversationSettings:
     """Put a policy side by side with the others, or take it away."""
-    return settings.choose(policy, bool(on))
+    return stage.settings.choose(policy, bool(on))
 
 
-def choose_main(
-    settings: ConversationSettings, results: ConversationResults, library: Library, name: str
-) -> ConversationSettings:
+def choose_main(stage: ConversationStage, name: str) -> ConversationSettings:
     """Show a policy in detail; it is chosen with it."""
+    settings = stage.settings
     if name in settings.chosen:
         chosen = settings.chosen
     else:
@@ -40,21 +36,17 @@ def choose_main(
 
 
 def set_number(
-    settings: ConversationSettings,
-    results: ConversationResults,
-    library: Library,
+    stage: ConversationStage,
     policy: str,
     number: str,
-    value: int,
+    value: float,
 ) -> ConversationSettings:
     """Give a policy another number."""
-    return settings.with_number(policy, number, number_of(policy, number, value))
+    return stage.settings.with_number(policy, number, number_of(policy, number, value))
 
 
 def set_floor(
-    settings: ConversationSettings,
-    results: ConversationResults,
-    library: Library,
+    stage: ConversationStage,
     least: int | None = None,
     unit: str | None = None,
     conflict: str | None = None,
@@ -62,47 +54,37 @@ def set_floor(
     """Set how much of the history stays, in which unit, and what happens where it does not fit."""
     given: Mapping[str, Any] = {"least": least, "unit": unit, "conflict": conflict}
     changes = {name: value for name, value in given.items() if value is not None}
-    return replace(settings, floor=replace(settings.floor, **changes))
+    return replace(stage.settings, floor=replace(stage.settings.floor, **changes))
 
 
-def choose_by(
-    settings: ConversationSettings, results: ConversationResults, library: Library, by: By
-) -> ConversationSettings:
+def choose_by(stage: ConversationStage, by: By) -> ConversationSettings:
     """Make one request a turn, or one an answer; the request on show stays in its turn."""
-    request = settings.request
+    request = stage.settings.request
     if request is not None:
-        turns = [turn.number for turn in requests_of(results.trace, by)]
+        turns = [turn.number for turn in requests_of(stage.results.trace, by)]
         # The last request of that turn.
-        request = bisect_right(turns, results.turn_of(results.request))
-    return replace(settings, by=by, request=request)
+        request = bisect_right(turns, stage.results.turn_of(stage.results.request))
+    return replace(stage.settings, by=by, request=request)
 
 
-def prune_within(
-    settings: ConversationSettings, results: ConversationResults, library: Library, on: bool
-) -> ConversationSettings:
+def prune_within(stage: ConversationStage, on: bool) -> ConversationSettings:
     """Let the running turn's own calls and results be pruned, or not before the turn has passed."""
-    return replace(settings, within=bool(on))
+    return replace(stage.settings, within=bool(on))
 
 
-def choose_rules(
-    settings: ConversationSettings, results: ConversationResults, library: Library, name: str
-) -> ConversationSettings:
+def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
     """Take the prompt cache of another name; an empty one for that of the model's provider."""
     if name == OWN:
-        return replace(settings, rules=settings.own_cache)
-    return replace(settings, rules=name or None)
+        return replace(stage.settings, rules=stage.settings.own_cache)
+    return replace(stage.settings, rules=name or None)
 
 
-def choose_lifetime(
-    settings: ConversationSettings, results: ConversationResults, library: Library, name: str
-) -> ConversationSettings:
+def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings:
     """Keep the prompt cache for another time; an empty one for what its rules say."""
-    return replace(settings, lifetime=name or None)
+    return replace(stage.settings, lifetime=name or None)
 
 
-def set_day(
-    settings: ConversationSettings, results: ConversationResults, library: Library, text: str
-) -> ConversationSettings:
+def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
     """Take the listed prices of another day; an empty text is today."""
     try:
         if text.strip():
@@ -113,59 +95,51 @@ def set_day(
         raise ValueError(
             f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so"
         ) from None
-    return replace(settings, on=day, given_prices=None)
+    return replace(stage.settings, on=day, given_prices=None)
 
 
 def type_price(
-    settings: ConversationSettings,
-    results: ConversationResults,
-    library: Library,
+    stage: ConversationStage,
     of: str,
     price: float | None,
 ) -> ConversationSettings:
     """Type in a price in dollars for a million tokens; None is the listed one."""
     if of not in PRICED:
         raise LookupError(f"no price {brief(of)}; there are {', '.join(PRICED)}; use one of them")
-    others = {name: other for name, other in settings.prices.items() if name != of}
+    others = {name: other for name, other in stage.settings.prices.items() if name != of}
     if price is None:
-        return replace(settings, prices=others)
+        return replace(stage.settings, prices=others)
     if not (isinstance(price, int | float) and 0 <= price <= sys.float_info.max):
         raise ValueError(
             f"a price of {brief(price)} for {of.replace('_', ' ')}; prices are dollars for a million tokens, from 0; "
             "type a number, or nothing for the listed price"
         )
-    return replace(settings, prices={**others, of: float(price)})
+    return replace(stage.settings, prices={**others, of: float(price)})
 
 
-def choose_request(
-    settings: ConversationSettings, results: ConversationResults, library: Library, request: int
-) -> ConversationSettings:
+def choose_request(stage: ConversationStage, request: int) -> ConversationSettings:
     """Read another request, from 1."""
     number = int(request)
-    if not 1 <= number <= results.requests:
+    if not 1 <= number <= stage.results.requests:
         raise ValueError(
-            f"request {brief(number)} was asked for; the conversation makes 1 to {results.requests:,}; "
+            f"request {brief(number)} was asked for; the conversation makes 1 to {stage.results.requests:,}; "
             "choose one of them"
         )
-    return replace(settings, request=number)
+    return replace(stage.settings, request=number)
 
 
-def set_horizon(
-    settings: ConversationSettings, results: ConversationResults, library: Library, turns: int
-) -> ConversationSettings:
+def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
     """Look another number of turns ahead."""
-    return replace(settings, horizon=max(1, int(turns)))
+    return replace(stage.settings, horizon=max(1, int(turns)))
 
 
-def set_money(
-    settings: ConversationSettings, results: ConversationResults, library: Library, money: float
-) -> ConversationSettings:
+def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
     """Say what may be spent, in US dollars; 0 for no limit."""
     if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
         raise ValueError(
             f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number"
         )
-    return replace(settings, money=float(money))
+    return replace(stage.settings, money=float(money))
 
 
 COMMANDS: Final[Mapping[str, Callable[..., ConversationSettings]]] = {

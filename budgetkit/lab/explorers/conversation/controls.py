@@ -15,10 +15,11 @@ from budgetkit.lab.explorers.boxes import (
     group,
     labelled,
     options,
+    planning_counter,
     row,
     show,
 )
-from budgetkit.lab.explorers.budget.bar import lines_of
+from budgetkit.lab.explorers.budget.charts import lines_of
 from budgetkit.lab.explorers.budget.controls import Row
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.settings import (
@@ -194,7 +195,7 @@ class ConversationControls(TraceControls):
         budget = results.budget_results.plan.budget
         self._project_model(base, results.budget_results.model, budget)
         self.counter.options = (results.budget_results.model.encoding, *RATIOS)
-        self.counter.value = base.counter or results.budget_results.model.encoding
+        self.counter.value = planning_counter(base, results.budget_results.model)
         self._project_lines(settings, results)
 
     def _project_lines(self, settings: ConversationSettings, results: ConversationResults) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -21,9 +21,10 @@ from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.commands import COMMANDS
 from budgetkit.lab.explorers.conversation.controls import ConversationControls
-from budgetkit.lab.explorers.conversation.notices import source, status, texts
+from budgetkit.lab.explorers.conversation.notices import status, texts
 from budgetkit.lab.explorers.conversation.results import (
     ConversationResults,
+    ConversationStage,
     results,
     telling_window,
 )
@@ -32,6 +33,7 @@ from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
+from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Prices, prices_of
@@ -62,8 +64,9 @@ class Standing:
     summaries: dict[int, tuple[int, int, int]]
 
 
-def reading(results: ConversationResults) -> Data:
+def reading(stage: ConversationStage) -> Data:
     """Return the reader: what the chosen request sends, and what is missing from it."""
+    results = stage.results
     standing = standing_at(results)
     shown = _chosen(standing)
     called = results.named(results.request)
@@ -101,12 +104,13 @@ def _chosen(standing: Standing) -> set[int]:
 def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> str:
     row = results.shown.frame.iloc[results.request - 1]
     there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
-    if standing.absent:
-        gone = f"{len(standing.absent):,} have left before"
-    else:
-        gone = "nothing has left before"
+    compacted = len(results.shown.taken_out.intersection(standing.absent))
+    dropped = len(standing.absent) - compacted
+    gone = f"{dropped:,} have left before" if dropped else "nothing has left before"
     left = len(standing.there) + len(standing.absent) - len(shown)
     cut = f" {left:,} of them are not shown." if left > 0 else ""
+    if compacted:
+        cut = f" The session itself took out {compacted:,} more.{cut}"
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"
 
 
@@ -169,6 +173,9 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
     """Say what became of a message, when, and why; the reason is read off the history's size at that request."""
     retention = results.shown.outcome.kept
     if is_absent:
+        if slot in results.shown.taken_out:
+            called = results.named(retention.gone[slot] + 1)
+            return f"compacted at {called}", "gone", "The session's own compaction took it out."
         if results.shown.fates[slot] == "summarised":
             word = "summarised"
         else:
@@ -191,6 +198,14 @@ def _why(results: ConversationResults, at: int) -> str:
     if size > limit:
         return f"The {results.section} had {size:,} tokens for {limit:,}."
     return f"The policy cuts before the {results.section} is full ({size:,} of {limit:,} tokens)."
+
+
+def heading(stage: ConversationStage) -> str:
+    """Return the title of a report: the conversation, its window, and the policies."""
+    base = stage.settings.budget_settings
+    whose = title_of(str(base.trace), stage.results.trace)
+    policies = ", ".join(stage.settings.chosen)
+    return f"{whose} in {stage.results.budget.window:,} tokens of {base.model}: {policies}"
 
 
 #: What can be opened beside the figures.
@@ -261,8 +276,20 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     Replay(SlidingWindow(5) on 'support-chat', 75 requests)
     """
 
-    commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**OF_CONVERSATIONS, **COMMANDS}
-    folds: ClassVar[Mapping[str, Fold]] = FOLDS
+    kind: ClassVar[Kind] = Kind(
+        commands={**OF_CONVERSATIONS, **COMMANDS},
+        folds=FOLDS,
+        view=ConversationView,
+        results=results,
+        scene=scene,
+        status=status,
+        charts=charts,
+        door=door,
+        texts=texts,
+        reader=reading,
+        requests=lambda stage: replay_requests(stage.results.shown.outcome, stage.results.request),
+        heading=heading,
+    )
 
     def __init__(
         self,
@@ -277,7 +304,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         cache: str | PromptCache | None = None,
         prices: Prices | str | Model | ResolvedModel | None = None,
     ) -> None:
-        view = ConversationView()
+        view = self.kind.view()
         library = Library(view.report)
         budget = read_budget(budget)
         base = begun(library, trace, budget, model, counter, window)
@@ -320,38 +347,40 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             own_cache=cache if isinstance(cache, PromptCache) else None,
             given_prices=prices_of(prices),
         )
-        super().__init__(settings, library, view, ConversationControls(self._do, library, settings))
+        super().__init__(
+            settings, library, view, ConversationControls(self._run_command, library, settings)
+        )
 
     @property
     def budget(self) -> Budget:
         """The budget as it is set; with a signed deficit where it claims more than there is."""
-        return self._results.budget
+        return self.stage.results.budget
 
     @property
     def replay(self) -> Replay:
         """The replay that is shown in detail."""
-        return self._results.shown.outcome
+        return self.stage.results.shown.outcome
 
     @property
     def replays(self) -> dict[str, Replay]:
         """The replays of all chosen policies, by name."""
-        return {name: replayed.outcome for name, replayed in self._results.replays.items()}
+        return {name: replayed.outcome for name, replayed in self.stage.results.replays.items()}
 
     @property
     def ranking(self) -> pd.DataFrame:
         """One row a policy, the cheapest first, as :func:`budgetkit.rank_policies` says, with its share of evidence."""
-        return self._results.compared.ranking.copy()
+        return self.stage.results.compared.ranking.copy()
 
     @property
     def forecast(self) -> pd.DataFrame:
         """The turn at which drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
-        return self._results.ahead.copy()
+        return self.stage.results.ahead.copy()
 
     @property
     def config(self) -> dict[str, Any]:
         """All that is set, as plain data."""
-        now = self._history.now
-        results = self._results
+        now = self.settings
+        results = self.stage.results
         return {
             "trace": now.budget_settings.trace,
             "conversation": now.budget_settings.conversation,
@@ -371,38 +400,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             **to_dict(results.budget),
         }
 
-    def _follow(self, settings: ConversationSettings) -> ConversationResults:
-        return results(settings, self._library)
-
-    def _scene(self, settings: ConversationSettings, results: ConversationResults) -> Data:
-        return scene(results, source(settings.budget_settings, results))
-
-    def _door(self, settings: ConversationSettings) -> Data:
-        base = settings.budget_settings
-        return door(self._library, base.trace, base.conversation, base.model)
-
-    def _status(self, results: ConversationResults) -> Data:
-        return status(results)
-
-    def _charts(self, results: ConversationResults, opened: list[str]) -> dict[str, Data]:
-        return charts(results, opened)
-
-    def _requests(self, results: ConversationResults) -> Data:
-        return replay_requests(results.shown.outcome, results.request)
-
-    def _heading(self) -> str:
-        now = self._history.now
-        whose = title_of(str(now.budget_settings.trace), self._results.trace)
-        return f"{whose} in {self.budget.window:,} tokens of {now.budget_settings.model}: {', '.join(now.chosen)}"
-
-    def _texts(self, results: ConversationResults) -> dict[str, str]:
-        return texts(self._history.now, results)
-
-    def _reader(self, results: ConversationResults) -> Data:
-        return reading(results)
-
     def __repr__(self) -> str:
-        now = self._history.now
+        now = self.settings
         base = now.budget_settings
         window = f"window={self.budget.window:,}"
         return (

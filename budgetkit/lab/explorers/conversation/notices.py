@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from datetime import date
 from typing import Any
 
@@ -13,12 +14,13 @@ from budgetkit.lab.explorers.budget.notices import (
     beyond_window,
     called,
     counted_with,
+    counter_of,
     missing_window,
     silent,
 )
-from budgetkit.lab.explorers.budget.settings import BudgetSettings, counter_of
-from budgetkit.lab.explorers.budget.settings import texts as budget_texts
-from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.budget.notices import python as budget_python
+from budgetkit.lab.explorers.budget.notices import texts as budget_texts
+from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings
 from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.figures.question import dollars
@@ -28,11 +30,12 @@ from budgetkit.pruning.policies import NAMED, Policy, System
 from budgetkit.trace import DEFAULT_ROLES
 
 
-def texts(settings: ConversationSettings, results: ConversationResults) -> dict[str, str]:
+def texts(stage: ConversationStage) -> dict[str, str]:
     """Return the set-up as text to copy, by format."""
-    parts = settings.budget_settings, results.budget_results.model, results.budget
-    program = python(settings, results, budget_texts(*parts)["python"])
-    return {**budget_texts(*parts, results.run.counter.name), "python": program}
+    results = stage.results
+    base = stage.settings.budget_settings
+    budget = budget_python(base, results.budget_results.model, results.budget)
+    return {**budget_texts(stage.budget), "python": python(stage.settings, results, budget)}
 
 
 def python(settings: ConversationSettings, results: ConversationResults, budget: str) -> str:
@@ -166,8 +169,9 @@ def _call(name: str, value: Any) -> str:
 Data = dict[str, Any]
 
 
-def status(results: ConversationResults) -> Data:
+def status(stage: ConversationStage) -> Data:
     """Return what the shown policy does to the conversation, and what to beware of."""
+    results = stage.results
     if results.trace.is_silent:
         return silent(results.trace)
     budget = results.budget_results.plan.budget
@@ -198,19 +202,20 @@ def _lost(results: ConversationResults) -> str:
             requests = "its one request holds"
         else:
             requests = f"all {results.requests:,} requests hold"
-        return f"Nothing is ever lost {under}: {requests} everything."
-    fates = results.shown.messages["fate"].value_counts()
+        left = " that the session's own compactions left" if results.shown.taken_out else ""
+        return f"Nothing is ever lost {under}: {requests} everything{left}."
+    fates = Counter(results.shown.fates)
     words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
-    parts = [f"{int(fates[fate]):,} {word}" for fate, word in words.items() if fates.get(fate, 0)]
-    if parts:
-        lost = f"{', '.join(parts)} of {len(results.trace.messages):,} messages"
-    else:
-        lost = "other sections are cut short"
-    return f"From {results.named(results.shown.first_loss)} on something is missing {under}: {lost} by the end."
+    parts = [f"{fates[fate]:,} {word}" for fate, word in words.items() if fates[fate]]
+    start = f"From {results.named(results.shown.first_loss)} on"
+    if not parts:
+        return f"{start} the budget cuts other sections short; no message is missing {under}."
+    lost = f"{', '.join(parts)} of {len(results.trace.messages):,} messages"
+    return f"{start} something is missing {under}: {lost} by the end."
 
 
 def _recorded(results: ConversationResults) -> list[str]:
-    """Say of a recorded session what its own compactions took out, and what was billed, beside what is replayed."""
+    """Compare a recorded session with its replay: messages taken out, requests, and cost."""
     session = results.run.session
     if session is None:
         return []
@@ -225,7 +230,16 @@ def _recorded(results: ConversationResults) -> list[str]:
     billed = many(totals["requests"], "request")
     if totals["cost"] == totals["cost"]:
         billed = f"{billed} for {dollars(totals['cost'])}"
-    sentences.append(f"What is shown is a replay, sized by a counter; the record says {billed}.")
+    asked = [request.sent for request in results.shown.outcome.placed.requests]
+    messages = results.trace.messages
+    answered = sum(at < len(messages) and messages[at].role == "assistant" for at in asked)
+    silent_turns = len(asked) - answered
+    replayed = many(len(asked), "request")
+    if results.run.by == "turn":
+        replayed += ", one a turn"
+    elif silent_turns:
+        replayed += f", {silent_turns:,} of which the record leaves unanswered"
+    sentences.append(f"The replay makes {replayed}; the record says {billed}.")
     return sentences
 
 
@@ -284,9 +298,10 @@ def _pauses(results: ConversationResults) -> list[str]:
     ]
 
 
-def source(base: BudgetSettings, results: ConversationResults) -> str:
+def source(stage: ConversationStage) -> str:
     """Return what the numbers are made of."""
-    which = called(base, results.trace, len(results.conversations))
+    results = stage.results
+    which = called(stage.settings.budget_settings, results.trace, len(results.conversations))
     sizes = {
         "message": len(results.trace.messages),
         "turn": len(results.trace.turns),

@@ -61,22 +61,37 @@ class Replayed:
 
     @cached_property
     def evidence(self) -> tuple[int, int]:
-        """How many messages are needed by later ones, and how many of these were there; each pair once."""
+        """How many messages later ones need, and how many of these were there; without those taken out."""
         _, needs, there = needed_there(self.outcome, self.pairs)
-        return len(needs), int(there.sum())
+        counted = there | ~np.isin(needs, [*self.taken_out])
+        return int(counted.sum()), int(there.sum())
 
     @cached_property
     def first_loss(self) -> int | None:
-        """The first request from which something has left the history, from 1."""
+        """The first request from which the policy has removed or cut something, from 1."""
         retention = self.outcome.kept
-        left = [at + 1 for at in (*retention.gone, *retention.shrunk) if at != NEVER]
-        cut = self.outcome.sections().query("cut > 0")["request"].tolist()
+        gone = [at for slot, at in enumerate(retention.gone) if slot not in self.taken_out]
+        left = [at + 1 for at in (*gone, *retention.shrunk) if at != NEVER]
+        # The history's own column also misses the messages that the session took out.
+        sections = self.outcome.sections()
+        is_cut = (sections["cut"] > 0) & (sections["section"] != self.outcome.section)
+        cut = sections.loc[is_cut, "request"].tolist()
         return min((*left, *cut), default=None)
 
     @cached_property
     def fates(self) -> list[str]:
-        """What became of each message in the end."""
-        return [str(fate) for fate in self.messages["fate"]]
+        """The fate of each message at the end; "compacted" where the session itself took it out."""
+        return [
+            "compacted" if slot in self.taken_out else str(fate)
+            for slot, fate in enumerate(self.messages["fate"])
+        ]
+
+    @cached_property
+    def taken_out(self) -> frozenset[int]:
+        """The messages that the session's own compactions took out while they were in the window."""
+        leave = self.outcome.placed.leave.tolist()
+        gone = self.outcome.kept.gone
+        return frozenset(slot for slot, at in enumerate(gone) if at != NEVER and at == leave[slot])
 
     @cached_property
     def messages(self) -> pd.DataFrame:

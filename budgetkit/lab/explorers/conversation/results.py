@@ -31,6 +31,7 @@ from budgetkit.lab.explorers.conversation.settings import (
     prompt_cache,
 )
 from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.forecast import Pace
@@ -122,6 +123,9 @@ class ConversationResults:
     def timed(self) -> bool:
         """Whether the prompt cache can be seen to run out: some pauses are known, or nothing depends on them."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
+
+
+ConversationStage = Stage[ConversationSettings, ConversationResults]
 
 
 def results(settings: ConversationSettings, library: Library) -> ConversationResults:
@@ -219,8 +223,9 @@ class BilledFold(reading.BilledFold):
 
     stage = "what the policy has kept"
 
-    def sent(self, results: ConversationResults) -> tuple[str, Sequence[Message], list[str]]:
+    def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the messages that stay as they were said, and what else the request holds."""
+        results = stage.results
         retention = results.shown.outcome.kept
         request = results.request
         there = results.shown.outcome.present(request)
@@ -242,8 +247,9 @@ class BilledFold(reading.BilledFold):
 class CheckFold(reading.CheckFold):
     """What is wrong with the budget and the policy, on the conversation that is shown."""
 
-    def case(self, results: ConversationResults) -> dict[str, Any]:
+    def case(self, stage: ConversationStage) -> dict[str, Any]:
         """Return what the checks look at beside the budget."""
+        results = stage.results
         run = results.run
         return {
             "model": results.budget_results.model,

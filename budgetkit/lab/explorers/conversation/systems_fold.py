@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from budgetkit.budget.quoting import brief, many
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
-from budgetkit.lab.explorers.folds import button, choice, listed, text
-from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.folds import Content, button, choice, figure_part, listed, text
 from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
@@ -34,16 +32,14 @@ _MOST_CHOICES: Final = (
 _MOST_ROWS: Final = 200  # of a table in a fold
 
 
-class SystemsFold:
+class SystemsFold(Content):
     """Rules of real systems on the messages that are shown: costs, compactions, and one message through all of them."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-        self._followed: int | None = None
+    _followed: int | None = None
 
-    def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
+    def parts(self, stage: ConversationStage) -> list[Data]:
         """Put the systems side by side, and follow a message through them."""
-        compared = results.run.systems(window_of_systems(settings, results))
+        compared = stage.results.run.systems(window_of_systems(stage))
         recorded = compared.table.loc[compared.table["system"] == RECORDED, "least"]
         baseline = compared.table.loc[compared.table["system"] == AS_IT_WAS, "least"]
         cost = float((recorded if len(recorded) else baseline).iloc[0])
@@ -54,60 +50,56 @@ class SystemsFold:
         value = "" if self._followed is None else str(self._followed)
         table = with_held(compared.table).drop(columns=["system", "relative"]).head(_MOST_ROWS)
         requests = len(compared.outcomes[AS_IT_WAS].most.over)
-        is_same = results.run.by == "request" and requests == results.requests
-        drawn = {
-            "title": figures.rules_compared.title,
-            "note": f"In a window of {compared.setup.budget.window:,} tokens. {_recorded(compared)}",
-            "spec": figures.rules_compared.spec(compared, self._followed),
-            "table": listed(table),
-            "click": "request" if is_same else None,
-        }
+        is_same = stage.results.run.by == "request" and requests == stage.results.requests
+        drawn = figure_part(
+            "rules",
+            figures.rules_compared.title,
+            f"In a window of {compared.setup.budget.window:,} tokens. {_recorded(compared)}",
+            figures.rules_compared.spec(compared, self._followed),
+            listed(table),
+            "request" if is_same else None,
+        )
         parts = [
             text(finding(compared.table, cost)),
             *(text(sentence) for sentence in replay_check(compared.table, cost)),
             *(text(notice, "cut") for notice in notices(compared.table)),
-            {"is": "figure", "name": "rules", "figure": drawn},
+            drawn,
             choice("Follow a message", "follow", options, value),
         ]
         if self._followed is not None:
             parts.append({"is": "rows", "rows": fates(compared, self._followed)})
         return parts
 
-    def hear(
-        self, settings: ConversationSettings, results: ConversationResults, event: Data
-    ) -> ConversationSettings | None:
+    def hear(self, stage: ConversationStage, event: Data) -> ConversationSettings | None:
         """Follow another message, or go to a request."""
         if "follow" in event:
             name = str(event["follow"])
             self._followed = int(name) if name.isdecimal() else None
         request = event.get("request")
-        if isinstance(request, int | float) and 1 <= request <= results.requests:
-            return replace(settings, request=int(request))
+        if isinstance(request, int | float) and 1 <= request <= stage.results.requests:
+            return replace(stage.settings, request=int(request))
         return None
 
 
-class ReadsFold:
+class ReadsFold(Content):
     """What each request read from the cache beside what was foretold, and what each miss cost."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library = library
-
-    def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
+    def parts(self, stage: ConversationStage) -> list[Data]:
         """Say why requests missed, and what that cost."""
-        session = results.run.session
+        session = stage.results.run.session
         if session is None:
             return [
                 text(
                     "This conversation tells no usage; open a recorded session, such as made-up-session."
                 )
             ]
-        drawn = {
-            "title": figures.cache_reads.title,
-            "note": f"Foretold from what was before: messages, times, models and settings. {MARKS}",
-            "spec": figures.cache_reads.spec(session),
-            "table": listed(figures.cache_reads.table(session).head(_MOST_ROWS)),
-            "click": None,
-        }
+        drawn = figure_part(
+            "cache",
+            figures.cache_reads.title,
+            f"Foretold from what was before: messages, times, models and settings. {MARKS}",
+            figures.cache_reads.spec(session),
+            listed(figures.cache_reads.table(session).head(_MOST_ROWS)),
+        )
         misses = []
         for row in rows(session.misses().sort_values("missed", ascending=False).head(_MOST_ROWS)):
             if np.isnan(row["cost"]):
@@ -118,28 +110,27 @@ class ReadsFold:
             misses.append({"key": str(row["request"]), "text": words, "note": row["detail"]})
         sentences = [session.sentence, session.gap_sentence]
         parts = [text(sentence) for sentence in sentences if sentence]
-        parts.append({"is": "figure", "name": "cache", "figure": drawn})
+        parts.append(drawn)
         if not misses:
             return parts
         return [*parts, {"is": "rows", "rows": misses}]
 
-    def hear(
-        self, settings: ConversationSettings, results: ConversationResults, event: Data
-    ) -> None:
+    def hear(self, stage: ConversationStage, event: Data) -> None:
         """Ignore events: nothing in this fold can be pressed."""
 
 
-def window_of_systems(settings: ConversationSettings, results: ConversationResults) -> int | None:
+def window_of_systems(stage: ConversationStage) -> int | None:
     """Return the window in which systems are compared; None leaves it to what a recorded session shows."""
     # A window that the explorer chose so that policies differ is no window of a system's.
+    settings = stage.settings
     if (
         settings.budget_settings.window is not None
         and settings.budget_settings.window != settings.chosen_window
     ):
         return settings.budget_settings.window
-    if results.run.session:
+    if stage.results.run.session:
         return None
-    return results.budget.window
+    return stage.results.budget.window
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
@@ -220,37 +211,34 @@ _MANY: Final = (
 )
 
 
-class TurningFold:
+class TurningFold(Content):
     """Rules by the price of a cached token and by window, as one picture."""
 
-    def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._wanted = False
+    _wanted = False
 
-    def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
+    def parts(self, stage: ConversationStage) -> list[Data]:
         """Say in each window which rule costs least, and at which price another does."""
-        messages = len(results.run.trace.messages)
+        messages = len(stage.results.run.trace.messages)
         if messages > _MANY and not self._wanted:
             words = f"32 replays of {messages:,} messages: this takes some seconds."
             return [text(words), button("Work it out", {"work": True})]
-        compared = results.run.systems(window_of_systems(settings, results))
+        compared = stage.results.run.systems(window_of_systems(stage))
         size = compared.setup.budget.window
         windows = [int(size * multiple) for multiple in _MULTIPLES]
-        table = results.run.turning(windows)
+        table = stage.results.run.turning(windows)
         here = f"Here the window is {size:,} tokens and a cached token costs {compared.setup.cache.read:g} of another."
-        drawn = {
-            "title": figures.order_turns.title,
-            "note": f"{here} Under a square: the change against nothing leaving. A red line: the order turns.",
-            "spec": figures.order_turns.spec(table),
-            "table": listed(figures.order_turns.table(table)),
-            "click": None,
-        }
+        drawn = figure_part(
+            "turning",
+            figures.order_turns.title,
+            f"{here} Under a square: the change against nothing leaving. A red line: the order turns.",
+            figures.order_turns.spec(table),
+            listed(figures.order_turns.table(table)),
+        )
         return [
             *(text(sentence) for sentence in turning_points(table)),
-            {"is": "figure", "name": "turning", "figure": drawn},
+            drawn,
         ]
 
-    def hear(
-        self, settings: ConversationSettings, results: ConversationResults, event: Data
-    ) -> None:
+    def hear(self, stage: ConversationStage, event: Data) -> None:
         """Let the turning points be worked out, which takes long, once the button was pressed."""
         self._wanted = self._wanted or "work" in event

@@ -101,11 +101,18 @@ function paintEntry(node, row) {
 }
 
 // Columns of models or budgets: the bar of each window, then a row for each figure.
-function paintSides(table, { columns, rows }) {
-  const head = columns.map(({ title }) => element("th", { scope: "col" }, title));
+function paintSides(table, { columns, rows, differ }, tell) {
+  const head = columns.map(({ title, unpin }) => {
+    const cell = element("th", { scope: "col" }, title);
+    if (!unpin) return cell;
+    const button = element("button", { type: "button", class: "bk-button bk-unpin", "aria-label": `Unpin ${title}`, title: `Unpin ${title}` }, "×");
+    button.addEventListener("click", () => tell(unpin));
+    cell.append(button);
+    return cell;
+  });
   const bars = columns.map(({ bar }) => element("td", {}, makeMiniature(bar)));
   const lines = rows.map(({ name, cells }) => {
-    const texts = cells.map((cell) => element("td", {}, cell));
+    const texts = cells.map((cell) => element("td", { class: differ && cell !== cells[0] ? "bk-differs" : null }, cell));
     return element("tr", {}, element("th", { scope: "row" }, name), ...texts);
   });
   const first = element("tr", {}, element("th", { scope: "row" }, "what fills it"), ...bars);
@@ -163,8 +170,11 @@ const PARTS = {
     },
   },
   sides: {
-    make: () => element("div", { class: "bk-scroll bk-sides", tabindex: 0, role: "region", "aria-label": "Side by side" }, element("table", { class: "bk-table" })),
-    paint: (node, part) => paintSides(node.firstChild, part),
+    make({ tell }) {
+      const table = element("table", { class: "bk-table" });
+      return Object.assign(element("div", { class: "bk-scroll bk-sides", tabindex: 0, role: "region", "aria-label": "Side by side" }, table), { tell });
+    },
+    paint: (node, part) => paintSides(node.firstChild, part, node.tell),
   },
   copy: {
     make() {

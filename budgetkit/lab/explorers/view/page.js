@@ -1,3 +1,55 @@
+// plotly's own JavaScript, once a page: however many explorers there are, the first one asks the kernel for it.
+//
+// The promise lives on the page, not in a view, so it outlives the explorer that asked. A view that goes away
+// before its answer came leaves the others waiting; each looks again after a moment and asks for itself.
+
+const PLOTLY = Symbol.for("budgetkit.plotly");
+const PATIENCE = 400; // milliseconds between two looks
+const TIMEOUT = 20000; // milliseconds after which an answer is given up
+
+function shelf() {
+  return (globalThis[PLOTLY] ??= { library: null, asker: null, since: 0, transfers: 0, waiting: new Set() });
+}
+
+function onShelf(library) {
+  const shared = shelf();
+  shared.library = library;
+  for (const resolve of shared.waiting) resolve(library);
+  shared.waiting.clear();
+}
+
+function plotly(model, alive) {
+  const shared = shelf();
+  if (shared.library) return Promise.resolve(shared.library);
+  return new Promise((resolve) => {
+    shared.waiting.add(resolve);
+    const look = () => {
+      if (shared.library) return;
+      if (!alive()) return void shared.waiting.delete(resolve);
+      if (!shared.asker?.() || performance.now() - shared.since > TIMEOUT) {
+        shared.asker = alive;
+        shared.since = performance.now();
+        model.send({ kind: "plotly" });
+      }
+      setTimeout(look, PATIENCE);
+    };
+    look();
+  });
+}
+
+async function unpackPlotly(buffer) {
+  const shared = shelf();
+  shared.transfers += 1;
+  if (shared.library) return;
+  const stream = new Blob([buffer]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const code = await new Response(stream).text();
+  if (shared.library) return;
+  const module = { exports: {} };
+  // A function of its own keeps plotly from looking for AMD or setting a global that another plotly uses.
+  new Function("module", "exports", "define", code)(module, module.exports, undefined);
+  onShelf(module.exports);
+}
+
 // What the page needs of an explorer: keys that stay here, names for ipywidgets' sliders, and the theme.
 
 // JupyterLab's command mode takes x, b, dd and the arrows from a focused widget and changes the notebook with
@@ -44,17 +96,16 @@ function watchGrabs(box, post, steady) {
   return () => box.removeEventListener("pointerdown", grab, true);
 }
 
-// What there is to say about a number that was typed stands under its box, until something else is said. Returns the
-// status for the sentence above: what holds, or what is to be said where its box is out of sight.
+// Why a typed number was refused stands under its box, until something else is said. The status above, which is the
+// live region, says it as well.
 function tellBeside(box, status) {
-  const { beside, note, holds } = status;
+  const { beside, text } = status;
   box?.querySelectorAll(".bk-beside").forEach((node) => node.remove());
-  if (!box || !beside || !note) return status;
+  if (!box || !beside) return status;
   const named = [...box.querySelectorAll(".bk-controls [title]")].find((node) => node.title === beside);
   const place = named?.closest(".bk-row, .bk-limits, .bk-pair, .bk-prices") ?? named?.closest(".jupyter-widgets");
-  if (!place?.clientWidth) return status;
-  place.insertAdjacentElement("afterend", element("p", { class: "bk-beside", role: "alert" }, note));
-  return holds;
+  if (place?.clientWidth) place.insertAdjacentElement("afterend", element("p", { class: "bk-beside" }, text));
+  return status;
 }
 
 // What stands beside the charts stays in sight while they scroll: what lies around the explorer is not to hold it,
@@ -95,7 +146,7 @@ function foldGroups(box) {
 }
 
 // A kernel that is gone: the last picture stays, and one sentence says what to do.
-const GONE = "The kernel is gone; this is the last picture. Run the cell again to go on from it.";
+const GONE = "The kernel is gone; this is the last picture. Run the cell again to start from its code.";
 
 function watchKernel(box, lost) {
   let isLost = false;
@@ -160,4 +211,41 @@ function watchTheme(node, changed) {
   const attributeFilter = ["data-jp-theme-name", "data-jp-theme-light", "data-theme", "class"];
   observer.observe(document.body, { attributes: true, attributeFilter });
   return () => observer.disconnect();
+}
+
+// Moves on their way to the kernel: one in flight, and the others wait in their order; of one gesture only the last.
+
+const LOST = 2000; // milliseconds after which an answer is no longer expected
+
+function createCourier(model, onBusy) {
+  const own = freshName();
+  const courier = { flying: null, waiting: [], since: 0, serial: 0, answered: 0 };
+  const fly = (message) => {
+    courier.flying = message.id;
+    courier.since = performance.now();
+    onBusy(true);
+    model.send({ ...message, id: `${own} ${message.id}` });
+  };
+  const wait = (posted) => {
+    const last = courier.waiting.at(-1);
+    if (last?.gesture && last.gesture === posted.gesture) courier.waiting.pop();
+    courier.waiting.push(posted);
+  };
+  // Returns a question: is this message answered?
+  courier.post = (message) => {
+    const posted = { ...message, id: ++courier.serial };
+    const lost = performance.now() - courier.since > LOST;
+    if (courier.flying !== null && !lost) wait(posted);
+    else [...courier.waiting.splice(0), posted].forEach(fly);
+    return () => courier.answered >= posted.id;
+  };
+  courier.landed = (acknowledged) => {
+    const [sender, id] = String(acknowledged ?? "").split(" ");
+    if (sender !== own || Number(id) !== courier.flying) return;
+    courier.answered = Number(id);
+    courier.flying = null;
+    if (courier.waiting.length) fly(courier.waiting.shift());
+    else onBusy(false);
+  };
+  return courier;
 }

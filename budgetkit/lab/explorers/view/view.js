@@ -1,3 +1,21 @@
+// The design card: a headline over the key figures, and under the bar how far off a cheap count is.
+
+function createCard(isCard, actions) {
+  if (!isCard) return { over: [], under: [], paint: () => {} };
+  const over = element("p", { class: "bk-over" });
+  const title = element("h2", {});
+  const text = element("p", { class: "bk-sentence" });
+  const top = element("div", { class: "bk-header" }, element("div", {}, over, title), actions.root);
+  const strip = createStrip();
+  const paint = (state) => {
+    say(over, state.headline.over);
+    say(title, state.headline.title);
+    say(text, state.headline.text);
+    strip.paint(state.strip);
+  };
+  return { over: [element("div", { class: "bk-headline" }, top, text)], under: [strip.root], paint };
+}
+
 // An explorer's view: it draws what the kernel says, and sends back what the hand does.
 
 const SETTLING = 100; // milliseconds between two looks whether a view is in the page
@@ -19,7 +37,7 @@ function render({ model, el }) {
   const alive = () => !gone;
   const courier = createCourier(model, (isBusy) => put(head, { "data-busy": isBusy || null }));
   const status = createStatus();
-  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of));
+  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of), (name) => courier.post({ kind: "model", name }));
   const uploads = createUploads(model, report);
   const opens = (isSetup) => {
     const wanted = model.get("opens").filter(({ purpose }) => (purpose === "setup") === isSetup);

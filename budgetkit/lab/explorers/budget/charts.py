@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.html import HATCHED, colour, ink
+from budgetkit.budget.quoting import brief
+from budgetkit.lab import figures
 from budgetkit.lab.explorers.boxes import explained, meaning
-from budgetkit.lab.explorers.budget.results import BudgetResults
+from budgetkit.lab.explorers.budget.notices import source
+from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, amounts_of, usual, with_reserves
-from budgetkit.lab.explorers.folds import Kpi
-from budgetkit.lab.figures.question import short, signed
+from budgetkit.lab.explorers.folds import Kpi, chart
+from budgetkit.lab.figures.question import Columns, Question, short, signed
+from budgetkit.lab.figures.turns import ALL
 from budgetkit.lab.figures.window import Claim, claims, left_of_pool, takes_the_rest, too_many
 from budgetkit.plan import Plan
+from budgetkit.plan.batch import RequestBatch
 
 Data = dict[str, Any]
 #: What a window of each kind is called, and where the answer stands.
@@ -28,12 +33,12 @@ BESIDE = {
 BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
-def bar(settings: BudgetSettings, results: BudgetResults) -> Data:
+def bar(stage: BudgetStage) -> Data:
     """Return the bar of the window."""
-    plan = results.plan
+    plan = stage.results.plan
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
-    segments = [_segment(settings, plan, claim, rest) for claim in claims(plan)]
+    segments = [_segment(stage.settings, plan, claim, rest) for claim in claims(plan)]
     return {
         "window": budget.window,
         "pool": left_of_pool(plan),
@@ -43,7 +48,7 @@ def bar(settings: BudgetSettings, results: BudgetResults) -> Data:
         "reserved_text": f"reserved {budget.reserved:,}",
         "end_text": f"the window ends at {budget.window:,}; {too_many(plan):,} too many",
         "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],
-        "pinned": None if results.pinned is None else _pinned(results.pinned),
+        "pinned": None if stage.results.pinned is None else _pinned(stage.results.pinned),
         "hint": _hint(budget, rest),
     }
 
@@ -130,11 +135,14 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
         return f"{name}: {plan.budget.sizes[claim.line]:,} tokens; {BESIDE[plan.budget.kind]}"
     share = f"{tokens:,} tokens, {100 * tokens / max(1, plan.budget.window):.1f} % of the window"
     if name == "left of pool":
+        pool = plan.budget.shared_pool
         drawn = [
-            g.section for g in plan.grants if plan.budget.caps[g.section] is None and g.granted
+            f"{g.section} took {g.granted:,}"
+            for g in plan.grants
+            if plan.budget.caps[g.section] is None and g.granted
         ]
         if drawn:
-            share += f"; {' and '.join(drawn)} took the rest of the shared pool"
+            share += f"; {', '.join(drawn)} of {signed(pool)} in the shared pool"
     return explained(f"{name}: {share}{_asked(plan, claim)}", name)
 
 
@@ -194,14 +202,14 @@ def nice_step(window: int) -> int:
     return step
 
 
-def scene(settings: BudgetSettings, results: BudgetResults, source: str) -> Data:
+def scene(stage: BudgetStage) -> Data:
     """Return the state of the view."""
     return {
-        "source": source,
-        "kpis": [kpi.drawn for kpi in kpis(results)],
-        "bar": bar(settings, results),
-        "actions": {"pinned": settings.pinned is not None},
-        "figures": shown_figures(results),
+        "source": source(stage),
+        "kpis": [kpi.drawn for kpi in kpis(stage.results)],
+        "bar": bar(stage),
+        "actions": {"pinned": stage.settings.pinned is not None},
+        "figures": shown_figures(stage.results),
     }
 
 
@@ -303,3 +311,123 @@ def lines_of(
     return [
         (line.name, line.kind, line.amount, isinstance(amounts[line.name], Share)) for line in whole
     ]
+
+
+def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
+    """Return the figures of the page."""
+    results = stage.results
+    drawn = {}
+    for name in shown_figures(results):
+        question, table = _tables(name, results)
+        click = "turn" if name == "turns" else None
+        drawn[name] = chart(question, table, NOTES[name](table, results), name in opened, click)
+    return drawn
+
+
+def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
+    budget = results.plan.budget
+    if name == "waterfall":
+        return figures.waterfall, figures.waterfall.answer(results.plan)
+    if name == "sections":
+        return figures.sections, figures.sections.answer(results.plan)
+    if name == "turns" and results.turns is not None:
+        if results.pinned is None:
+            pinned = None
+        else:
+            pinned = results.pinned.budget
+        return figures.turns, figures.turns.answer(
+            budget, results.turns, results.turn, pinned, results.pinned_turns
+        )
+    if name == "errors" and results.compared is not None:
+        counts = results.compared
+        answer = figures.counter_error.answer(budget, counts.best, counts.cheap)
+        return figures.counter_error, answer
+    if name == "conversations" and results.conversations is not None:
+        return figures.conversations, figures.conversations.answer(budget, results.conversations)
+    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")
+
+
+def _waterfall_note(table: Columns, results: BudgetResults) -> str:
+    left = table["tokens"][-1]
+    rest = takes_the_rest(results.plan.budget)
+    if rest:
+        whose = f"{table['line'][-1]} may have"
+    else:
+        whose = "the shared pool has"
+    claim = "what the other sections take" if rest else "caps"
+    return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
+
+
+def _sections_note(table: Columns, results: BudgetResults) -> str:
+    demand = sum(table["demand"])
+    granted = sum(table["granted"])
+    if results.turn:
+        at = f" at turn {results.turn:,}"
+    else:
+        at = ""
+    if not demand:
+        return "Nothing is asked for; type sizes in, or open a conversation."
+    if granted == demand:
+        return f"All {demand:,} tokens asked for are granted{at}."
+    return f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
+
+
+def _turns_note(table: Columns, results: BudgetResults) -> str:
+    line = table["line"][0]
+    limit = table["limit"][results.turn - 1]
+    if limit < 0:
+        allowed = (
+            f"Nothing is left for {line} at turn {results.turn:,}, {-limit:,} tokens are missing"
+        )
+    else:
+        allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
+    if results.first_cut is None:
+        return f"{allowed}; nothing is ever cut.{_cut_anywhere(results.turns)}"
+    turn, section = results.first_cut
+    sentence = (
+        f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
+    )
+    return sentence + _cut_anywhere(results.turns)
+
+
+def _cut_anywhere(requests: RequestBatch | None) -> str:
+    """Say so where there is too much to plan message by message, as the chosen turn is."""
+    if requests is None or requests.items is not None:
+        return ""
+    return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
+
+
+def _errors_note(table: Columns, results: BudgetResults) -> str:
+    line, error, percent, shift = (
+        table[name][results.turn - 1] for name in ("line", "error", "error_percent", "shift")
+    )
+    if results.compared:
+        names = (results.compared.best_name, results.compared.cheap_name)
+    else:
+        names = ("", "")
+    how = "high" if error > 0 else "low"
+    if error == 0:
+        size = "right"
+    else:
+        size = f"{abs(percent):.1f} % too {how}"
+    if line == ALL:
+        return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}."
+    if shift == 0:
+        moved = "stays"
+    else:
+        moved = f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+    return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}; the {line} budget {moved}."
+
+
+def _conversations_note(table: Columns, results: BudgetResults) -> str:
+    sentence = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations lose something at some turn."
+    return sentence + _cut_anywhere(results.conversations)
+
+
+NOTES = {
+    "waterfall": _waterfall_note,
+    "sections": _sections_note,
+    "turns": _turns_note,
+    "errors": _errors_note,
+    "conversations": _conversations_note,
+}

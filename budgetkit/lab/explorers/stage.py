@@ -1,0 +1,93 @@
+"""Stage: settings, what follows from them, and the library; and the table that makes one kind of explorer.
+
+Everything that an explorer does is a function of its stage. A command returns the next settings, the entries of `Kind`
+return what the page draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from budgetkit.lab.explorers.folds import Fold
+from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.view import View
+
+Data = dict[str, Any]
+Command = Callable[..., Any]
+
+
+class ExplorerSettings(Protocol):
+    """All that a hand can change in one kind of explorer."""
+
+    #: The shelf of the library that holds what is shown.
+    shelf: ClassVar[str]
+
+    @property
+    def budget_settings(self) -> Any:
+        """The part of the settings that is about a budget."""
+
+    def with_budget(self, budget_settings: Any) -> Any:
+        """Return the settings with another part about the budget."""
+
+    def showing(self, name: str | None, path: str = "") -> Any:
+        """Return the settings that show another thing of the shelf, from its beginning."""
+
+    def as_at(self, start: Any) -> Any:
+        """Return the settings that a reset goes back to."""
+
+
+S = TypeVar("S", bound=ExplorerSettings)
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[S, F]):
+    """The settings of an explorer, what follows from them, and the library that both read from."""
+
+    settings: S
+    results: F
+    library: Library
+
+    @property
+    def budget(self) -> Stage[Any, Any]:
+        """The part of the stage that is about a budget."""
+        results: Any = self.results
+        return Stage(self.settings.budget_settings, results.budget_results, self.library)
+
+
+AnyStage = Stage[Any, Any]
+
+
+def nothing(stage: AnyStage) -> Data:
+    """Return no data."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of explorer: its commands and folds, what follows from its settings, and its page."""
+
+    #: Functions of a stage and named values that return the next settings.
+    commands: Mapping[str, Command]
+    #: Return what follows from settings and library, or raise where they contradict each other.
+    results: Callable[[Any, Library], Any]
+    view: type[View]
+    #: Return key figures, bar, source, and the names of the figures.
+    scene: Callable[[Any], Data]
+    #: Return the sentences under the key figures.
+    status: Callable[[Any], Data]
+    #: Return the title of a report.
+    heading: Callable[[Any], str]
+    #: Return the figures, with the tables of those that are open.
+    charts: Callable[[Any, list[str]], dict[str, Data]] = lambda stage, opened: {}
+    #: Return how a file is given, and what was read of the one that is shown.
+    door: Callable[[Any], Data] = nothing
+    #: Return the set-up as text to copy, by format.
+    texts: Callable[[Any], dict[str, str]] = nothing
+    #: Return a text to read beside the figures, in blocks.
+    reader: Callable[[Any], Data] = nothing
+    #: Return the requests that a report's slider goes through.
+    requests: Callable[[Any], Data] = nothing
+    folds: Mapping[str, Fold] = field(default_factory=dict)
