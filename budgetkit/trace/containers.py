@@ -36,7 +36,7 @@ from budgetkit.trace.outflow import (
 
 #: A name for errors, and the numbered values of one file in a container.
 Part = tuple[str, Iterator[Numbered]]
-_MEMBERS = (
+MEMBERS = (
     ".json",
     ".jsonl",
     ".ndjson",
@@ -220,13 +220,15 @@ def _members(
         raise ValueError(f"{name} is {foreign}")
 
     # An export names its conversations; its other files are settings and pictures.
+    is_inspect = any(member.filename == "header.json" for member in visible)
     chosen = [
         member
         for member in visible
         if PurePosixPath(member.filename).name.startswith("conversations")
+        or (is_inspect and member.filename.startswith("samples/"))
     ]
     chosen = chosen or [
-        member for member in visible if PurePosixPath(member.filename).suffix in _MEMBERS
+        member for member in visible if PurePosixPath(member.filename).suffix in MEMBERS
     ]
     try:
         for member in chosen:

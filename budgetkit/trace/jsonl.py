@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -35,6 +36,7 @@ _READ = [
     "meta",
 ]
 _READ += ["system", "instructions", "contents", "parts", "request", "response", "mapping", "usage"]
+_SPACE = re.compile(r"[ \t\n\r]*")
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -92,7 +94,10 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
         blank = 0
         try:
             text = _decoded(line, name, number)
-            value = _parsed(text.rstrip("\r\n"), name, number)
+            alone = text.rstrip("\r\n")
+            value, end = _parsed(alone, name, number, _skip_space(alone, 0))
+            if end < len(alone):
+                raise json.JSONDecodeError("Extra data", alone, end)
         except json.JSONDecodeError as error:
             if not first:
                 yield number, BrokenLine(_broken(name, number, error))
@@ -100,7 +105,7 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
             rest = _decoded(
                 _refuse_long(stream.read(LONGEST_LINE + 1), name, number), name, number + 1
             )
-            yield number, _whole(text, rest, name, number, error)
+            yield from _whole(text, rest, name, number, error)
             return
         except ValueError as error:
             if first:
@@ -148,11 +153,11 @@ def _decoded(line: bytes, name: str, number: int) -> str:
         raise ValueError(f"{problem}; save the file as UTF-8") from None
 
 
-def _parsed(text: str, name: str, number: int) -> Any:
+def _parsed(text: str, name: str, number: int, start: int = 0) -> tuple[Any, int]:
+    """Return the value that begins at a place of a text, and where the next one begins."""
     try:
-        # NaN and Infinity are no JSON, and no request takes them: they are read as null, as JavaScript writes them.
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=lambda name: None)
-        return _refuse_deep(value, text)
+        value, end = _DECODER.raw_decode(text, start)
+        return _refuse_deep(value, text, start, end), _skip_space(text, end)
     except json.JSONDecodeError:
         raise
     except RecursionError:
@@ -164,9 +169,17 @@ def _parsed(text: str, name: str, number: int) -> Any:
         ) from None
 
 
-def _refuse_deep(value: Any, text: str) -> Any:
+def _skip_space(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
+
+
+def _refuse_deep(value: Any, text: str, start: int, end: int) -> Any:
     """Refuse deeply nested values, since walking through them would exceed Python's recursion limit."""
-    if isinstance(value, dict | list) and text.count("[") + text.count("{") > _DEEPEST:
+    if (
+        isinstance(value, dict | list)
+        and text.count("[", start, end) + text.count("{", start, end) > _DEEPEST
+    ):
         level = [value]
     else:
         level = []
@@ -197,12 +210,29 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _whole(line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError) -> Any:
-    """Read a document that spans many lines; an error names the line where the JSON breaks."""
+# NaN and Infinity are no JSON, and no request takes them: they are read as null, as JavaScript writes them.
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda name: None)
+
+
+def _whole(
+    line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError
+) -> Iterator[Numbered]:
+    """Read a document that spans many lines, or several in a row; an error names the line where the JSON breaks."""
+    text = line + rest
+    start = 0
+    end = _skip_space(text, 0)
+    at = number
     try:
-        return _parsed(line + rest, name, number)
+        while start == 0 or end < len(text):
+            at += text.count("\n", start, end)
+            start = end
+            value, end = _parsed(text, name, number, start)
+            if end < len(text) and text[end] != "{":
+                raise json.JSONDecodeError("Extra data", text, end)
+            yield at, value
+            start = start or 1
     except json.JSONDecodeError as error:
-        cause = error if line.strip() in _OPENERS else alone
+        cause = error if line.strip() in _OPENERS or start >= len(line) else alone
         raise _broken(name, number + cause.lineno - 1, cause) from None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cache
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
@@ -23,25 +23,37 @@ from budgetkit.files import data_files, data_path
 from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.requests.reading.formats import Format, label, names, nearest, row_of, row_of_lines
 from budgetkit.requests.reading.records import LocatedMessage, is_record, placed
-from budgetkit.trace.containers import Part, opened
+from budgetkit.trace.containers import MEMBERS, Part, opened
 from budgetkit.trace.conversation import Trace, plain
 from budgetkit.trace.importers import sessions
 from budgetkit.trace.importers.documents import converted, converted_lines
 from budgetkit.trace.jsonl import BrokenLine, Numbered, Progress, broken_lines, unbroken
 from budgetkit.trace.opening import made_trace
 from budgetkit.trace.outflow import OutflowError
-from budgetkit.trace.tables import frame_rows
+from budgetkit.trace.tables import conversations as table_conversations
+from budgetkit.trace.tables import frame_rows, is_row
 
 _DEEPEST = 12
-_WANTED = "a conversation is an object with 'messages' or a list of messages, a message an object with 'role'"
+_WANTED = (
+    "Give an object with 'messages', a list of objects with 'role', or a file of a known format."
+)
 
 
-def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
+class NoConversationError(ValueError):
+    """Say that a value holds no conversation."""
+
+
+def conversations(
+    numbered: Iterator[Numbered], name: str, columns: Mapping[str, str] | None = None
+) -> Iterator[Numbered]:
     """Give each conversation of a file with the line it starts on, in any of the shapes."""
     first = next(numbered, None)
     if first is None:
         return
     everything: Iterator[Numbered] = chain([first], numbered)
+    if is_row(first[1], columns):
+        yield from table_conversations(unbroken(everything), name, columns)
+        return
     if _is_saved_here(first[1]):
         for line, value in unbroken(everything):
             yield from ((line, entry) for entry in _split(value, f"{name}, line {line}"))
@@ -61,9 +73,21 @@ def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]
     if isinstance(first[1], Mapping) and row_of(first[1]) is None and is_record(first[1]):
         document = {"messages": [LocatedMessage(line, value) for line, value in everything]}
         yield from ((first[0], entry) for entry in _converted(document) or [document])
-    else:
-        for line, value in everything:
-            yield from ((line, entry) for entry in _split(value, f"{name}, line {line}"))
+        return
+    refused: list[NoConversationError] = []
+    is_read = False
+    for line, value in everything:
+        try:
+            yield from ((line, entry) for entry in _split(value, f"{name}, line {line}", columns))
+            is_read = True
+        except NoConversationError as error:
+            refused.append(error)
+    if refused and not is_read:
+        raise refused[0]
+    if refused:
+        warn_caller(
+            f"{len(refused):,} records hold no conversation and are left out. First: {refused[0]}"
+        )
 
 
 def _is_saved_here(value: Any) -> bool:
@@ -92,8 +116,12 @@ def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[dict[
     return conversations
 
 
-def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
+def _split(
+    value: Any, where: str, columns: Mapping[str, str] | None = None, depth: int = 0
+) -> list[Mapping[str, Any]]:
     """Read one JSON value as conversations: an object, a list of messages, or a list of either."""
+    if isinstance(value, list) and value and is_row(value[0], columns):
+        return [row for _, row in table_conversations(enumerate(value, start=1), where, columns)]
     try:
         native = _converted(value)
     except ValueError as error:
@@ -113,16 +141,47 @@ def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
             for entry in value
         )
     ):
-        return [conversation for entry in value for conversation in _split(entry, where, depth + 1)]
+        return _entries(value, where, columns, depth)
     if isinstance(value, list):
         return [{"messages": value}]
     if isinstance(value, Mapping):
-        has = quoted(value)
+        # A key around the list of conversations, or around a single one.
+        for key, inside in value.items():
+            is_list = isinstance(inside, list) and all(
+                isinstance(entry, Mapping) for entry in inside
+            )
+            if (
+                inside
+                and depth < _DEEPEST
+                and (is_list or (isinstance(inside, Mapping) and len(value) == 1))
+            ):
+                with suppress(NoConversationError):
+                    return _split(inside, f"{where}, field {brief(key)}", columns, depth + 1)
+        has = f"the fields {quoted(value)}" if value else "an empty object"
     else:
-        has = type(value).__name__
-    raise ValueError(
-        f"{where}: no conversation; it has {has or 'nothing'}; {nearest(value) or _WANTED}"
-    )
+        has = f"a value of type {type(value).__name__}"
+    raise NoConversationError(f"{where}: no conversation in {has}. {nearest(value) or _WANTED}")
+
+
+def _entries(
+    value: list[Any], where: str, columns: Mapping[str, str] | None, depth: int
+) -> list[Mapping[str, Any]]:
+    """Read the entries of a list; those without a conversation are left out and named."""
+    read: list[Mapping[str, Any]] = []
+    refused: list[tuple[str, NoConversationError]] = []
+    for number, entry in enumerate(value, start=1):
+        try:
+            read += _split(entry, where, columns, depth + 1)
+        except NoConversationError as error:
+            title = _title(entry) if isinstance(entry, Mapping) else ""
+            refused.append((f"{number:,} {brief(title)}" if title else f"{number:,}", error))
+    if refused and not read:
+        raise refused[0][1]
+    if refused:
+        entries = ", ".join(entry for entry, _ in refused[:5])
+        note = f"Entries without a conversation are left out: {len(refused):,}, entry {entries}."
+        read[0] = {**read[0], "warnings": [*(read[0].get("warnings") or ()), note]}
+    return read
 
 
 def _by_plugin(value: Any, where: str) -> list[Mapping[str, Any]] | None:
@@ -192,8 +251,8 @@ def load_trace(
     Parameters
     ----------
     source : str, path, binary file, or values
-        A shipped trace's name, a file's path in any known format, an open file; or messages as a list of
-        dictionaries or of an SDK's objects, a request's body, a pandas frame.
+        A shipped trace's name, the path of a file in any known format or of a folder, an open file; or messages
+        as a list of dictionaries or of an SDK's objects, a request's body, a pandas frame.
     conversation : int or str
         Which one of several: its place from 0 on, its id or its title.
     progress : callable, optional
@@ -241,7 +300,7 @@ def load_trace(
 def load_traces(
     source: Source, progress: Progress | None = None, columns: Mapping[str, str] | None = None
 ) -> list[Trace]:
-    """Load every conversation of a file.
+    """Load every conversation of a file or a folder.
 
     Parameters
     ----------
@@ -328,13 +387,27 @@ def _named(
     """Give each conversation with a default id and its place in the file."""
     stem = PurePosixPath(_name(source)).stem
     places = count()
+    if files := _files_in(source):
+        left_out: dict[str, str] = {}
+        for path in files:
+            try:
+                yield from _named(path, progress, columns)
+                next(places)
+            except OutflowError:
+                raise
+            except ValueError as error:
+                left_out[path.name] = str(error)
+        if next(places) == 0:
+            raise ValueError(next(iter(left_out.values())))
+        _tell_left_out(source, left_out)
+        return
     empty: list[str] = []
     refused: dict[str, str] = {}  # of an archive, files of other kinds are left out
     for file in (source, *_of_sub_agents(source)):
         with _opened(file) as stream:
             for name, numbered in _parts(stream, file, progress, columns):
                 try:
-                    for line, value in conversations(numbered, name):
+                    for line, value in conversations(numbered, name, columns):
                         where = f"{name}, line {line}"
                         if value.get("format") and value["messages"] == []:
                             empty.append(
@@ -354,11 +427,29 @@ def _named(
         raise ValueError(
             f"{problem}; a trace has at least one message with a role; give a file that has one"
         )
+    _tell_left_out(source, refused)
+
+
+def _tell_left_out(source: Source, refused: Mapping[str, str]) -> None:
     if refused:
-        left = ", ".join(list(refused)[:3])
-        warn_caller(
-            f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}"
-        )
+        left = ", ".join(map(one_line, list(refused)[:3]))
+        problem = f"files of {_name(source)} that hold no conversation are left out"
+        warn_caller(f"{problem}: {len(refused):,}, {left}")
+
+
+def _files_in(source: Source) -> list[Path]:
+    """List the files of a folder that can hold conversations; those of sub-agents come with their session."""
+    if not isinstance(source, str | os.PathLike) or not Path(source).expanduser().is_dir():
+        return []
+    if isinstance(source, str) and source in shipped_traces():
+        return []
+    files = [
+        path
+        for path in sorted(Path(source).expanduser().rglob("*"))
+        if path.suffix in (*MEMBERS, ".zip", ".eval") and path.is_file() and not path.is_symlink()
+    ]
+    sub_agents = {agent for path in files for agent in _of_sub_agents(path)}
+    return [path for path in files if path not in sub_agents and not path.name.startswith(".")]
 
 
 def _of_sub_agents(source: Source) -> list[Path]:

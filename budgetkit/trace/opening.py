@@ -12,6 +12,7 @@ from typing import Any
 from budgetkit.budget.allocation import check_whole
 from budgetkit.budget.quoting import brief, one_line, warn_caller
 from budgetkit.message import Message, Passage
+from budgetkit.requests.reading.formats import table, unpacked
 from budgetkit.requests.reading.records import placed
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
@@ -132,7 +133,10 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
         meta = None
     read_fields = _BESIDE - ({"meta"} if meta is None else set())
     fields = {key: field for key, field in value.items() if key not in read_fields}
-    if notes := _unknown_usage(value.get("usage")):
+    notes = _unknown_usage(value.get("usage"))
+    if media := [name for name in table("marks")["media"] if value.get(name)]:
+        notes.append(f"Media beside the messages are not counted: {', '.join(media)}.")
+    if notes:
         fields["warnings"] = [*(fields.get("warnings") or ()), *notes]
     trace = Trace(
         str(value["id"]) if value.get("id") is not None else default_id,
@@ -179,7 +183,9 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
             message.tool_call_id is None or message.tool_call_id not in called
         ):
             choices = ", ".join(map(one_line, sorted(called)[:5])) or "none"
-            problem = f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}"
+            problem = (
+                f"{place}: a tool result for call {brief(message.raw.get('tool_call_id') or None)}"
+            )
             wanted = "put the assistant message with that call before it, or leave it out"
             raise ValueError(f"{problem}; the calls before it are {choices}; {wanted}")
 
@@ -192,7 +198,7 @@ def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...
         "functions",
     ):
         try:
-            tools += read_tools(value.get(name) or None).listed
+            tools += read_tools(unpacked(value.get(name)) or None).listed
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
     return tuple(tools)

@@ -85,9 +85,8 @@ def rows(
         read = _excel
     else:
         read = partial(_arrow, kind=kind)
-    yield from conversations(
-        _counted(_readable(read(written, name=name, outflow=outflow), name), outflow), name, columns
-    )
+    table = _counted(_readable(read(written, name=name, outflow=outflow), name), outflow)
+    yield from conversations(enumerate(table, start=2), name, columns)
 
 
 def _readable(table: Iterator[dict[str, Any]], name: str) -> Iterator[dict[str, Any]]:
@@ -116,7 +115,7 @@ def _counted(table: Iterator[dict[str, Any]], outflow: Outflow) -> Iterator[dict
 
 def frame_rows(frame: Any, columns: Columns) -> Iterator[Numbered]:
     """Read a pandas frame."""
-    return conversations(frame.to_dict("records"), "the frame", columns)
+    return conversations(enumerate(frame.to_dict("records"), start=2), "the frame", columns)
 
 
 def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
@@ -138,7 +137,7 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     ):
         return None
     try:
-        table = list(text_table(text, delimiter))
+        table = enumerate(list(text_table(text, delimiter)), start=2)
     except csv.Error as error:
         raise ValueError(f"{name}: no table that can be read; {error}; save it again") from None
     return list(conversations(table, name, columns))
@@ -150,14 +149,26 @@ def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
     return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
 
 
-def conversations(
-    table: Iterable[Mapping[Any, Any]], name: str, columns: Columns
-) -> Iterator[Numbered]:
+def is_row(value: Any, columns: Columns) -> bool:
+    """Say whether an object is the row of a table: by its columns where they are given, else by the usual names."""
+    if not isinstance(value, Mapping) or _is_document(value) or "format" in value:
+        return False
+    if columns is not None:
+        return any(column in value for column in columns.values())
+    chosen = _chosen(value, None, "")
+    return isinstance(value.get(chosen["role"] or ""), str) and isinstance(
+        value.get(chosen["content"] or ""), str
+    )
+
+
+def conversations(table: Iterable[Numbered], name: str, columns: Columns) -> Iterator[Numbered]:
     """Read rows that are a conversation each, or rows that are a message each and name their conversation."""
     by_conversation: dict[str, list[dict[str, Any]]] = {}
     where: dict[str, int] = {}
     chosen: Mapping[str, str | None] | None = None
-    for number, row in enumerate(table, start=2):
+    first = None
+    for number, row in table:
+        first = number if first is None else first
         cells = {str(key): _cell(cell) for key, cell in row.items() if key is not None}
         if chosen is None:
             chosen = _chosen(cells, columns, name)
@@ -165,7 +176,7 @@ def conversations(
             document = {
                 key: unpacked(value) for key, value in cells.items() if value not in (None, "")
             }
-            if columns is None and number == 2 and not _is_document(document):
+            if columns is None and number == first and not _is_document(document):
                 raise UnknownColumns(name, cells)
             yield number, document
             continue

@@ -37,7 +37,7 @@ _ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "u
 
 def read(text: str, name: str) -> list[Numbered] | None:
     """Read a text as conversations; None for a text that names no speaker."""
-    if _AIDER.match(text.lstrip()):
+    if (start := _AIDER.search(text)) and (not text[: start.start()].strip() or "\n#### " in text):
         return _aider(text)
     exported = _CURSOR.search(text, 0, 2_000)
     if exported is not None and _CURSOR_TURN.search(text, exported.end()) is not None:
@@ -94,15 +94,17 @@ def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict
 
 def _aider(text: str) -> list[Numbered]:
     """Read Aider's history: "####" is the user, ">" Aider's own output, which is left out; the rest is the model."""
-    starts = [*_AIDER.finditer(text)]
-    ends = [start.start() for start in starts[1:]] + [len(text)]
+    headers = [*_AIDER.finditer(text)]
+    # A history that was cut begins in the middle of a session.
+    starts = [(0, 0, "")] + [(header.start(), header.end(), header[1]) for header in headers]
+    ends = [header.start() for header in headers] + [len(text)]
     sessions: list[Numbered] = []
     number = 1  # the line that a session begins on
     counted_to = 0
-    for start, end in zip(starts, ends, strict=True):
-        number += text.count("\n", counted_to, start.start())
-        counted_to = start.start()
-        lines = text[start.end() : end].splitlines()
+    for (start, after, title), end in zip(starts, ends, strict=True):
+        number += text.count("\n", counted_to, start)
+        counted_to = start
+        lines = text[after:end].splitlines()
 
         # Lines of one speaker are put together at the end: to lengthen a text line by line takes its length each time.
         turns: list[tuple[str, list[str]]] = []
@@ -122,10 +124,9 @@ def _aider(text: str) -> list[Numbered]:
         else:
             warnings = []
         conversation = {
-            "id": start[1].strip(),
             "messages": messages,
             "format": "aider",
-            **filled(warnings=warnings),
+            **filled(id=title.strip(), warnings=warnings),
         }
         sessions.append((number, conversation))
     return [numbered for numbered in sessions if numbered[1]["messages"]] or sessions

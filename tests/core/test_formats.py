@@ -310,6 +310,41 @@ EXPECTED: dict[str, list[Told]] = {
     "swe-agent.traj": [spoken("SWE-agent trajectory", CALLS, ("user", "Sun"))],
     "swe-agent-history.traj": [Told(WHOLE[:4], format="SWE-agent trajectory")],
     "tau-bench.json": whole("tau-bench run"),
+    "inspect.json": whole(
+        "Inspect sample", usage=[(4, *COUNTED)], id="7", model="openai/gpt-4o", warnings=[]
+    ),
+    "agent-events.jsonl": [
+        Told(
+            [*WHOLE[1:2], ("assistant", ""), RESULT, ANSWER],
+            usage=[(1, *COUNTED_BESIDE)],
+            format="agent events",
+            warnings=["records that hold no message are left out: 2"],
+        )
+    ],
+    "gemini-stream.jsonl": [
+        Told(
+            [USER, ("assistant", ""), RESULT, ANSWER],
+            usage=[(3, 60, 5, 0, 60)],
+            format="Gemini CLI stream",
+            model="gemini-3-pro",
+            warnings=[
+                "The usage is the sum of all requests of the run.",
+                "records that hold no message are left out: 2",
+            ],
+        )
+    ],
+    "codex-exec.jsonl": [
+        Told(
+            [("assistant", ""), ("tool", "Sun"), ANSWER],
+            calls=[("item_1", "command_execution", True)],
+            usage=[(2, *COUNTED)],
+            format="events of codex exec",
+            warnings=[
+                "The usage is the sum of all requests of a turn.",
+                "records that hold no message are left out: 4",
+            ],
+        )
+    ],
     "openhands.json": whole(
         "OpenHands events",
         usage=[(2, *COUNTED)],
@@ -671,13 +706,21 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a notebook": ({"nbformat": 4, "cells": []}, r"a notebook holds cells; give the chat"),
     "half an Alpaca": (
         {"instruction": "Say hello."},
-        r"nearest is Alpaca, which would hold 'output' too; export it",
+        r"no conversation in the fields 'instruction'. Give an object with 'messages'",
     ),
     "a LangSmith run without inputs": (
         {"run_type": "llm"},
-        r"nearest is LangSmith run, which would hold 'inputs' too",
+        r"no conversation in the fields 'run_type'. Give an object with 'messages'",
     ),
-    "nothing known": ({"zebra": 1}, r"it has 'zebra'; a conversation is an object with 'messages'"),
+    "an Inspect sample without an epoch": (
+        {"messages": None, "target": "x", "output": {}, "id": 1},
+        r"'messages' is NoneType",
+    ),
+    "half a preference": (
+        {"chosen": "a", "instruction": "b"},
+        r"It is most like TRL preference pairs \(DPO\), but lacks the field 'rejected'",
+    ),
+    "nothing known": ({"zebra": 1}, r"the fields 'zebra'. Give an object with 'messages'"),
 }
 
 

@@ -142,7 +142,7 @@ def test_openai_responses_become_chat_messages() -> None:
 
 
 def test_the_input_of_a_response_may_be_a_text() -> None:
-    assert said(loaded({"input": "Hello world"})[0]) == [("user", "Hello world")]
+    assert said(loaded({"model": "gpt-5", "input": "Hello world"})[0]) == [("user", "Hello world")]
 
 
 GEMINI = {

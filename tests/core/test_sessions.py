@@ -156,7 +156,7 @@ def test_records_that_nobody_knows_are_passed_over_and_counted() -> None:
     (trace,) = lines(strange, strange, user("u1", None, "one"), answer("a1", "u1", "two"))
     assert [message.text for message in trace.messages] == ["one", "two"]
     assert trace.warnings == (
-        "records of kinds that are not known here are passed over: 2, of-2030 (2)",
+        "Records of unknown kinds are left out: 2, of-2030 (2).",
     )
 
 

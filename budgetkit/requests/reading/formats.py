@@ -195,6 +195,7 @@ class Format:
     to: str = ""  # whom a message goes to: one that goes to a tool is a call
     roles: Mapping[str, str] = field(default_factory=dict)  # its own names; * stands for any ending
     refuse: str = ""  # why it holds no conversation, and what to give instead
+    note: str = ""  # what is said of each document
 
 
 def table(part: str) -> Any:
@@ -264,26 +265,14 @@ def label(name: str) -> str:
 
 
 def nearest(value: Any) -> str:
-    """Name the format that is most like a value of an unknown format, and what the value lacks; "" if there is none."""
-    if isinstance(value, Mapping):
-        keys = {key for key in value if isinstance(key, str)}
-    else:
-        keys = set[str]()
-    lacking = [
-        (row, _words(needed)) for row in formats() for needed in row.needs if _words(needed) - keys
-    ]
-    row, words = max(lacking, key=lambda candidate: len(keys & candidate[1]) / len(candidate[1]))
-    if not keys & words:
-        return ""
-    missing = " and ".join(repr(word) for word in sorted(words - keys))
-    return f"nearest is {row.label}, which would hold {missing} too; export it with these"
-
-
-@cache
-def _words(needed: str) -> frozenset[str]:
-    """Name the top-level fields that a condition asks for."""
-    clauses = (clause for clause in needed.split(" & ") if not clause.startswith("!"))
-    return frozenset(clause.partition("=")[0].partition(".")[0] for clause in clauses)
+    """Name the format that a value of an unknown format lacks one field of; "" where less agrees."""
+    for row in formats():
+        for needed in () if row.refuse else row.needs:
+            clauses = [clause for clause in needed.split(" & ") if not clause.startswith("!")]
+            lacking = [clause for clause in clauses if not holds(value, clause)]
+            if len(lacking) == 1 and len(clauses) > 2:
+                return f"It is most like {row.label}, but lacks the field {lacking[0]!r}."
+    return ""
 
 
 def _frozen(value: Any) -> Any:

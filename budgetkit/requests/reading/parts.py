@@ -90,6 +90,8 @@ def _mark(part: Raw) -> str:
         return "tool-invocation"
     if "name" in part and ("arguments" in part or "args" in part):
         return "tool_call"
+    if isinstance(part.get("function"), str) and "arguments" in part:
+        return "function"
     return next(
         (name for name in table("marks")["typeless"] if isinstance(part.get(name), Mapping)), ""
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -120,7 +121,12 @@ def _answers(message: dict[str, Any], pairing: Pairing) -> bool:
 
 
 Raw = Mapping[str, Any]
-_GENERIC: Final = Format(name="", label="")
+_GENERIC: Final = Format(name="", label="", besides=("tool_calls",))
+_ITEMS: Final = Format(name="", label="", items=True)
+# A call that a data set writes into the text of a message.
+_CALL: Final = re.compile(
+    r"<(tool_?call|function_?call)>\s*([\[{].*?[}\]])\s*(?:</\1>|\Z)", re.DOTALL
+)
 # Of a kind that nobody knows yet.
 _NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")
 
@@ -162,13 +168,22 @@ def read_records(
             last = spelling
             skipped = skipped + (not messages)
             read.formats += [spelling.name] if spelling.name else []
-        if messages and found(messages[-1], "role") == "assistant":
-            usage = _usage(raw, len(read.messages) - 1, model)
+        is_aside = not messages and spelling is not None
+        if is_aside or (messages and found(messages[-1], "role") == "assistant"):
+            usage = _usage(raw, _last_answer(read.messages), model)
             before, response = response, found(raw, table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
         read.notes.append(f"records that hold no message are left out: {skipped:,}")
     return read
+
+
+def _last_answer(messages: list[Any]) -> int | None:
+    """Return the place of the newest message of the assistant."""
+    places = range(len(messages) - 1, -1, -1)
+    return next(
+        (at for at in places if found(placed(messages[at])[1], "role") == "assistant"), None
+    )
 
 
 def system_messages(body: Raw, row: Format) -> list[dict[str, Any]]:
@@ -221,12 +236,16 @@ def _is_plain(raw: Raw) -> bool:
     content = raw.get("content")
     if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in table("marks")["foreign"]):
         return False
+    if raw["role"] == "tool" and "tool_call_id" not in raw:
+        return False
     if isinstance(content, list):
         return all(
             isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str)
             for p in content
         )
-    return isinstance(content, str) or (content is None and "content" in raw)
+    if isinstance(content, str):
+        return raw["role"] != "assistant" or _CALL.search(content) is None
+    return content is None and "content" in raw
 
 
 def _is_odd(raw: Raw) -> bool:
@@ -254,9 +273,12 @@ def _is_odd(raw: Raw) -> bool:
         )
         or (
             isinstance(calls, list)
-            and any(isinstance(call, Mapping) and "args" in call for call in calls)
+            and any(
+                isinstance(call, Mapping) and {"args", "arguments"} & call.keys() for call in calls
+            )
         )
-        or (role == "tool" and "tool_call_id" not in raw and "tool_call_ids" in raw)
+        or (role == "tool" and "tool_call_id" not in raw)
+        or (role == "assistant" and isinstance(content, str) and _CALL.search(content) is not None)
     )
 
 
@@ -264,7 +286,10 @@ def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
     """Read one record by its row into messages; results of earlier calls come first."""
     if row.role == "=":
         return []
-    if row.said:
+    if row.each:
+        items = read_records(found(raw, row.each), _ITEMS).messages
+        messages = [{**placed(item)[1]} for item in items]
+    elif row.said:
         messages = _fields(raw, row)
     else:
         messages = _sequence(raw, row)
@@ -302,17 +327,56 @@ def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
         parts.append(("call", _called(raw, row)))
     if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
         parts = [("call", _addressed(raw, str(tool), parts))]
+    if role == "assistant":
+        is_call = found(raw, row.role) == "function_call"
+        parts = [piece for part in parts for piece in _pieces(part, is_call)]
     if role in RESULT_ROLES and not any(kind in ("result", "call") for kind, _ in parts):
         return [_result(raw, row, role, parts)]
     return _steps(role, parts)
 
 
+def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
+    """Split a text at the calls that it holds; a text that is a call is one by itself."""
+    kind, value = part
+    text = value["text"] if kind == "text" and value.keys() == {"type", "text"} else ""
+    if is_call and text:
+        text = f"<tool_call>{text}</tool_call>"
+    pieces: list[Sorted] = []
+    end = 0
+    for match in _CALL.finditer(text):
+        parsed = unpacked(match[2])
+        calls = parsed if isinstance(parsed, list) else [parsed]
+        if not all(isinstance(call, Mapping) and "name" in call for call in calls):
+            continue
+        before = text[end : match.start()].strip()
+        pieces += [("text", {"type": "text", "text": before})] if before else []
+        pieces += [
+            ("call", _call("", str(c["name"]), found(c, "arguments|parameters"))) for c in calls
+        ]
+        end = match.end()
+    if not pieces:
+        return [part]
+    after = text[end:].strip()
+    return [*pieces, ("text", {"type": "text", "text": after})] if after else pieces
+
+
 def _steps(role: Any, parts: list[Sorted]) -> list[dict[str, Any]]:
     early: list[dict[str, Any]] = []
     steps: list[list[Sorted]] = [[]]
+    called = {value["id"] for kind, value in parts if kind == "call"} - {""}
+    late: dict[str, list[Sorted]] = {}  # results that stand before their call
     has_call = False  # in any step
     has_result = False  # in the last one
+    ordered: list[Sorted] = []
     for kind, value in parts:
+        if kind == "result" and value["tool_call_id"] in called:
+            late.setdefault(value["tool_call_id"], []).append((kind, value))
+            continue
+        ordered.append((kind, value))
+        if kind == "call":
+            called.discard(value["id"])
+            ordered += late.pop(value["id"], [])
+    for kind, value in ordered:
         if kind == "result" and not has_call:
             early.append(value)
             continue
@@ -333,6 +397,10 @@ def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
     )
     if not (texts or thoughts or calls):
         return results
+    # A call may stand among the parts and beside them.
+    calls = [
+        c for n, c in enumerate(calls) if not c["id"] or c["id"] not in {b["id"] for b in calls[:n]}
+    ]
     more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | filled(
         tool_calls=calls
     )
@@ -353,7 +421,8 @@ def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, 
 
 
 def _called(raw: Raw, row: Format) -> dict[str, Any]:
-    id, name, arguments = (found(raw, path) for path in row.call)
+    id, name, arguments = (found(raw, path, unpack=True) for path in row.call)
+    arguments = unpacked(arguments)
     # What was thought stands among the arguments, and was read as text.
     if isinstance(arguments, Mapping):
         arguments = {key: value for key, value in arguments.items() if key != "thought"}
@@ -414,6 +483,10 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
+    if message.get("delta") is True and isinstance(last.get("content"), str):
+        joined = last["content"] + str(message.get("content") or "")
+        messages[-1] = located(line, {**last, "content": joined})
+        return True
     if not is_piece and (
         "native" not in last or last.get("content") is not None or last.get("tool_calls")
     ):

@@ -167,14 +167,21 @@ def documents(session: Raw) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     aside = 0
     model = None
+    answered: set[Any] = set()  # the calls whose results stand beside them
     for record in records:
         if record.get("type") == "user":
-            messages.append(
-                {"role": "user", "parts": _parts(record.get("content")), **_about(record)}
-            )
+            parts = _parts(record.get("content"))
+            new = [part for part in parts if found(part, "functionResponse.id") not in answered]
+            if new or not parts:
+                messages.append({"role": "user", "parts": new, **_about(record)})
         elif record.get("type") in _ANSWERS:
             model = record.get("model") or model
             messages += _answer(record)
+            answered.update(
+                id
+                for id in found(record, "toolCalls.*.result.*.functionResponse.id") or ()
+                for id in id
+            )
         else:
             aside += 1  # what the program told its user: info, warning, error
     if aside:
@@ -199,7 +206,12 @@ def _header_and_records(session: Raw) -> tuple[dict[str, Any], list[Raw]]:
         if not isinstance(line, Mapping):
             continue
         if isinstance(line.get("$set"), Mapping):
-            header |= line["$set"]
+            header |= {name: field for name, field in line["$set"].items() if name != "messages"}
+            by_id |= {
+                record["id"]: record
+                for record in objects_in(line["$set"].get("messages"))
+                if isinstance(record.get("id"), str)
+            }
         elif "$rewindTo" in line:
             by_id = _before_gemini_cli(by_id, line["$rewindTo"])
         elif isinstance(line.get("id"), str) and "type" in line:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from budgetkit.requests.reading.formats import filled, found, usage_of
+from budgetkit.requests.reading.formats import filled, found, table, usage_of
+from budgetkit.requests.reading.parts import as_text
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
 from budgetkit.trace.jsonl import Numbered
 
@@ -165,12 +166,36 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
 def _once(lines: list[Numbered]) -> Iterator[Numbered]:
     """Leave out records that are written again, as a branch copies them."""
     known: dict[str, Raw] = {}
-    for line, record in lines:
+    for line, written in lines:
+        record = _with_message(written)
         first: Any = record
         if _is_event(record) and isinstance(uuid := record.get("uuid"), str):
             first = known.setdefault(uuid, record)
         if first is record or first["message"] != record["message"]:
             yield line, record
+
+
+def _with_message(record: Any) -> Any:
+    """Give a message to a record that Claude Code sends without one: an attachment, the output of a command."""
+    attachment = found(record, "attachment")
+    if isinstance(attachment, Mapping):
+        kind = str(attachment.get("type"))
+        paths = table("attachments")
+        path = paths.get(f"{kind} {attachment.get('hookEvent')}", paths.get(kind))
+        content = found(attachment, path) if path else None
+        is_typed = kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt"
+    elif found(record, "subtype") == "local_command":
+        content = record.get("content")
+        is_typed = False
+    else:
+        return record
+    if isinstance(content, list) and not all(
+        isinstance(part, Mapping) and "type" in part for part in content
+    ):
+        content = "\n".join(map(as_text, content))
+    if not content or not isinstance(content, str | list) or _is_event(record):
+        return record
+    return {**record, "message": {"role": "user" if is_typed else "system", "content": content}}
 
 
 def _speaker(record: Any) -> tuple[str | None, Any]:
@@ -386,7 +411,9 @@ def _named(event: Raw) -> dict[str, Any] | None:
             "content": "\n".join(str(message.get(name) or "") for name in ("command", "output")),
         }
     content = message.get("content")
-    return {**message, "content": content if isinstance(content, str | list) else None}
+    named = {**message, "content": content if isinstance(content, str | list) else None}
+    # A result without an id answers the oldest call.
+    return {"tool_call_id": "", **named} if message.get("role") == "tool" else named
 
 
 def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> dict[str, Any] | None:

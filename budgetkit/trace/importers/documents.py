@@ -36,7 +36,7 @@ from budgetkit.trace.importers import agents, copilot, frameworks
 from budgetkit.trace.importers.frameworks import answered, model_of
 
 Conversation = dict[str, Any]
-_STRICT = ("anthropic",)
+_STRICT = ("anthropic", "openai-chat")
 #: Formats whose records need a reader of their own, by the name of their row.
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Conversation]]] = {
     "cline-ui": lambda value: agents.cline_conversation(value["messages"]),
@@ -100,8 +100,9 @@ def converted_lines(lines: list[Any], row: Format) -> list[Conversation]:
 def _by_document(value: Mapping[str, Any], row: Format) -> list[Conversation]:
     """Read a document that is first brought into the form that its row describes."""
     conversations: list[Conversation] = []
-    for document in _DOCUMENTS[row.name](value):
-        notes = document.pop("warnings", [])
+    documents = _DOCUMENTS[row.name](value) if row.name in _DOCUMENTS else [dict(value)]
+    for document in documents:
+        notes = document.pop("warnings", []) + [row.note] * bool(row.note)
         for conversation in _by_row(document, row, depth=0):
             warnings = [*notes, *conversation.get("warnings", ())]
             conversations.append({**conversation, **filled(warnings=warnings)})
@@ -193,7 +194,8 @@ def _plainly(value: Mapping[str, Any], pairing: Pairing | None) -> list[Conversa
         and not any(isinstance(m, Mapping) and "native" in m for m in messages)
     ):
         return None
-    name = next(iter(read.formats), "openai-responses")
+    is_list_of_items = any(is_item(placed(record)[1]) for record in value["messages"])
+    name = next(iter(read.formats), "openai-responses" if is_list_of_items else "openai-chat")
     return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes, pairing)]
 
 
@@ -229,7 +231,7 @@ def _by_row(
         }
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
-        if len(row.answers) > 1:
+        if len(answers) > 1:
             id = _at(value, table("paths")["id"])
             conversation |= {"title": path, **filled(id="" if id is None else f"{id} {path}")}
         conversation["messages"] = [*messages, *answer_messages]
@@ -278,7 +280,7 @@ def _finished(
     notes: list[str],
     pairing: Pairing | None = None,
 ) -> Conversation:
-    messages = list(value["messages"])
+    messages = _after_calls(list(value["messages"]), usage)
     notes = [*notes, *paired(messages, name in _STRICT or pairing is not None, pairing)]
     stored = (
         _at(value, path)
@@ -295,6 +297,26 @@ def _finished(
     if not usage and not isinstance(value.get("usage"), list):
         finished.pop("usage", None)
     return finished | filled(usage=usage, warnings=list(dict.fromkeys(notes)))
+
+
+def _after_calls(messages: list[Any], usage: list[dict[str, Any]]) -> list[Any]:
+    """Move results that stand before their call behind it, and usage with its message."""
+    raws = [placed(message)[1] for message in messages]
+    called: dict[Any, int] = {}
+    for place, raw in enumerate(raws):
+        for id in found(raw, "tool_calls.*.id") or ():
+            called.setdefault(id, place) if isinstance(id, str) else None
+    answered_ids = [
+        found(raw, "tool_call_id") if found(raw, "role") == "tool" else None for raw in raws
+    ]
+    ranks = [
+        max(n, called.get(id, n) if isinstance(id, str) else n) for n, id in enumerate(answered_ids)
+    ]
+    order = sorted(range(len(raws)), key=lambda place: (ranks[place], place != ranks[place], place))
+    places = {before: after for after, before in enumerate(order)}
+    for row in usage:
+        row["message_index"] = places.get(row["message_index"], row["message_index"])
+    return [messages[place] for place in order]
 
 
 def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -> Conversation:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from budgetkit.requests.reading.formats import table
+from budgetkit.requests.reading.formats import found, table
 from budgetkit.trace.importers import agents, claude_code
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
@@ -86,14 +86,22 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     notes: list[str] = []
     if broken:
         notes.append(broken_lines(broken))
-    types = (value.get("type") for _, value in lines if isinstance(value, Mapping))
-    kinds = Counter(kind if isinstance(kind, str) else None for kind in types)
+    kinds = Counter(_kind(value) for _, value in lines if isinstance(value, Mapping))
     notes += _unknown(kinds)
     first = next((value for _, value in lines if isinstance(value, Mapping)), {})
     if any(kind in table("marks")["codex"] for kind in kinds) or "type" not in first:
         yield lines[0][0], agents.codex_conversation(lines, notes)
     else:
         yield from claude_code.conversations(lines, notes)
+
+
+def _kind(value: Raw) -> str | None:
+    """Name the kind of a record; None for one that holds a message, whatever its kind."""
+    kind = value.get("type")
+    attached = found(value, "attachment.type")
+    if isinstance(attached, str) and attached not in table("attachments"):
+        return f"attachment {attached}"
+    return kind if isinstance(kind, str) and not isinstance(value.get("message"), Mapping) else None
 
 
 def _unknown(kinds: Mapping[Any, int]) -> list[str]:
@@ -104,6 +112,4 @@ def _unknown(kinds: Mapping[Any, int]) -> list[str]:
     if not strange:
         return []
     examples = ", ".join(f"{kind} ({number:,})" for kind, number in list(strange.items())[:5])
-    return [
-        f"records of kinds that are not known here are passed over: {sum(strange.values()):,}, {examples}"
-    ]
+    return [f"Records of unknown kinds are left out: {sum(strange.values()):,}, {examples}."]

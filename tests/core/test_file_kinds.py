@@ -1,0 +1,410 @@
+"""Kinds of files that were once read wrongly: each as a small file of our own, with the right values."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.trace import Trace
+
+Rows = list[Any]
+HELLO = {"role": "user", "content": "Hello"}
+
+
+def load(folder: Path, written: Any, name: str = "file.json", **options: Any) -> list[Trace]:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not isinstance(written, str):
+        lines = written if name.endswith(".jsonl") else [written]
+        written = "\n".join(map(json.dumps, lines))
+    path.write_text(written, encoding="utf-8")
+    return bk.load_traces(path, **options)
+
+
+def said(trace: Trace) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in trace.messages]
+
+
+def calls(trace: Trace) -> list[tuple[str, str]]:
+    return [(call.id, call.name) for message in trace.messages for call in message.tool_calls]
+
+
+def prompts(trace: Trace) -> list[int]:
+    return [row["context_tokens"] for row in trace.fields.get("usage", [])]
+
+
+# Coding agents
+
+
+def claude(uuid: str, parent: str | None, **fields: Any) -> dict[str, Any]:
+    return {"uuid": uuid, "parentUuid": parent, "sessionId": "s", **fields}
+
+
+def attached(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "attachment", "attachment": {"type": kind, **fields}}
+
+
+ASKED = claude("u1", None, type="user", message=HELLO)
+ANSWERED = claude(
+    "a1",
+    "x1",
+    type="assistant",
+    message={"role": "assistant", "id": "m1", "content": [{"type": "text", "text": "Yes"}]},
+)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (attached("queued_command", prompt="And shorter"), ("user", "And shorter")),
+        (
+            attached("queued_command", prompt=[{"type": "text", "text": "And shorter"}]),
+            ("user", "And shorter"),
+        ),
+        (
+            attached("queued_command", prompt="It ended", commandMode="task-notification"),
+            ("system", "It ended"),
+        ),
+        (
+            attached(
+                "file", filename="a.py", content={"type": "text", "file": {"content": "x = 1"}}
+            ),
+            ("system", "x = 1"),
+        ),
+        (attached("edited_text_file", filename="a.py", snippet="y = 2"), ("system", "y = 2")),
+        (
+            attached("hook_additional_context", hookEvent="PostToolUse", content=["One", "Two"]),
+            ("system", "One\nTwo"),
+        ),
+        (attached("hook_success", hookEvent="SessionStart", content="Up"), ("system", "Up")),
+        (attached("hook_success", hookEvent="Stop", content="Down"), None),
+        (attached("command_permissions", allowedTools=["Bash"]), None),
+        (
+            {"type": "system", "subtype": "local_command", "content": "3 files"},
+            ("system", "3 files"),
+        ),
+        ({"type": "system", "subtype": "turn_duration", "durationMs": 5}, None),
+    ],
+)
+def test_records_that_claude_code_sends_are_messages(
+    record: dict[str, Any], message: tuple[str, str] | None, tmp_path: Path
+) -> None:
+    (trace,) = load(tmp_path, [ASKED, claude("x1", "u1", **record), ANSWERED], "s.jsonl")
+    between = [message] if message else []
+    assert said(trace) == [("user", "Hello"), *between, ("assistant", "Yes")]
+    assert trace.warnings == ()
+
+
+def test_unknown_attachments_and_records_are_named_and_known_messages_are_not(
+    tmp_path: Path,
+) -> None:
+    strange = claude("x1", "u1", **attached("of_2030", content="?"))
+    asks = [{"type": "tool_use", "id": "t1", "name": "read", "input": {}}]
+    called = claude("a0", "x1", type="assistant", message={"role": "assistant", "content": asks})
+    result = claude("r1", "a0", type="tool_result", message={"role": "tool", "content": "text"})
+    (trace,) = load(
+        tmp_path, [ASKED, strange, called, result, ANSWERED | {"parentUuid": "r1"}], "s.jsonl"
+    )
+    assert trace.warnings == ("Records of unknown kinds are left out: 1, attachment of_2030 (1).",)
+    assert said(trace)[2] == ("tool", "text") and trace.messages[2].tool_call_id == "t1"
+
+
+def test_a_gemini_session_holds_its_context_and_each_result_once(tmp_path: Path) -> None:
+    result = {"functionResponse": {"id": "c1", "name": "look", "response": {"output": "Sun"}}}
+    call = {"id": "c1", "name": "look", "args": {}, "result": [result]}
+    context = {"id": "u0", "type": "user", "content": [{"text": "Context"}]}
+    rows = [
+        {"sessionId": "g", "projectHash": "p", "startTime": "2026-01-01", "lastUpdated": "2026-01-01"},
+        {"$set": {"messages": [context]}},
+        {"id": "u1", "type": "user", "content": [{"text": "Look"}]},
+        {"id": "m1", "type": "gemini", "content": "", "toolCalls": [call], "tokens": {"input": 9, "output": 2}},
+        {"id": "u2", "type": "user", "content": [result]},
+        {"id": "m2", "type": "gemini", "content": "Sunny", "tokens": {"input": 20, "output": 1}},
+    ]  # fmt: skip
+    (trace,) = load(tmp_path, rows, "g.jsonl")
+    roles = [message.role for message in trace.messages]
+    assert roles == ["user", "user", "assistant", "tool", "assistant"]
+    assert trace.messages[0].text == "Context" and prompts(trace) == [9, 20]
+
+
+# Archives and logs
+
+
+def test_an_inspect_log_is_its_samples_once_with_their_usage(tmp_path: Path) -> None:
+    sample = {
+        "id": 1,
+        "epoch": 1,
+        "input": "Hello",
+        "target": "Hi",
+        "messages": [HELLO, {"role": "assistant", "content": "Hi"}],
+        "output": {"model": "gpt-4o-mini", "usage": {"input_tokens": 12, "output_tokens": 1}},
+    }
+    summary = [{"id": 1, "epoch": 1, "input": "Hello", "target": "Hi"}]
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("_journal/summaries/1.json", json.dumps(summary))
+        archive.writestr("samples/1_epoch_1.json", json.dumps(sample))
+        archive.writestr("summaries.json", json.dumps(summary))
+        archive.writestr("header.json", json.dumps({"eval": {}}))
+    traces = [*bk.load_traces(path), *load(tmp_path, {"eval": {}, "samples": [sample]})]
+    assert [said(trace) for trace in traces] == [[("user", "Hello"), ("assistant", "Hi")]] * 2
+    assert [(trace.model, prompts(trace)) for trace in traces] == [("gpt-4o-mini", [12])] * 2
+
+
+def span(kind: str, **attributes: Any) -> dict[str, Any]:
+    return {
+        "name": "step",
+        "span_kind": kind,
+        "context": {"span_id": "1"},
+        "attributes": attributes,
+    }
+
+
+MODEL_SPAN = span(
+    "LLM",
+    **{
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "Hello",
+    },
+)
+
+
+@pytest.mark.parametrize("name", ["spans.json", "spans.jsonl"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_other_spans_beside_those_of_a_model_are_left_out_and_named(
+    name: str, order: int, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    spans = [span("AGENT", **{"input.value": "Hello"}), MODEL_SPAN, span("TOOL")][::order]
+    (trace,) = load(tmp_path, spans, name)
+    assert said(trace) == [("user", "Hello")]
+    warnings = [*trace.warnings, *(str(warning.message) for warning in recwarn.list)]
+    assert any("2" in warning and "left out" in warning for warning in warnings)
+
+
+def test_an_entry_that_holds_no_conversation_is_named_by_its_place_and_title(
+    tmp_path: Path,
+) -> None:
+    node = {
+        "id": "a",
+        "parent": None,
+        "message": {"author": {"role": "user"}, "content": {"parts": ["Hello"]}},
+    }
+    chat = {"title": "Good", "current_node": "a", "mapping": {"a": node}}
+    first, second = load(tmp_path, [chat, {"title": "Broken", "create_time": 1}, chat])
+    assert said(first) == said(second) == [("user", "Hello")]
+    assert first.warnings == ("Entries without a conversation are left out: 1, entry 2 'Broken'.",)
+
+
+def test_indented_objects_one_after_the_other_are_read(tmp_path: Path) -> None:
+    text = "\n".join(json.dumps({"messages": [HELLO]}, indent=2) for _ in range(3))
+    assert [trace.source for trace in load(tmp_path, text, "spans.jsonl")] == [
+        f"spans.jsonl, line {line}" for line in (1, 9, 17)
+    ]
+
+
+def test_an_aider_history_may_begin_within_a_session(tmp_path: Path) -> None:
+    cut = "#### Old one\n\nDone.\n\n# aider chat started at 2026-01-01 10:00:00\n\n#### New one\n\nDone too.\n"
+    old, new = load(tmp_path, cut, "history.md")
+    assert said(old) == [("user", "Old one"), ("assistant", "Done.")]
+    assert said(new) == [("user", "New one"), ("assistant", "Done too.")]
+    _, tail = cut.split("Done.\n")
+    (alone,) = load(tmp_path, "> Applied edit to a.py\n" + tail, "history.md")
+    assert said(alone) == said(new)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        {"data": [{"messages": [HELLO]}], "total": 1},
+        {"chat": [HELLO]},
+        {"result": {"messages": [HELLO]}},
+        {"export": {"chats": [{"messages": [HELLO]}]}},
+    ],
+)
+def test_a_key_around_conversations_is_no_obstacle(wrapped: Any, tmp_path: Path) -> None:
+    assert [said(trace) for trace in load(tmp_path, wrapped)] == [[("user", "Hello")]]
+
+
+# Chats and data sets
+
+
+def test_an_open_webui_answer_is_its_items(tmp_path: Path) -> None:
+    def message(id: str, parent: str | None, role: str, **fields: Any) -> dict[str, Any]:
+        return {"id": id, "parentId": parent, "role": role, **fields}
+
+    items = [
+        {"type": "reasoning", "content": [{"type": "output_text", "text": "Look it up."}]},
+        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "Sun"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Sunny."}]},
+    ]  # fmt: skip
+    html = "<details type='tool_calls'>Sun</details>Sunny."
+    nodes = {
+        "1": message("1", None, "user", content="Hello"),
+        "2": message("2", "1", "assistant", content=html, output=items),
+    }
+    (trace,) = load(tmp_path, {"chat": {"history": {"currentId": "2", "messages": nodes}}})
+    assert [text for _, text in said(trace)] == ["Hello", "", "Sun", "Sunny."]
+    assert calls(trace) == [("c1", "weather")]
+    assert trace.messages[1].raw["reasoning_content"] == "Look it up."
+
+
+PREFERENCES: list[Any] = [
+    {
+        "conversations": [{"from": "human", "value": "Hello"}],
+        "chosen": {"from": "gpt", "value": "Good"},
+        "rejected": {"from": "gpt", "value": "Bad"},
+    },
+    {
+        "conversations": [HELLO],
+        "chosen": {"role": "assistant", "content": "Good"},
+        "rejected": {"role": "assistant", "content": "Bad"},
+    },
+    {"messages": [HELLO], "chosen": "Good", "rejected": "Bad"},
+    {"instruction": "", "input": "Hello", "chosen": "Good", "rejected": "Bad"},
+]
+
+
+@pytest.mark.parametrize("row", PREFERENCES)
+def test_both_answers_of_a_preference_are_read(row: Any, tmp_path: Path) -> None:
+    assert [said(trace) for trace in load(tmp_path, row)] == [
+        [("user", "Hello"), ("assistant", answer)] for answer in ("Good", "Bad")
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"messages": [HELLO], "images": ["cat.png"]},
+        {"conversations": [{"from": "human", "value": "<image> Hello"}], "images": ["cat.png"]},
+    ],
+)
+def test_pictures_beside_messages_are_named(row: Any, tmp_path: Path) -> None:
+    (trace,) = load(tmp_path, row)
+    assert trace.warnings == ("Media beside the messages are not counted: images.",)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"id": 3, "input": "One", "target": "Two"},
+        {"input": 5},
+        {"contents": ["One", "Two"]},
+        {"candidates": ["One", "Two"]},
+        {"mapping": {"One": "Two"}},
+    ],
+)
+def test_one_field_of_the_right_name_makes_no_conversation(value: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no conversation in the fields"):
+        load(tmp_path, value)
+
+
+# Calls and results
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "Sun"}
+
+
+def part(kind: str) -> dict[str, Any]:
+    return {"type": kind, "tool_call_id": "c1", "name": "look", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "assistant", "content": [part("tool_call")]}, RESULT],
+        [{"role": "assistant", "content": [part("tool_call")], "tool_calls": [CALL]}, RESULT],
+        [{"role": "assistant", "content": [part("tool_use")], "tool_calls": [CALL]}, RESULT],
+        [
+            {"role": "assistant", "content": [part("tool_call")]},
+            {**RESULT, "content": [{"type": "tool_output", "text": "Sun"}]},
+        ],
+        [RESULT, {"role": "assistant", "content": [part("tool_call")]}],
+        [
+            {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": "look", "arguments": {}}]},
+            RESULT,
+        ],
+    ],
+)  # fmt: skip
+def test_a_call_is_read_once_and_its_result_follows(messages: Rows, tmp_path: Path) -> None:
+    (trace,) = load(tmp_path, {"messages": [HELLO, *messages]})
+    assert [role for role, _ in said(trace)] == ["user", "assistant", "tool"]
+    assert calls(trace) == [("c1", "look")] and trace.messages[2].text == "Sun"
+    assert trace.warnings == () and "Responses" not in trace.format
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {
+            "messages": [
+                HELLO,
+                {
+                    "role": "assistant",
+                    "content": 'I look. <tool_call>{"name": "look", "arguments": {}}</tool_call>',
+                },
+                {"role": "tool", "content": "Sun"},
+            ]
+        },
+        {
+            "conversations": [
+                {"from": "human", "value": "Hello"},
+                {"from": "gpt", "value": "I look."},
+                {"from": "function_call", "value": '{"name": "look", "arguments": {}}'},
+                {"from": "observation", "value": "Sun"},
+            ]
+        },
+    ],
+)
+def test_calls_that_a_data_set_writes_as_text_are_answered(row: Any, tmp_path: Path) -> None:
+    (trace,) = load(tmp_path, row)
+    assert calls(trace) == [("look-1", "look")] and trace.messages[-1].tool_call_id == "look-1"
+    assert trace.warnings == () and "I look." in [text for _, text in said(trace)]
+
+
+def test_tools_may_be_json_text(tmp_path: Path) -> None:
+    (trace,) = load(tmp_path, {"messages": [HELLO], "tools": json.dumps([{"name": "look"}])})
+    assert len(trace.tools) == 1
+
+
+# Tables and folders
+
+ROWS = [
+    {"case": "a", "by": "user", "words": "Hello"},
+    {"case": "b", "by": "user", "words": "Bye"},
+    {"case": "a", "by": "assistant", "words": "Hi"},
+]
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
+def test_rows_of_a_table_may_be_json(name: str, tmp_path: Path) -> None:
+    columns = {"conversation": "case", "role": "by", "content": "words"}
+    expected = [("a", [("user", "Hello"), ("assistant", "Hi")]), ("b", [("user", "Bye")])]
+    traces = load(tmp_path, ROWS, name, columns=columns)
+    assert [(trace.id, said(trace)) for trace in traces] == expected
+    usual = [
+        {"session_id": row["case"], "speaker": row["by"], "message": row["words"]} for row in ROWS
+    ]
+    assert [(trace.id, said(trace)) for trace in load(tmp_path, usual, name)] == expected
+
+
+def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
+    load(tmp_path, {"messages": [HELLO]}, "b.json")
+    load(tmp_path, [{"messages": [HELLO]}] * 2, "below/a.jsonl")
+    (tmp_path / "README.md").write_text("No chat.")
+    with pytest.warns(UserWarning, match="hold no conversation are left out: 1, README.md"):
+        traces = bk.load_traces(tmp_path)
+    assert [trace.id for trace in traces] == ["b", "a", "a-2"]
+
+
+@pytest.mark.parametrize(
+    "value", [{"type": "x", "timestamp": 1}, {"session_id": "a", "ts": 1, "chunk": "x"}]
+)
+def test_no_nearest_format_where_little_agrees(value: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"in the fields .*\. Give an object with 'messages'"):
+        load(tmp_path, value)
