@@ -58,6 +58,11 @@ class RetiredModelWarning(UserWarning):
     """A model's provider has ended it, or said that it would by now."""
 
 
+def today() -> Day:
+    """Return the day by which a model has ended or not."""
+    return Day.today()
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """Describe one model's context window.
@@ -146,7 +151,7 @@ class Model:
     @property
     def ended(self) -> bool:
         """Whether its provider has ended it by today."""
-        return bool(self.ends) and self.ends <= Day.today().isoformat()
+        return bool(self.ends) and self.ends <= today().isoformat()
 
     def _repr_html_(self) -> str:
         longest = self.max_output or 0

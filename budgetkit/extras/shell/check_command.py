@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from budgetkit.extras.shell.inputs import tools_of, traces_of
 from budgetkit.extras.shell.options import with_budget
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.extras.shell.reports import as_data, github, grown, growth, junit, save
+from budgetkit.models import today
 from budgetkit.pruning.policies.systems import policy_of
 
 
@@ -85,7 +85,7 @@ def command(
         counter=count,
         model=model,
         policy=None if policy is None else policy_of(policy),
-        today=date.today(),
+        today=today(),
         strict=strict,
         **limits,
     )

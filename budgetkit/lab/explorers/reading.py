@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date
 from typing import Any, Final
 
 import pandas as pd
@@ -14,6 +13,7 @@ from budgetkit.lab import figures
 from budgetkit.lab.explorers.folds import listed, text
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.models import today
 from budgetkit.plan.findings import CODES, findings
 from budgetkit.requests import count_request, framing_for
 
@@ -89,7 +89,7 @@ class CheckFold:
 
     def parts(self, settings: Any, results: Any) -> list[Data]:
         """List the findings on the budget, or one sentence where there are none."""
-        problems = findings(results.budget, today=date.today(), **self.case(results))
+        problems = findings(results.budget, today=today(), **self.case(results))
         if not problems:
             return [
                 text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")
