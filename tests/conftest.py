@@ -5,13 +5,10 @@ from __future__ import annotations  # pytest names its reporter only from 8.4 on
 import os
 import socket
 from collections import Counter
-from datetime import date
 from typing import NoReturn
 
 import pytest
 from hypothesis import settings
-
-from budgetkit import models
 
 collect_ignore = ["fuzz.py"]  # run by hand, with a fuzzer that make test does not install
 
@@ -23,10 +20,6 @@ EFFORT = float(os.environ.get("BUDGETKIT_EFFORT", "1"))
 def examples(number: int) -> int:
     """Return how many examples of something random are tried, where an ordinary run tries so many."""
     return max(1, round(number * EFFORT))
-
-
-# Models end every month, so the tests live on the day on which the table of models was read.
-models.today = lambda: date(2026, 11, 26)
 
 
 settings.register_profile(

@@ -13,6 +13,7 @@ warns.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from datetime import date as Day
 from functools import cache
@@ -59,8 +60,11 @@ class RetiredModelWarning(UserWarning):
 
 
 def today() -> Day:
-    """Return the day by which a model has ended or not."""
-    return Day.today()
+    """Return the day by which a model has ended or not: today, or that of the variable BUDGETKIT_TODAY.
+
+    Pages and tests that set it give the same output on any day.
+    """
+    return Day.fromisoformat(os.environ.get("BUDGETKIT_TODAY") or Day.today().isoformat())
 
 
 @dataclass(frozen=True, slots=True)
