@@ -56,7 +56,16 @@ _FORMATS: Final = {
 }
 _READ_ITEMS: Final = ("message", "function_call", "function_call_output", "reasoning")
 # What a body asks for or does not; the table of requests has the conditions of each.
-_SETTINGS: Final = ("required", "none", "pro", "sequential", "thinking", "adaptive", "json_mode", "audio")
+_SETTINGS: Final = (
+    "required",
+    "none",
+    "pro",
+    "sequential",
+    "thinking",
+    "adaptive",
+    "json_mode",
+    "audio",
+)
 _THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 _SIGNATURES: Final = {"thoughtSignature", "thought_signature"}
 
