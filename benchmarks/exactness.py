@@ -60,7 +60,7 @@ def judge(call: dict[str, Any]) -> Judged | None:
         count = count_request(call["request"], model=call["model"], host=host)
     except ValueError:
         return None
-    if count.uncounted:
+    if count.uncounted or any(row.kind == "media" for row in count.ledger):
         return None
     written = json.dumps(call["request"], sort_keys=True, default=str)
     return Judged(

@@ -3,11 +3,14 @@
 `make docs` runs the notebooks first (`-t executed`); without that tag they are shown as they are stored.
 """
 
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "extensions"), str(HERE.parent)]
+
+os.environ["BUDGETKIT_TODAY"] = "2026-11-26"  # as the notebooks are stored; no page changes when a model ends
 
 project = "budgetkit"
 author = "budgetkit contributors"

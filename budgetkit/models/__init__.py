@@ -13,6 +13,7 @@ warns.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from datetime import date as Day
 from functools import cache
@@ -56,6 +57,14 @@ class UnknownModelWarning(UserWarning):
 
 class RetiredModelWarning(UserWarning):
     """A model's provider has ended it, or said that it would by now."""
+
+
+def today() -> Day:
+    """Return the day by which a model has ended or not: today, or that of the variable BUDGETKIT_TODAY.
+
+    Pages and tests that set it give the same output on any day.
+    """
+    return Day.fromisoformat(os.environ.get("BUDGETKIT_TODAY") or Day.today().isoformat())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +155,7 @@ class Model:
     @property
     def ended(self) -> bool:
         """Whether its provider has ended it by today."""
-        return bool(self.ends) and self.ends <= Day.today().isoformat()
+        return bool(self.ends) and self.ends <= today().isoformat()
 
     def _repr_html_(self) -> str:
         longest = self.max_output or 0

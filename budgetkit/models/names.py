@@ -216,6 +216,10 @@ def openai_family(name: str) -> str:
     ['gpt-4-0613', 'gpt-4o', 'o', '']
     """
     plain = bare(name)
+    if (
+        _last(name) == "gpt-35-turbo"
+    ):  # Azure's spelling; three recorded calls bill as that snapshot does
+        plain = "gpt-3.5-turbo-0301"
     for pattern, family in read_toml("framings.toml")["models"]["families"]:
         if re.match(pattern, plain):
             return str(family)

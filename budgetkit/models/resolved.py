@@ -358,7 +358,7 @@ def _by_name(name: str) -> ResolvedModel:
 def _resolved(facts: Model, name: str, is_known: bool = True, notice: str = "") -> ResolvedModel:
     """Look up the rows of all tables that a name decides."""
     row = calibration_row(facts.name)
-    family = openai_family(facts.name)
+    family = openai_family(name)
 
     # how sure a count is: somebody's own encoding counts more than what the tables say
     chosen_by_hand = facts.provenance == "given" or "encoding" in facts.provenance

@@ -195,7 +195,7 @@ def test_one_click_sets_models_side_by_side_and_two_pins_budgets(card: Notebook)
     page.get_by_text("Several models or budgets side by side").click()
     table = page.locator(".bk-sides table")
     expect(table.get_by_role("columnheader")).to_have_count(4)
-    expect(table.get_by_role("columnheader").nth(1)).to_have_text("claude-sonnet-4-5, chat")
+    expect(table.get_by_role("columnheader").nth(1)).to_have_text("claude-sonnet-5, chat")
     expect(table.locator("tr", has_text="history budget").locator("td").first).to_have_text(
         "1,638 (conversation)"
     )

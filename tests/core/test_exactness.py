@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import budgetkit as bk
 from budgetkit.files import read_table
 from budgetkit.requests import count_request, read_request
 from budgetkit.requests.billing.request_count import (
@@ -122,3 +123,40 @@ def test_a_host_that_adds_a_prompt_is_named() -> None:
     )
     vertex = {"contents": [{"parts": [{"text": "Hello"}]}]}
     assert count_request(vertex, "gemini-2.5-flash", host="vertex").tokens
+
+
+def billed(content: Any, model: str = "gpt-4.1-nano", **fields: Any) -> Any:
+    message = {"role": "user", "content": content, **fields.pop("message", {})}
+    return bk.count_request({"model": model, "messages": [message], **fields})
+
+
+def test_the_text_parts_of_a_message_are_billed_as_one_text() -> None:
+    parts = ["What's in this file?", "<file name='notes.txt' mime_type='text/plain'>Tea.</file>"]
+    counted = billed([{"type": "text", "text": part} for part in parts])
+    assert counted.tokens == billed("".join(parts)).tokens == billed(parts[0]).tokens + 16
+    assert not counted.exact, "few recorded calls have several parts"
+
+
+def test_azures_spelling_of_the_oldest_snapshot_bills_a_token_more_a_message() -> None:
+    here, there = (billed("Hello", model) for model in ("gpt-35-turbo", "gpt-3.5-turbo"))
+    assert here.tokens == there.tokens + 1
+    assert billed("Hello", "azure/gpt-35-turbo").tokens == here.tokens
+    assert there.exact and not here.exact
+
+
+def test_a_name_on_an_answer_that_calls_costs_its_text_alone() -> None:
+    call = {"id": "1", "function": {"name": "ping", "arguments": "{}"}}
+    asks = {"role": "assistant", "content": "", "tool_calls": [call]}
+    named = {**asks, "name": "Ada"}
+    plain, with_name = (bk.count_request({"messages": [m]}, "gpt-4o").tokens for m in (asks, named))
+    assert with_name == plain + bk.counter("gpt-4o")("Ada")
+
+
+def test_what_few_recorded_calls_have_is_never_called_exact() -> None:
+    assert billed("Hello").exact
+    assert not billed("Hello", message={"name": "Ada"}).exact
+    spoken = billed("Hello", "gpt-4o-audio-preview", modalities=["text", "audio"])
+    assert not spoken.exact
+    foretold = billed("Hello", prediction={"type": "content", "content": "Hello world"})
+    assert foretold.uncounted == ("a prediction",)
+    assert not foretold.exact and foretold.interval[1] is None

@@ -16,6 +16,7 @@ from packaging.version import Version
 
 import budgetkit as bk
 from budgetkit.counters import encoding_names
+from budgetkit.lab.app.sides import MAKERS
 from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, models
 from budgetkit.models.names import family_encoding, nearest_names
 from budgetkit.models.resolved import resolve
@@ -295,7 +296,7 @@ SPELLINGS = {
     "claude-3-7-sonnet": """
         claude-3-7-sonnet-20250219 claude-3-7-sonnet-latest claude-3-7-sonnet@20250219
         anthropic/claude-3.7-sonnet:thinking us.anthropic.claude-3-7-sonnet-20250219-v1:0 claude-sonnet-3.7""",
-    "gpt-3.5-turbo": "azure/gpt-35-turbo gpt-35-turbo-0125",
+    "gpt-3.5-turbo": "azure/gpt-35-turbo-0125 gpt-35-turbo-0125",
     "gpt-4.1-mini": "azure/gpt-4.1-mini-2025-04-14 gpt-4-1-mini openai/gpt-4.1-mini:online gpt_4.1_mini",
     "gpt-5.1-codex": "openai/gpt-5.1-codex gpt-5.1-codex-high gpt-5.1-codex-xhigh",
     "gpt-6-sol": "us.openai.gpt-6-sol databricks-gpt-6-sol azure/gpt-6-sol-2026-09-22 gpt-6-sol-low",
@@ -460,3 +461,16 @@ def test_a_name_of_a_hundred_thousand_characters_is_unknown_at_once(unit: str) -
         "claude-haiku-4-5",
     }
     assert time.process_time() - start < 0.5
+
+
+def test_the_day_on_which_models_end_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notebooks and pages that name gpt-4o would say in January that it ended, and no output would be as stored."""
+    known = bk.model("gpt-4o", ends="2027-01-14")
+    assert not known.ended, "tests live on the day on which the table was read"
+    monkeypatch.setenv("BUDGETKIT_TODAY", "2027-01-14")
+    assert known.ended
+
+
+@pytest.mark.parametrize("name", MAKERS[1:])
+def test_the_models_that_stand_side_by_side_have_no_end(name: str) -> None:
+    assert bk.model(name, unknown="raise").ends == ""

@@ -181,3 +181,71 @@ def test_the_error_of_a_server_is_no_list_without_tools() -> None:
 
 def test_the_first_page_of_several_says_that_there_are_more() -> None:
     assert read_tools({"tools": [MCP], "nextCursor": "2"}).uncounted == ("further pages of tools",)
+
+
+def test_deferred_tools_are_not_in_the_prompt() -> None:
+    """1,346 tokens were counted, and no interval held the bill, which begins near 7."""
+    deferred = [{**NAMED, "name": f"tool_{n}", "input_schema": SCHEMA} for n in range(15)]
+    tools = [
+        {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+        *({**tool, "defer_loading": True} for tool in deferred),
+    ]
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Hello"}],
+    }
+    counted = bk.count_request({**body, "tools": tools})
+    assert counted.tokens == bk.count_request(body).tokens < 20
+    assert counted.interval[1] is None
+    assert counted.uncounted == (
+        "built-in tool tool_search_tool_bm25_20251119",
+        "deferred tools",
+    )
+
+
+ITEM = {"type": "object", "description": "An item", "properties": {"name": {"type": "string"}}}
+LISTED = {"type": "array", "description": "All items", "items": {"$ref": "#/$defs/Item"}}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        LISTED,
+        {"description": "All items", "anyOf": [{"type": "array", "items": ITEM}, {"type": "null"}]},
+        {"description": "All items", "any_of": [{"type": "array", "items": ITEM}]},
+    ],
+    ids=["$ref", "anyOf", "any_of"],
+)
+def test_gemini_bills_the_parts_that_a_schema_is_composed_of(items: dict[str, Any]) -> None:
+    """A reference was nothing: 95 tokens of 219 in a recorded call with two levels of them."""
+
+    def billed(items: dict[str, Any]) -> int:
+        schema = {"type": "object", "properties": {"items": items}, "$defs": {"Item": ITEM}}
+        declared = {"functionDeclarations": [{**NAMED, "parametersJsonSchema": schema}]}
+        body = {"contents": [{"parts": [{"text": "Hello"}]}], "tools": [declared]}
+        return bk.count_request(body, "gemini-2.5-flash").tokens
+
+    in_place = {"type": "array", "description": "All items", "items": ITEM}
+    alone = {"type": "array", "description": "All items"}
+    assert billed(items) >= billed(in_place) > billed(alone) + 10
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gemini-2.5-flash", "claude-sonnet-4-5"])
+def test_definitions_that_double_at_every_step_are_counted_at_once(model: str) -> None:
+    """Thirty definitions that each refer twice to the next were a thousand million."""
+    twice = [
+        {"properties": {side: {"$ref": f"#/$defs/D{n + 1}"} for side in ("left", "right")}}
+        for n in range(30)
+    ]
+    definitions = {f"D{n}": schema for n, schema in enumerate(twice)} | {"D30": SCHEMA}
+    schema = {"properties": {"top": {"$ref": "#/$defs/D0"}}, "$defs": definitions}
+    message = {"role": "user", "content": "Hello"}
+    body = {"messages": [message], "tools": [{"name": "tree", "parameters": schema}]}
+    assert 100 < bk.count_request(body, model).tokens < 100_000
+
+
+def test_deepseek_on_responses_thinks_unless_it_is_told_how_much() -> None:
+    body = {"model": "deepseek-v4-flash", "input": "Hello"}
+    asked = bk.count_request({**body, "reasoning": {"effort": "low"}})
+    assert bk.count_request(body).tokens == asked.tokens + 79

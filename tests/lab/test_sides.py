@@ -46,10 +46,10 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
 
 
 def test_a_model_without_that_window_stands_at_its_longest_and_that_is_said() -> None:
-    card = bk.DesignCard("chat", model="gemini-2.5-pro", window=500_000)
+    card = bk.DesignCard("chat", model="gemini-3.8-flash", window=500_000)
     card.view.opened = ["sides"]
-    assert "gpt-4o, claude-sonnet-4-5" in card.view.folds[0]["parts"][0]["text"]
-    assert cells(card)["window"] == ["500,000", "128,000", "200,000", "128,000"]
+    assert "gpt-4o, Llama-3.3-70B-Instruct" in card.view.folds[0]["parts"][0]["text"]
+    assert cells(card)["window"] == ["500,000", "128,000", "500,000", "128,000"]
 
 
 def test_two_pins_stand_side_by_side_with_what_is_set() -> None:

@@ -10,7 +10,6 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -23,6 +22,7 @@ from budgetkit.extras.shell.gate import Checked, Failure, check
 from budgetkit.extras.shell.inputs import tools_of, traces_of, with_budget
 from budgetkit.extras.shell.terminal import printable, show_json, show_lines, show_table
 from budgetkit.files import write_whole
+from budgetkit.models import today
 from budgetkit.pruning.policies.systems import policy_of
 
 #: The version of a baseline's file.
@@ -96,7 +96,7 @@ def check_command(
         counter=count,
         model=model,
         policy=None if policy is None else policy_of(policy),
-        today=date.today(),
+        today=today(),
         strict=strict,
         **limits,
     )

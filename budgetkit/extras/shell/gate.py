@@ -48,6 +48,7 @@ from budgetkit.lab.replay import replay
 from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.models import Model
+from budgetkit.models import today as this_day
 from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.batch import RequestBatch
@@ -334,7 +335,7 @@ def check(
     if traces is not None and not cut:
         raise ValueError("No conversation in traces. Give some, or leave traces out.")
     failures += _too_many(cut, most_cut)
-    failures += _retired(model, today or date.today())
+    failures += _retired(model, today or this_day())
     if demands:
         estimates = _estimated(lines, count, models, toolset.uncounted)
     else:

@@ -19,6 +19,7 @@ import numpy as np
 from budgetkit.budget.html import HATCHED, colour
 from budgetkit.budget.quoting import many
 from budgetkit.counters import basis_of
+from budgetkit.inputs.conversations import DEFAULT_MODEL
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.headline import OWN, Misjudgement, misjudgements, turns_without_loss
 from budgetkit.lab.app.strip import LABELS
@@ -33,7 +34,7 @@ from budgetkit.lab.replay.cost import prices
 
 Data = dict[str, Any]
 #: A model of each of several makers, one of them open.
-MAKERS: Final = ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "Llama-3.3-70B-Instruct")
+MAKERS: Final = (DEFAULT_MODEL, "claude-sonnet-5", "gemini-3.8-flash", "Llama-3.3-70B-Instruct")
 MOST_PINS: Final = 5
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
 from typing import Any, Final
 
 import pandas as pd
@@ -14,6 +13,7 @@ from budgetkit.lab import figures
 from budgetkit.lab.explorers.folds import Content, figure_part, listed, text
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.models import today
 from budgetkit.plan.findings import CODES, findings
 from budgetkit.requests import count_request, framing_for
 
@@ -78,7 +78,7 @@ class CheckFold(Content):
 
     def parts(self, stage: AnyStage) -> list[Data]:
         """List the findings on the budget, or one sentence where there are none."""
-        problems = findings(stage.results.budget, today=date.today(), **self.case(stage))
+        problems = findings(stage.results.budget, today=today(), **self.case(stage))
         if not problems:
             return [
                 text(f"Nothing is wrong: {len(CODES):,} checks of {PAGE} find nothing.", "fits")

@@ -23,7 +23,13 @@ from budgetkit.models.resolved import calibration_row
 from budgetkit.requests.billing.declarations import Charge, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
-from budgetkit.requests.reading.tools import function_name, parameters_of, unwrapped
+from budgetkit.requests.reading.tools import (
+    function_name,
+    inlined,
+    inner_schemas,
+    parameters_of,
+    unwrapped,
+)
 
 #: The constants of a family, each a column of the table; README.md of data/ says what each is.
 CONSTANTS = (
@@ -95,7 +101,7 @@ def constants_of(request: ProviderRequest) -> dict[str, int]:
         "forced": int(armed and forced),
         "sequential": int(armed and request.sequential),
         "tool": len(request.tools),
-        "property": sum(len(_schemas(parameters_of(tool))) - 1 for tool in request.tools),
+        "property": sum(len(_schemas(inlined(parameters_of(tool)))) - 1 for tool in request.tools),
         "call": sum(len(message.tool_calls) for message in request.messages),
         "schema": int(request.schema is not None),
         "thinking": int(request.thinking),
@@ -182,7 +188,7 @@ def _written(tool: Mapping[str, Any], estimate: Estimate) -> str:
     described = {"name": function.get("name"), "description": function.get("description") or ""}
     if estimate.tool_form == "json":
         return _json({**described, "input_schema": parameters_of(tool)})
-    words = [name for schema in _schemas(parameters_of(tool)) for name in _words(schema)]
+    words = [name for schema in _schemas(inlined(parameters_of(tool))) for name in _words(schema)]
     return " ".join(map(str, [*described.values(), *words]))
 
 
@@ -203,11 +209,7 @@ def _schemas(schema: object) -> list[Mapping[str, Any]]:
     while waiting:
         inner = as_object(waiting.pop())
         schemas += [inner] if inner or not schemas else []
-        if as_object(inner.get("items")):
-            items = [inner["items"]]
-        else:
-            items = []
-        waiting += [*as_object(inner.get("properties")).values(), *items]
+        waiting += [*as_object(inner.get("properties")).values(), *inner_schemas(inner)]
     return schemas
 
 

@@ -42,6 +42,8 @@ from budgetkit.requests.reading.request import ProviderRequest, as_object, parse
 from budgetkit.requests.reading.tools import (
     Schema,
     function_name,
+    inlined,
+    inner_schemas,
     parameters_of,
     properties_of,
     unwrapped,
@@ -61,7 +63,7 @@ def declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
     (',parameters:{properties:{to:{type:', 'STRING', '}},type:', 'OBJECT', '}}')
     """
     described = _marked(unwrapped(tool).get("description") or "")
-    parameters = parameters_of(tool)
+    parameters = inlined(parameters_of(tool))
     takes = f",parameters:{{{_schema(parameters)}}}" if parameters else ""
     pieces = f"declaration:{function_name(tool)}{{description:{described}{takes}}}".split(_MARK)
     return tuple(piece for piece in pieces if piece), len(pieces) - 1 + _ENDS
@@ -431,7 +433,7 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
             yield Charge("tools", function_name(tool), written, marks)
         return
     for tool in request.tools:
-        schemas = list(_properties(parameters_of(tool)))
+        schemas = list(_properties(inlined(parameters_of(tool))))
         fixed = frame.tool
         texts = [function_name(tool), str(unwrapped(tool).get("description") or "")]
         for name, schema in schemas:
@@ -538,5 +540,6 @@ def _properties(schema: object, depth: int = 0) -> Iterator[tuple[str, Mapping[s
         yield str(name), as_object(inner)
         if depth < _DEEPEST:
             yield from _properties(inner, depth + 1)
-    if as_object(fields.get("items")) and depth < _DEEPEST:
-        yield from _properties(fields["items"], depth + 1)
+    if depth < _DEEPEST:
+        for inner in inner_schemas(fields):
+            yield from _properties(inner, depth + 1)

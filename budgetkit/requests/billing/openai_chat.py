@@ -103,12 +103,12 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         if message.role in RESULT_ROLES and family.older_tools:
-            yield Charge("message", message.role, message.texts, 3, message=index)
+            yield Charge("message", message.role, tuple(_joined(message)), 3, message=index)
         elif message.role in RESULT_ROLES and message.tool_call_id in several:
             yield Charge("message", message.role, (_listed([message], escaped),), message=index)
         elif message.role in RESULT_ROLES:
             # Its name went with the call.
-            yield Charge("message", message.role, message.texts, 5, message=index)
+            yield Charge("message", message.role, tuple(_joined(message)), 5, message=index)
         else:
             yield _spoken(message, index, request, family)
         if len(message.tool_calls) == 1 or (message.tool_calls and family.older_tools):
@@ -123,16 +123,19 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge
             )
 
 
+def _joined(message: Message) -> list[str]:
+    """Return the text of a message, whose parts are billed as one; nothing for one without."""
+    return ["".join(message.texts)] if message.texts else []
+
+
 def _spoken(message: Message, index: int, request: ProviderRequest, family: OpenAIFamily) -> Charge:
     """Charge a message's text and name; a name equal to the role costs 1 token, an answer what its family adds."""
-    named = message.name is not None
     fixed = family.per_message
-    if named:
+    texts = _joined(message)
+    if message.name and message.name != message.role:
+        texts.append(message.name)
+    if message.name is not None and not message.tool_calls:
         fixed += family.per_name
-    texts = [
-        *message.texts,
-        *([message.name] if message.name and message.name != message.role else []),
-    ]
     if message.role == "assistant" and message.tool_calls:
         fixed += family.per_calling
     elif message.role == "assistant":

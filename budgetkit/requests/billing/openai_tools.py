@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.requests.reading.request import as_object
 from budgetkit.requests.reading.tools import (
     Schema,
     function_name,
+    inlined,
     parameters_of,
     properties_of,
     unwrapped,
@@ -55,36 +57,22 @@ def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
 def written_function(tool: Schema, plain: bool = False) -> str:
     """Write one function: its description as comment lines, its type, a blank line."""
     function = unwrapped(tool)
-    parameters = parameters_of(tool)
-    root = _Root(parameters, plain)
-    schema = root.resolved(parameters)
-    takes = "_: " + "\n".join([*_comments(schema), root.object(schema, 0)])
+    schema = inlined(parameters_of(tool))
+    writer = _Writer(plain)
+    takes = "_: " + "\n".join([*_comments(schema), writer.object(schema, 0)])
     called = f"type {function_name(tool)} = ({takes if properties_of(schema) else ''}) => any;"
     return "\n".join([*_lines(function.get("description")), called, ""])
 
 
-class _Root:
-    """Hold the schema of one function's parameters, in which references are looked up."""
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Write the schema of one function's parameters as types."""
 
-    def __init__(self, schema: Schema, plain: bool) -> None:
-        self.plain = plain
-        self.definitions = {
-            **as_object(schema.get("definitions")),
-            **as_object(schema.get("$defs")),
-        }
-
-    def resolved(self, schema: Schema) -> Schema:
-        """Follow ``$ref``; keys beside the reference override those it leads to."""
-        for _ in range(_DEEPEST):
-            if not isinstance(schema.get("$ref"), str):
-                break
-            target = as_object(self.definitions.get(schema["$ref"].rpartition("/")[2]))
-            schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-        return schema
+    plain: bool
 
     def object(self, schema: Schema, depth: int) -> str:
         """Write an object, on one line if no property has a comment, a default or an object inside."""
-        members = {name: self.resolved(member) for name, member in properties_of(schema).items()}
+        members = properties_of(schema)
         required = schema.get("required")
         if not isinstance(required, list | tuple):
             required = ()
@@ -112,7 +100,7 @@ class _Root:
             return "any"
         for joined in ("anyOf", "oneOf"):
             if isinstance(schema.get(joined), list | tuple):
-                choices = [self.resolved(as_object(choice)) for choice in schema[joined]]
+                choices = [as_object(choice) for choice in schema[joined]]
                 return self.union(choices, depth, is_bare=_is_bare(schema))
         kind = schema.get("type", "any")
         if isinstance(kind, list | tuple):
@@ -156,7 +144,7 @@ class _Root:
 
     def array(self, schema: Schema, depth: int) -> str:
         """Write an array as ``T[]``; items with comments stand on lines of their own."""
-        items = self.resolved(as_object(schema.get("items")))
+        items = as_object(schema.get("items"))
         typed = self.type(items, depth + 1)
         comments = [*_comments(items)]
         if comments or "\n" in typed:

@@ -167,9 +167,14 @@ def _parts(request: ProviderRequest) -> Iterator[str]:
         yield "parallel calls" if most_calls > 1 else "calls"
     if request.forced:
         yield "forced tool"
-    for name in ("required", "none", "sequential", "thinking"):
+    for name in ("required", "none", "sequential", "thinking", "audio"):
         if getattr(request, name):
             yield name
+    spoken = [message for message in request.messages if message.role not in RESULT_ROLES]
+    if any(message.name is not None for message in spoken):
+        yield "name"
+    if any(len(message.texts) > 1 for message in spoken):
+        yield "several parts"
     if any(message.images for message in request.messages):
         yield "image"
 

@@ -56,7 +56,16 @@ _FORMATS: Final = {
 }
 _READ_ITEMS: Final = ("message", "function_call", "function_call_output", "reasoning")
 # What a body asks for or does not; the table of requests has the conditions of each.
-_SETTINGS: Final = ("required", "none", "pro", "sequential", "thinking", "adaptive", "json_mode")
+_SETTINGS: Final = (
+    "required",
+    "none",
+    "pro",
+    "sequential",
+    "thinking",
+    "adaptive",
+    "json_mode",
+    "audio",
+)
 _THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 _SIGNATURES: Final = {"thoughtSignature", "thought_signature"}
 
@@ -78,6 +87,7 @@ class ProviderRequest:
     thinking: bool = False  # whether thinking is switched on
     adaptive: bool = False  # whether the model itself decides how much it thinks
     json_mode: bool = False  # whether the answer must be JSON, of any schema
+    audio: bool = False  # whether the answer is spoken
     uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
 
 
@@ -105,6 +115,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     uncounted = [
         *(f"server state ({field})" for field in _SERVER_STATE.get(shape, ()) if raw.get(field)),
         *(["built-in tool web_search"] if "web_search_options" in raw else []),
+        *(["a prediction"] if shape == "chat" and raw.get("prediction") else []),
         *(name for toolset in toolsets for name in toolset.uncounted),
         *sealed_thinking(_listed(raw, shape), shape, messages),
         *_task_budget(raw, shape),

@@ -31,6 +31,10 @@ _ENVELOPES: Final = ("result", "toolConfig", "tools")
 _DEEPEST_ENVELOPE: Final = 4
 # Entries of Converse's list that are no tools.
 _NO_TOOLS: Final = {"cachePoint"}
+_DEFINITIONS: Final = ("definitions", "$defs")
+_CHOICES: Final = ("anyOf", "any_of", "oneOf", "allOf")
+_MOST_REFERENCES: Final = 1_000  # definitions that refer to each other can double at every step
+_DEEPEST_SCHEMA: Final = 100
 # Fields by which something without a name is still known to be meant as a function.
 _OF_A_FUNCTION: Final = {"description", "function", "type", *_PARAMETERS}
 _WANTED: Final = "tools are a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
@@ -105,9 +109,10 @@ to tools/list; write them so
         if builtin:
             uncounted.append(builtin)
             continue
-        functions.append(tool)
-        if tool.get("defer_loading"):
+        if tool.get("defer_loading"):  # it enters the prompt once a tool search has found it
             uncounted.append("deferred tools")
+            continue
+        functions.append(tool)
         if _has_unreadable_parameters(tool):
             uncounted.append(f"parameters of tool {function_name(tool)}")
     return Toolset(
@@ -255,6 +260,63 @@ def parameters_of(tool: Schema) -> Schema:
     function = unwrapped(tool)
     schemas = (function.get(name) for name in _PARAMETERS)
     return next((schema for schema in schemas if isinstance(schema, Mapping) and schema), {})
+
+
+def inlined(schema: Schema) -> Schema:
+    """Return a schema with its definitions in place of the references to them.
+
+    A definition that holds itself is written once; behind a thousand references, as behind a hundred levels, there is
+    nothing.
+
+    >>> word = {"properties": {"word": {"$ref": "#/$defs/Word"}}, "$defs": {"Word": {"type": "string"}}}
+    >>> inlined(word)
+    {'properties': {'word': {'type': 'string'}}}
+    """
+    definitions: dict[str, Any] = {}
+    for name in _DEFINITIONS:
+        if isinstance(schema.get(name), Mapping):
+            definitions |= schema[name]
+    references = iter(range(_MOST_REFERENCES))
+
+    def written(value: Any, above: tuple[str, ...] = (), depth: int = 0) -> Any:
+        if depth > _DEEPEST_SCHEMA:
+            return {}
+        if isinstance(value, list | tuple):
+            return [written(inner, above, depth + 1) for inner in value]
+        if not isinstance(value, Mapping):
+            return value
+        fields = {name: written(inner, above, depth + 1) for name, inner in value.items()}
+        reference = fields.get("$ref")
+        if not isinstance(reference, str):
+            return fields
+        del fields["$ref"]
+        name = reference.rpartition("/")[2]
+        if name in above or not isinstance(definitions.get(name), Mapping):
+            return fields
+        if next(references, None) is None:
+            return fields
+        return {**written(definitions[name], (*above, name), depth + 1), **fields}
+
+    result: Schema = written({n: value for n, value in schema.items() if n not in _DEFINITIONS})
+    return result
+
+
+def inner_schemas(schema: Schema) -> list[Schema]:
+    """List a schema's items and its choices that are objects or lists themselves.
+
+    >>> inner_schemas({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
+    [{'type': 'array', 'items': {'type': 'string'}}]
+    """
+    items = schema.get("items")
+    inner = [items] if isinstance(items, Mapping) and items else []
+    for name in _CHOICES:
+        choices = schema.get(name)
+        inner += [
+            choice
+            for choice in (choices if isinstance(choices, list | tuple) else ())
+            if isinstance(choice, Mapping) and ("properties" in choice or "items" in choice)
+        ]
+    return inner
 
 
 def properties_of(schema: Schema) -> dict[str, Schema]:
