@@ -164,13 +164,6 @@ def test_a_policys_name() -> None:
     assert policy_of("octopus") == bk.policies.octopus()
     with pytest.raises(LookupError, match="no policy 'oldest'; known by name are 'oldest first'"):
         bk.replay(bk.load_trace("support-chat"), presets.working_memory(), "oldest")
-    found = bk.evidence_shares(
-        bk.load_trace("support-chat"),
-        presets.working_memory(50_000),
-        ["oldest first", "octopus"],
-        [5_000],
-    )
-    assert found["policy"].tolist() == ["oldest first", "octopus"]
 
 
 CORPUS = bk.corpora.Corpus(

@@ -217,17 +217,15 @@ def test_errors_by_class_are_drawn_one_point_a_document(errors: pd.DataFrame) ->
 
 
 @pytest.mark.slow
-def test_errors_by_length_buffers_and_the_language_tax_have_their_tables(
+def test_buffers_and_the_language_tax_have_their_tables(
     errors: pd.DataFrame,
 ) -> None:
-    assert figures.errors_by_length.table(errors)["n"].sum() == len(errors)
     buffers = figures.buffers.table(errors, 8_192, risks=(0.1, 0.01))
     assert (buffers.groupby("counter")["buffer"].diff().dropna() >= 0).all()
     tax = figures.language_tax.table(errors, window=1_000)
     assert tax.loc[tax["language"] == "en", "of_base"].iloc[0] == 1
     assert tax.loc[tax["language"] == "am", "of_base"].iloc[0] < 0.5
     specs = [
-        figures.errors_by_length.spec(errors),
         figures.buffers.spec(errors, 8_192),
         figures.language_tax.spec(errors),
     ]

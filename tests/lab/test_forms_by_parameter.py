@@ -83,9 +83,6 @@ TAKES_BUDGET: dict[str, Callable[..., Any]] = {
             **more,
         ).budget
     ),
-    "evidence_shares": lambda budget, **more: bk.evidence_shares(
-        "mixed-language", budget, "oldest first", [500], counter="chars/4", **more
-    )["share"].tolist(),
     "gate": lambda budget, **more: check(budget, prompts={"system": "Be brief."}, **more).failures,
     "sensitivity": lambda budget, **more: repr(
         bk.deciding.sensitivity(

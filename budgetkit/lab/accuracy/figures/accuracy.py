@@ -12,7 +12,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.html import ALARM, BLUE, GREEN, ORANGE, POOL, SLATE, colour
-from budgetkit.lab.accuracy import buffer_for, summary
+from budgetkit.lab.accuracy import buffer_for
 from budgetkit.lab.figures.question import (
     INK,
     Question,
@@ -93,39 +93,6 @@ def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
         "marker": {"size": 4, "opacity": 0.55, "color": _OKABE_ITO[number % len(_OKABE_ITO)]},
         "line": {"width": 1.5},
     }
-
-
-def _by_length(errors: pd.DataFrame, steps: int = 8) -> pd.DataFrame:
-    sizes = errors["characters"].to_numpy()
-    edges = np.unique(np.geomspace(max(sizes.min(), 1), sizes.max() + 1, steps + 1).round()).astype(
-        int
-    )
-    bins = edges[np.searchsorted(edges, sizes, side="right") - 1]
-    return summary(errors.assign(characters=bins), ["counter", "characters"])
-
-
-def _draw_by_length(table: pd.DataFrame) -> Spec:
-    hover = "%{y:.1f} % from %{x:,} characters on<extra></extra>"
-    lines = []
-    for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
-        style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)], "width": 2}
-        ends = [
-            (100 * (rows[end] - rows["mape"]).abs()).fillna(0).round(2)
-            for end in ("mape_high", "mape_low")
-        ]
-        line_of_counter = _with_ends(
-            rows["characters"].astype(int), 100 * rows["mape"], ends, str(name)
-        )
-        lines.append(line_of_counter | {"line": style, "hovertemplate": hover})
-    x_axis = {
-        "type": "log",
-        "title": {"text": "characters of a document"},
-        "tickformat": "~s",
-        "showgrid": False,
-    }
-    y_axis = {"title": {"text": "mean absolute error"}, "ticksuffix": " %", "rangemode": "tozero"}
-    legend = {"orientation": "h", "y": 1.1, "x": 0}
-    return {"data": lines, "layout": layout(340, x_axis, y_axis, showlegend=True, legend=legend)}
 
 
 def _with_ends(x: pd.Series[Any], y: pd.Series[Any], ends: list[pd.Series[Any]], name: str) -> Spec:
@@ -226,9 +193,6 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
 errors_by_class = Question(
     "On what is each counter wrong, and by how much?", _by_class, _draw_by_class
 )
-
-#: Draw the mean absolute error against the length of a document.
-errors_by_length = Question("Do longer texts help?", _by_length, _draw_by_length)
 
 #: Draw the safety buffer against the chance of an overflow that is accepted.
 buffers = Question("What buffer does a risk ask for?", _buffers, _draw_buffers)
