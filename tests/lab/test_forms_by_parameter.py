@@ -246,7 +246,6 @@ TAKES_COUNTER: dict[str, Callable[..., Any]] = {
     ),
     "calibrate": lambda counter: bk.calibrate(counter, [TEXT], [20]).slope,
     "compare": lambda counter: bk.accuracy.compare(counter, [TEXT])["estimate"].tolist(),
-    "answer_lengths": lambda counter: bk.deciding.answer_lengths(CHATS, counter),
     "answer_reserve": lambda counter: bk.deciding.answer_reserve(CHATS, counter),
     "candidates": lambda counter: bk.deciding.candidates(working_memory(), CHATS, counter),
     "Session": lambda counter: bk.Session("made-up-session", counter).totals(),
@@ -304,7 +303,6 @@ TAKES_TRACE: dict[str, Callable[..., Any]] = {
     "compare_models": lambda trace: repr(
         bk.deciding.compare_models(trace, "gpt-4o", "working_memory")
     ),
-    "answer_lengths": lambda trace: bk.deciding.answer_lengths(trace, "chars/4"),
     "answer_reserve": lambda trace: bk.deciding.answer_reserve(trace, "chars/4"),
     "candidates": lambda trace: bk.deciding.candidates(working_memory(), trace, "chars/4"),
 }

@@ -3,11 +3,11 @@
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
     TurnFloor,
-    answer_lengths,
     answer_reserve,
     turn_floor,
 )
 from budgetkit.lab.deciding.models import compare_models, token_prices
+from budgetkit.lab.deciding.objectives import Gain
 from budgetkit.lab.deciding.solving import (
     Condition,
     Solution,
@@ -19,16 +19,16 @@ from budgetkit.lab.deciding.solving import (
     solve,
     solve_models,
 )
-from budgetkit.lab.deciding.tuning import Gain, Tuned, candidates, sensitivity, tune
+from budgetkit.lab.deciding.space import candidates
+from budgetkit.lab.deciding.tuning import TuningResult, sensitivity, tune
 
 __all__ = [
     "AnswerReserve",
     "Condition",
     "Gain",
     "Solution",
-    "Tuned",
+    "TuningResult",
     "TurnFloor",
-    "answer_lengths",
     "answer_reserve",
     "at_least",
     "bill_at_most",

@@ -28,7 +28,6 @@ from budgetkit.trace import Trace, usage_frame
 
 Ints = npt.NDArray[np.int64]
 Kind = Literal["all", "call", "text"]
-_DRAWS = 2_000
 
 
 class _OfTheNext:
@@ -124,56 +123,6 @@ def answer_reserve(
     return AnswerReserve(
         tokens=size, risk=risk, conversations=len(lengths), longest=longest, cut_short=longer
     )
-
-
-def answer_lengths(
-    traces: AnyTrace, counter: AnyCounter, share: float = 0.95, seed: int = 0
-) -> tuple[int, int | None, int | None]:
-    """Return the length that a share of the recorded answers keeps to, and its interval.
-
-    It describes the answers that were recorded; how much to reserve for the next is what
-    :func:`budgetkit.lab.deciding.answer_reserve` finds.
-
-    Parameters
-    ----------
-    traces : sequence of Trace, str or Path
-        The conversations, or what holds them.
-    counter : str, Model or callable
-        From text to tokens.
-    share : float, default 0.95
-        Share of the answers that are to have room.
-    seed : int, default 0
-        The same seed draws the same.
-
-    Returns
-    -------
-    tuple of int or None
-        The quantile in tokens, and its 95 % interval from drawing conversations again, since the answers of
-        one conversation are alike; None for both ends with fewer than the conversations that a promise of such a
-        share needs: 19 for 0.95, 99 for 0.99.
-
-    Raises
-    ------
-    ValueError
-        If no conversation has an answer.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> answer_lengths(bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
-    (77, 76, 79)
-    """
-    lengths = _present(traces, counter, "all")
-    quantile = int(np.quantile(np.concatenate(lengths), share, method="higher"))
-    if not 0 < share < 1 or len(lengths) < needed(1 - share):
-        return quantile, None, None
-
-    random = np.random.default_rng(seed)
-    drawn = random.integers(0, len(lengths), (_DRAWS, len(lengths)))
-    resampled = [np.concatenate([lengths[place] for place in places]) for places in drawn]
-    quantiles = [np.quantile(answers, share, method="higher") for answers in resampled]
-    low, high = np.quantile(quantiles, [0.025, 0.975])
-    return quantile, int(low), int(high)
 
 
 def recorded_lengths(
