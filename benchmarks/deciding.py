@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import budgetkit as bk
-from budgetkit.lab.deciding.tuning import OBJECTIVES, gain_of, percent
+from budgetkit.lab.deciding.objectives import OBJECTIVES, Gain, percent
 from budgetkit.trace import Trace
 
 OBJECTIVE_NAMES = ("cut", "evidence", "cost")
@@ -90,8 +90,8 @@ def main(paths: list[str]) -> None:
         for name in OBJECTIVE_NAMES:
             found = bk.tune(traces, start, vary, name, prices=prices, workers=2)
             rest = [traces[i] for i in found.parts[1]]  # those that it was not chosen on
-            tuned, _ = scores(rest, found.budget, found.policy, name, prices)
-            best = ", ".join(f"{line} {value}" for line, value in found.best.items())
+            tuned, _ = scores(rest, *found.space.apply(found.candidate), name, prices)
+            best = ", ".join(f"{line} {value}" for line, value in found.candidate.items())
             for preset, make in bk.presets.PRESETS.items():
                 beside, beyond = scores(rest, make(window), bk.policies.OldestFirst(), name, prices)
                 shown, won = compared(tuned, beside)
@@ -111,7 +111,7 @@ def compared(tuned: np.ndarray, beside: np.ndarray) -> tuple[str, str]:
         return "| ", "cannot be planned"
     if not beside[both].sum():
         return "| ", "yes, by nothing" if not tuned[both].sum() else "no: nothing lost there"
-    gain = gain_of(beside[both], tuned[both], 0)
+    gain = Gain(beside[both], tuned[both])
     if np.isnan(gain.low):
         return f"{percent(gain.share)} % | ", "no: too few conversations"
     won = "yes" if gain.holds else "no: it loses" if gain.high < 0 else "no: unsure"

@@ -16,7 +16,7 @@ import pandas as pd
 import budgetkit as bk
 from budgetkit import accuracy
 from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths
-from budgetkit.lab.deciding.tuning import Floats, gain_of
+from budgetkit.lab.deciding.objectives import Floats, Gain
 from budgetkit.promise import needed, upper
 
 RISK = 0.05
@@ -85,8 +85,8 @@ def gains(runs: int) -> Iterator[Promised]:
         true = []
         for run in range(runs):
             present, other = noisy(random, held_out)
-            noise.append(gain_of(present, other, seed=run))
-            true.append(gain_of(present, 0.7 * other, seed=run))
+            noise.append(Gain(present, other, seed=run))
+            true.append(Gain(present, 0.7 * other, seed=run))
         claims = float(np.mean([gain.holds for gain in noise]))
         covered = float(np.mean([gain.low <= 0 <= gain.high for gain in noise]))
         seen = float(np.mean([gain.holds for gain in true]))

@@ -57,7 +57,6 @@ _NAMES = {
     "budgetkit.lab.explorers.conversation": ("ConversationExplorer",),
     "budgetkit.lab.replay": (
         "Replay",
-        "evidence_shares",
         "losses",
         "outlook",
         "rank_policies",

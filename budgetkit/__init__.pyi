@@ -31,7 +31,6 @@ from budgetkit.lab.explorers.accuracy import AccuracyExplorer as AccuracyExplore
 from budgetkit.lab.explorers.conversation import ConversationExplorer as ConversationExplorer
 from budgetkit.lab.replay import Replay as Replay
 from budgetkit.lab.replay import cost as cost
-from budgetkit.lab.replay import evidence_shares as evidence_shares
 from budgetkit.lab.replay import losses as losses
 from budgetkit.lab.replay import outlook as outlook
 from budgetkit.lab.replay import prompt_cache as prompt_cache

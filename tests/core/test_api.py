@@ -39,7 +39,7 @@ PUBLIC = {
         "AccuracyExplorer",
     ),
     *("ConversationExplorer", "DesignCard", "App"),
-    *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
+    *("Replay", "replay", "rank_policies", "evidence", "losses", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *(

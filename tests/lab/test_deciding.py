@@ -17,7 +17,7 @@ from budgetkit.lab.deciding import (
     nothing_cut,
     token_prices,
 )
-from budgetkit.lab.deciding.tuning import OBJECTIVES
+from budgetkit.lab.deciding.objectives import OBJECTIVES
 from tests.conftest import examples
 
 BUDGET = bk.Budget(
@@ -166,7 +166,7 @@ def test_settings_are_drawn_from_however_many_and_none_twice() -> None:
 def test_what_cannot_be_planned_is_not_chosen() -> None:
     vary = {"output": range(100, 20_000, 100), "policy": ["octopus", "haystack"]}
     tuned = bk.tune(conversations(4), bk.presets.chat(8_000), vary, "cut", trials=60)
-    assert tuned.table["cut"].isna().any() and tuned.best["output"] < 8_000
+    assert tuned.table["cut"].isna().any() and tuned.candidate["output"] < 8_000
 
 
 def test_a_cluster_gives_the_same_bytes() -> None:
@@ -195,9 +195,9 @@ def test_a_cluster_gives_the_same_bytes() -> None:
     [
         (
             {"line": "histroy"},
-            "no line 'histroy' in this budget; its lines are 'output', 'system', 'history', 'window'",
+            "Unknown line 'histroy'. Choose one of 'output', 'system', 'history', 'window'",
         ),
-        ({"between": (9, 9)}, "sizes between 9 and 9; the first is the smaller"),
+        ({"between": (9, 9)}, r"Invalid range \(9, 9\). Pass the smaller size first"),
     ],
 )
 def test_what_cannot_be_asked_is_said(change: dict[str, Any], said: str) -> None:
@@ -245,7 +245,8 @@ def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
     found = bk.tune(conversations(32), TIGHT, {"output": [100, 150, 200, 300]}, "cut")
     assert found.best == {"output": 100}
     assert found.conversations == (16, 16)
-    assert found.holds_out and 0 < found.low <= found.gain <= found.high <= 1
+    gain = found.chosen
+    assert gain.holds and 0 < gain.low <= gain.share <= gain.high <= 1
     assert (
         "The setting: output 100. It is a corner: output 100 is the smallest that was tried."
         in str(found)
@@ -256,7 +257,7 @@ def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
 def test_where_nothing_is_gained_it_says_so() -> None:
     found = bk.tune(conversations(8), TIGHT, {"output": [200, 300]}, "cut")
     assert found.best == {"output": 200}
-    assert not found.holds_out
+    assert not found.chosen.holds
     assert found.stays
     assert (
         str(found)
@@ -266,7 +267,7 @@ def test_where_nothing_is_gained_it_says_so() -> None:
 
 def test_a_cost_asks_for_prices_and_takes_a_models_name() -> None:
     """It was said before that no setting can be planned."""
-    with pytest.raises(ValueError, match="a cost without prices; .*; give prices="):
+    with pytest.raises(ValueError, match="Missing prices for the objective 'cost'. Pass prices="):
         bk.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost")
     with pytest.raises(TypeError, match="prices 5; they are Prices or a model's name; give"):
         bk.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=5)  # type: ignore[arg-type]
@@ -294,24 +295,31 @@ def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> 
 def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
     asked: dict[str, Any] = {
         "vary": {"output": [100, 200]},
-        "objective": list(OBJECTIVES),
+        "objective": ["cut", *OBJECTIVES],
         "seed": 3,
     }
     one, two = (bk.tune(conversations(12), TIGHT, **asked, workers=workers) for workers in (1, 2))
     pd.testing.assert_frame_equal(one.table, two.table)
-    assert (one.gain, one.low, one.high) == (two.gain, two.low, two.high)
+    gains = [(gain.share, gain.low, gain.high) for gain in (one.chosen, two.chosen)]
+    assert gains[0] == gains[1]
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"objective": "happiness"}, "no objective 'happiness'; known are 'evidence', 'cut'"),
+        (
+            {"objective": "happiness"},
+            "Unknown objective 'happiness'. Choose one of 'evidence', 'cut', 'cost'",
+        ),
         ({"vary": {"policy": ["hope"]}}, "no policy 'hope'; known by name are 'oldest first'"),
-        ({"vary": {}}, "nothing to vary"),
-        ({"hold_out": 0.01}, "8 conversations with 0.01 of them held out"),
+        ({"vary": {}}, "Nothing to vary"),
+        (
+            {"traces": bk.load_traces("made-up-chats")[:3]},
+            "Too few conversations: 3. Pass at least 4.",
+        ),
         (
             {"budget": bk.presets.chat(8_000), "vary": {"output": [9_000]}},
-            "none of 1 settings can be planned",
+            "None of 1 settings can be planned",
         ),
     ],
 )
@@ -335,9 +343,7 @@ def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
 
 @pytest.mark.parametrize("turns", [0, -1])
 def test_no_turns_are_no_condition(turns: int) -> None:
-    with pytest.raises(
-        ValueError, match=rf"the last {turns} turns are to be held; .*; give 1 or more"
-    ):
+    with pytest.raises(ValueError, match=rf"Invalid number of turns {turns}. Pass 1 or more."):
         holds_turns(turns)
 
 
@@ -367,6 +373,7 @@ def test_models_are_compared_with_their_end_and_the_section_that_breaks() -> Non
     with pytest.warns(UserWarning, match="ended on"):
         table = bk.deciding.compare_models(made, ["gpt-4o", "gpt-4"], preset)
     assert table["breaks"].tolist() == ["history", "history"]
+    assert table["conversations"].tolist() == [4, 4]
     assert table["ends"].tolist() == [bk.model("gpt-4o").ends, "2026-10-23"]
     roomy = bk.deciding.compare_models(made, ["gpt-4o"], bk.presets.working_memory)
     assert roomy[["fits", "breaks"]].values.tolist() == [[1.0, ""]]

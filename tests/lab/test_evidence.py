@@ -129,25 +129,6 @@ def test_what_was_summarised_or_shrunk_counts_as_lost() -> None:
     assert lost(MARKED, bk.policies.Summarise(2, 1), 40) == [(0, 0), (0, 0), (3, 2)]
 
 
-def test_shares_by_policy_and_history_budget() -> None:
-    policies = {"oldest": bk.policies.OldestFirst(), "last turn": bk.policies.SlidingWindow(1)}
-    table = bk.evidence_shares(
-        MARKED, window(1_000), policies, [10, 30, 40], counter=len, framing=ONE_A_CHARACTER
-    )
-    assert table.query("policy == 'oldest'")["present"].tolist() == [1, 2, 3]
-    assert table.query("policy == 'last turn'")["present"].tolist() == [1, 2, 2]
-    assert table["source"].unique().tolist() == ["marked"]
-
-
-def test_a_budget_without_a_remainder_has_no_history_budget_to_try() -> None:
-    budget = bk.Budget(100, (), [bk.Allocation("history")])
-    with pytest.raises(
-        ValueError,
-        match="this budget names no remainder; its sections are 'history'; pass remainder=",
-    ):
-        bk.evidence_shares(MARKED, budget, {}, [10])
-
-
 def test_what_a_call_copies_from_an_earlier_turn_is_marked_and_nothing_else_is() -> None:
     """The newest message with the value is marked; what this turn, the system or a schema says needs nothing."""
     arguments = '{"to": "Ada Byron", "order": 4711, "how": "courier", "by": "air-mail", "tag": "x"}'

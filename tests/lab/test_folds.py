@@ -9,7 +9,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import BudgetExplorer, ConversationExplorer
-from budgetkit.lab.deciding.tuning import candidates, sizes_of
+from budgetkit.lab.deciding.space import candidates, sizes_of
 from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.reading import largest
@@ -199,7 +199,7 @@ def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click
     """On 0.2.0 somebody who followed what was said came to a refusal, twice."""
     explorer = opened(make(), "decide")
     assert parts(explorer, "decide", "text")[0]["text"].startswith(
-        "Tuning needs 12 conversations: it chooses on one"
+        "Tuning needs 12 conversations: each half measures"
     )
     assert "This has 1." in parts(explorer, "decide", "text")[0]["text"]
 
@@ -224,15 +224,19 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
     explorer = BudgetExplorer(SMALL, "made-up-chats")
     found = tuned(explorer, "evidence")
     said = parts(explorer, "decide", "text")[0]["text"]
-    held, row = found.tuned.parts[1], found.advised
-    before, after = (found.tuned.scores[held, at, 0].sum() for at in (0, 1 + row))
-    gain, low, high = found.tuned.gains(row)
+    halves = zip(found.tuned.parts[::-1], map(found.tuned.choice, found.tuned.parts), strict=True)
+    pairs = [(part, 0 if row is None else 1 + row) for part, row in halves]
+    before, after = (
+        sum(found.tuned.scores[part, at * moved, 0].sum() for part, at in pairs) for moved in (0, 1)
+    )
+    chosen = found.tuned.gain_at(found.advised)
+    gain, low, high = chosen.share, chosen.low, chosen.high
     assert gain == pytest.approx(1 - after / before)
     assert said.startswith(
         f"This budget loses {100 * gain:.0f} % fewer needed messages than at present "
         f"({after:.0f} instead of {before:.0f}, "
     )
-    assert f") on {len(held)} conversations that it was not chosen on; " in said
+    assert ") on 48 conversations that it was not chosen on; " in said
     assert (
         f"the true saving lies between {100 * low:.0f} and {100 * high:.0f} % with 95 % confidence."
         in said

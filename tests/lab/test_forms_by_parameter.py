@@ -83,9 +83,6 @@ TAKES_BUDGET: dict[str, Callable[..., Any]] = {
             **more,
         ).budget
     ),
-    "evidence_shares": lambda budget, **more: bk.evidence_shares(
-        "mixed-language", budget, "oldest first", [500], counter="chars/4", **more
-    )["share"].tolist(),
     "gate": lambda budget, **more: check(budget, prompts={"system": "Be brief."}, **more).failures,
     "sensitivity": lambda budget, **more: repr(
         bk.deciding.sensitivity(
@@ -249,7 +246,6 @@ TAKES_COUNTER: dict[str, Callable[..., Any]] = {
     ),
     "calibrate": lambda counter: bk.calibrate(counter, [TEXT], [20]).slope,
     "compare": lambda counter: bk.accuracy.compare(counter, [TEXT])["estimate"].tolist(),
-    "answer_lengths": lambda counter: bk.deciding.answer_lengths(CHATS, counter),
     "answer_reserve": lambda counter: bk.deciding.answer_reserve(CHATS, counter),
     "candidates": lambda counter: bk.deciding.candidates(working_memory(), CHATS, counter),
     "Session": lambda counter: bk.Session("made-up-session", counter).totals(),
@@ -307,7 +303,6 @@ TAKES_TRACE: dict[str, Callable[..., Any]] = {
     "compare_models": lambda trace: repr(
         bk.deciding.compare_models(trace, "gpt-4o", "working_memory")
     ),
-    "answer_lengths": lambda trace: bk.deciding.answer_lengths(trace, "chars/4"),
     "answer_reserve": lambda trace: bk.deciding.answer_reserve(trace, "chars/4"),
     "candidates": lambda trace: bk.deciding.candidates(working_memory(), trace, "chars/4"),
 }
@@ -450,9 +445,7 @@ def test_a_frame_says_what_is_known_of_its_texts() -> None:
     errors = bk.accuracy.compare("chars/4", frame)
     assert errors["class"].tolist() == KINDS
     assert errors["language"].tolist() == ["en", "de", "python"]
-    with pytest.raises(
-        ValueError, match="a frame without a column of texts; it has 'n'; name a column 'text'"
-    ):
+    with pytest.raises(ValueError, match="No column of texts among 'n'. Name one 'text'."):
         bk.accuracy.compare("chars/4", pd.DataFrame({"n": [1, 2]}))
 
 

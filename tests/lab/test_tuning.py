@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.deciding.tuning import OBJECTIVES, Floats, gain_of, saving
+from budgetkit.lab.deciding.objectives import OBJECTIVES, Floats, Gain
+from budgetkit.lab.deciding.space import SearchSpace
+from budgetkit.lab.deciding.tuning import TuningResult, split
 from tests.lab.test_deciding import TIGHT, conversations
 
 FEWER = OBJECTIVES["cut"]
@@ -32,7 +34,7 @@ def noise(
 def test_of_noise_a_gain_is_claimed_in_few_runs_and_the_interval_holds(held_out: int) -> None:
     """From drawing conversations again 7 runs in 100 claimed a gain, and 86 to 90 intervals held."""
     random = np.random.default_rng(held_out)
-    gains = [gain_of(*noise(random, held_out)[:2], seed=run) for run in range(500)]
+    gains = [Gain(*noise(random, held_out)[:2], seed=run) for run in range(500)]
     assert np.mean([gain.holds for gain in gains]) <= 0.04
     assert np.mean([gain.low <= 0 <= gain.high for gain in gains]) >= 0.93
 
@@ -42,31 +44,31 @@ def test_a_true_gain_of_a_third_is_seen() -> None:
     held = []
     for run in range(200):
         present, other, _ = noise(random, 30)
-        held.append(gain_of(present, 0.7 * other, seed=run).holds)
+        held.append(Gain(present, 0.7 * other, seed=run).holds)
     assert np.mean(held) >= 0.85
 
 
 @pytest.mark.parametrize("held_out", [2, 4, 5])
 def test_below_six_conversations_there_is_no_interval_but_a_sentence(held_out: int) -> None:
-    gain = gain_of(np.full(held_out, 100.0), np.full(held_out, 50.0), seed=0)
+    gain = Gain(np.full(held_out, 100.0), np.full(held_out, 50.0))
     assert np.isnan([gain.low, gain.high]).all() and not gain.holds
-    said = saving("this setting", FEWER, gain)
+    said = gain.sentence("this setting", FEWER)
     assert f"An interval of a gain needs 6 conversations; there are {held_out}." in said
     assert "confidence" not in said
 
 
 def test_one_conversation_that_outweighs_the_others_is_said() -> None:
     before, after = np.array([900.0] + [10.0] * 9), np.array([100.0] + [10.0] * 9)
-    gain = gain_of(before, after, seed=0)
-    assert gain.notices == ["One conversation carries 91 % of it; the others save 0 %."]
-    assert gain_of(np.full(10, 10.0), np.full(10, 5.0), seed=0).notices == []
+    gain = Gain(before, after)
+    assert gain.notices(FEWER) == ["One conversation carries 91 % of it; the others save 0 %."]
+    assert Gain(np.full(10, 10.0), np.full(10, 5.0)).notices(FEWER) == []
 
 
 def test_where_the_present_setting_cuts_nothing_the_other_is_not_as_good() -> None:
     """A ratio to nothing is no gain of 0: the other setting cuts 50 tokens where none were cut."""
-    gain = gain_of(np.zeros(10), np.full(10, 5.0), seed=0)
+    gain = Gain(np.zeros(10), np.full(10, 5.0))
     assert gain.share == -np.inf and not gain.holds
-    assert saving("this setting", FEWER, gain) == (
+    assert gain.sentence("this setting", FEWER) == (
         "No gain: this setting cuts 50 tokens where the present one cuts none on 10 conversations that it was not "
         "chosen on."
     )
@@ -80,8 +82,8 @@ def test_the_part_held_out_is_not_to_be_chosen_by() -> None:
     rows = len(tuned.table)
     other = next(row for row in range(rows) if row != tuned.row)
     held_out = tuned.scores[tuned.parts[1]]
-    alone = gain_of(held_out[:, 0, 0], held_out[:, 1 + other, 0], seed=tuned.seed)
-    _, low, high = tuned.gains(other)
+    alone = Gain(held_out[:, 0, 0], held_out[:, 1 + other, 0], seed=tuned.seed)
+    low, high = tuned.gain_at(other).low, tuned.gain_at(other).high
     assert low <= alone.low and high >= alone.high and (low, high) != (alone.low, alone.high)
 
 
@@ -92,14 +94,14 @@ def test_of_settings_that_come_to_the_same_the_present_one_stays_else_the_larger
     assert stays.stays and stays.row is None
     assert (stays.best, stays.budget) == ({"output": 1_000}, roomy)
     assert str(stays).startswith(
-        "No setting that was tried cuts fewer tokens than at present: stay."
+        "Nothing to gain: no conversation of 12 has any tokens cut at present."
     )
 
     def half(outcome: bk.Replay) -> float:
         return float(outcome.budget.sizes["output"] >= 1_000)
 
     larger = bk.tune(conversations(12), roomy, {"output": [700, 900, 800]}, half)
-    assert larger.best == {"output": 900}
+    assert larger.candidate == {"output": 900}
 
 
 def test_the_reserve_of_the_answer_is_never_below_what_answers_need() -> None:
@@ -155,7 +157,7 @@ def test_a_setting_that_cannot_be_planned_is_never_returned() -> None:
         return float("nan") if outcome.trace.id in names else 0.0
 
     with pytest.raises(
-        ValueError, match="none of 1 settings can be planned for every conversation"
+        ValueError, match="None of 1 settings can be planned for every conversation"
     ):
         bk.tune(made, TIGHT, {"window": [700]}, refuses, risk=None)
 
@@ -172,7 +174,7 @@ def test_a_corner_does_not_win_without_the_sentence_that_says_why() -> None:
     assert notice.startswith(
         "It is a corner: output 100 is the smallest that was tried, history no cap is the largest"
     )
-    assert "the objective counts only what is cut" in notice
+    assert "the objective counts only cuts" in notice
 
 
 def test_an_objective_may_be_bounded_by_another() -> None:
@@ -185,11 +187,66 @@ def test_an_objective_may_be_bounded_by_another() -> None:
     assert bound.stays and bound.best == {"history": "no cap"}
 
 
-@pytest.mark.parametrize("conversations_seen", [5, 12, 18])
-def test_of_few_conversations_no_interval_of_a_share_of_the_answers_is_given(
-    conversations_seen: int,
-) -> None:
-    quantile, low, high = bk.deciding.answer_lengths(
-        conversations(conversations_seen), bk.counter("o200k_base")
+def choices(seed: int, conversations: int, settings: int = 8, gain: float = 0.0) -> TuningResult:
+    """Return a tuning of settings that are no better than the present one, but for the first."""
+    random = np.random.default_rng(seed)
+    space = SearchSpace(
+        TIGHT, bk.policies.OldestFirst(), {"output": {n: n for n in range(1, settings + 1)}}
     )
-    assert quantile > 0 and low is None and high is None
+    sizes = random.lognormal(0, 0.7, (conversations, 1))
+    scores = sizes * random.lognormal(0, 0.3, (conversations, 1 + settings))
+    scores[:, 1] *= 1 - gain
+    names = [{"output": n} for n in range(1, settings + 1)]
+    return TuningResult(
+        space, names, {"cut": FEWER}, scores[:, :, None], split(conversations, seed)
+    )
+
+
+@pytest.mark.parametrize("conversations", [14, 24, 60])
+def test_without_a_gain_that_holds_the_present_budget_is_handed_over(conversations: int) -> None:
+    """In 29 of 40 runs on noise another budget was; now in 2.5 % at most."""
+    results = [choices(run, conversations) for run in range(300)]
+    assert (
+        np.mean([not result.stays for result in results]) <= 0.035
+    )  # 0.025 and two standard errors
+    for result in results:
+        assert (result.budget == TIGHT) == result.stays
+        assert result.best == (result.space.present() if result.stays else result.candidate)
+    kept = next(result for result in results if result.stays and result.row is not None)
+    assert f"The present one stays; the best candidate: output {kept.candidate['output']}." in str(
+        kept
+    )
+
+
+def test_two_halves_find_a_true_gain_of_a_fifth_in_most_runs() -> None:
+    """Of 60 conversations one half alone found it in 57 of 100 runs."""
+    results = [choices(run, 60, settings=20, gain=0.2) for run in range(100)]
+    assert np.mean([not result.stays for result in results]) >= 0.6
+    results = [choices(run, 60, settings=20) for run in range(200)]
+    assert np.mean([result.chosen.low <= 0 <= result.chosen.high for result in results]) >= 0.92
+
+
+def test_a_conversation_without_a_cut_is_no_case_of_a_gain() -> None:
+    """Nine of twelve cut nothing; the parts that held none of the three made the gain end at 0."""
+    before = np.array([90.0] * 8 + [0.0] * 12)
+    assert Gain(before, before / 2).low == pytest.approx(0.5)
+    few = Gain(before * (np.arange(20) < 3), np.zeros(20))
+    assert np.isnan(few.low) and few.sentence("this budget", FEWER).endswith(
+        "An interval of a gain needs 6 conversations with tokens cut; there are 3."
+    )
+    none = Gain(np.zeros(20), np.zeros(20))
+    assert none.sentence("this budget", FEWER) == (
+        "Nothing to gain: no conversation of 20 has any tokens cut at present."
+    )
+
+
+def test_halves_that_choose_otherwise_are_named() -> None:
+    result = next(
+        result
+        for result in map(lambda run: choices(run, 24), range(20))
+        if None not in (result.row, result.choice(result.parts[1]))
+        and result.row != result.choice(result.parts[1])
+    )
+    other = result.choice(result.parts[1])
+    assert other is not None
+    assert f"The other half chooses output {other + 1}; the gain is of both choices." in str(result)

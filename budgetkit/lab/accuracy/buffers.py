@@ -1,12 +1,12 @@
-"""Buffers: what share of a window a counter's errors ask to hold back, and what happens without.
+"""Buffers: the share of a window to hold back for a counter's errors, and the overflows without it.
 
     ratio  = sum of exact / sum of estimates            of a window filled with documents
     safety = 1 - usable / window                        usable x (quantile of its ratio at 1 - risk) = window
 
 A window of 8,192 tokens that chars/4 fills with English prose, say, holds 0.9 to 1.1 times as many, by what was seen
 of 40 sources. Of 20 windows of the next source at most one is to overflow: the ratio at that place is 1.1, and the
-share to hold back 1 - 1 / 1.1 = 9 %. Where nobody says of which kind the texts are, the kind that asks for most
-decides; where it is said, that kind's own sources do, which holds back about half as much.
+share to hold back 1 - 1 / 1.1 = 9 %. Where no kind of text is given, the share is for windows of all
+kinds, and a warning says so; where one is, its own sources decide, which holds back about half as much.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.amounts import Share, check_tokens
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.lab.accuracy.kind_windows import OfOneKind, Resampled, Sources, has_sources
+from budgetkit.lab.accuracy.kind_windows import KindWindows, Resampled, Sources, has_sources
 from budgetkit.lab.accuracy.kinds import CLASS, LANGUAGE, cells_of, lacking_kinds, meaning
 from budgetkit.promise import lacking, needed
 
@@ -39,24 +39,23 @@ FEWEST_TO_SPREAD: Final = needed(0.05)
 
 @dataclass(frozen=True, slots=True)
 class FilledWindows:
-    """Windows of a size, filled at random in one mix or several, to read the safety share of any risk off."""
+    """Windows of one size, filled with documents at random."""
 
     window: int
-    corpora: tuple[Resampled, ...] | tuple[OfOneKind, ...]
+    corpora: tuple[Resampled, ...] | tuple[KindWindows, ...]
     seen: int = 0  # sources, where kinds were named
-    units_are: str = "sources"
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def ratios(self, size: float, mix: int = 0) -> Floats:
-        """Fill windows until the estimate says `size`; return exact tokens for an estimated one, by resample."""
+        """Return exact tokens for an estimated one in windows of a size, by resample."""
         if (mix, size) not in self._known:
             self._known[mix, size] = self.corpora[mix].ratios(size)
         return self._known[mix, size]
 
     @property
-    def units(self) -> int:
-        """On how many sources the windows of kinds that are known rest; 0 where no kind is."""
-        return min(mix.units for mix in self.corpora)
+    def sources(self) -> int:
+        """The fewest sources of a class that is known; 0 where no kind is."""
+        return min(mix.sources for mix in self.corpora)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -64,7 +63,7 @@ class FilledWindows:
         return tuple(dict.fromkeys(label for mix in self.corpora for label in mix.label))
 
     def share(self, risk: float) -> float:
-        """Return the smallest share to hold back so that at most so many windows overflow.
+        """Return the smallest share to hold back at a risk.
 
         Examples
         --------
@@ -83,20 +82,20 @@ class FilledWindows:
         return float(low), float(high)
 
     def needed(self, risk: float) -> float:
-        """Return the share that the texts that were seen need, in the mix that asks for most."""
+        """Return the share that the texts seen need, in the worst mix."""
         mix = self.worst(risk)
         return self.corpora[mix].needed(self.window * (1 - self._found(mix, risk)), risk)
 
     def worst(self, risk: float) -> int:
-        """Return the number of the mix that asks for most."""
+        """Return the number of the worst mix."""
         return int(np.argmax([self._found(mix, risk) for mix in range(len(self.corpora))]))
 
     def at(self, risk: float) -> Floats:
-        """Return the ratios of windows that are filled to the whole size, in the mix that asks for most."""
+        """Return the ratios of full windows, in the worst mix."""
         return self.ratios(float(self.window), self.worst(risk)).ravel()
 
     def _found(self, mix: int, risk: float) -> float:
-        """Fill less and less, until what is filled holds no more than the window."""
+        """Fill less and less, until the window holds it."""
         allowed = self.corpora[mix].allowed(risk)
         share = 0.0
         before = -1.0
@@ -119,7 +118,7 @@ def filled_windows(
     seed: int = 0,
     kinds: Sequence[str] = (),
 ) -> FilledWindows:
-    """Make windows of documents drawn at random; they are filled when they are asked for.
+    """Draw windows of documents at random.
 
     Of kinds that are known they are those of the next source of each, where there are sources enough for the risk.
 
@@ -143,13 +142,13 @@ def filled_windows(
     groups = Sources.of(errors, cells.columns)
     seen = len(np.unique(groups.sources))
     if seen < FEWEST_TO_SPREAD:
-        return replace(of_any_kind, seen=seen, units_are=groups.units_are)
+        return replace(of_any_kind, seen=seen)
     numbers = [groups.labels.index(label) for label in cells.labels]
-    return FilledWindows(window, tuple(OfOneKind.of(groups, numbers, seed)), seen, groups.units_are)
+    return FilledWindows(window, tuple(KindWindows.of(groups, numbers, seed)), seen)
 
 
 def columns_of(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | None]:
-    """Return the columns of which a window has only one value; None stands for windows that mix all documents."""
+    """Return the columns of which a window has one value; None mixes all documents."""
     if window_mix is not None:
         if window_mix == MIXED:
             return (None,)
@@ -157,7 +156,8 @@ def columns_of(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | N
     return [column for column in KINDS if column in errors] or (None,)
 
 
-WORST: Final = "held back is what the kind that asks for most needs"
+#: Where 5 % of all windows may overflow, 12 % of those of CJK did, and 34 % of those of odd text.
+WORST: Final = "windows of a single kind of text may overflow more often"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class Buffer:
     needed: float = float("nan")
 
     def lacks(self, kinds: Iterable[str]) -> str:
-        """Say which kinds of a conversation the buffer was not learned on.
+        """Name the kinds of a conversation that the buffer was not learned on.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ def buffer_for(
     seed: int = 0,
     kinds: Iterable[str] = (),
 ) -> Buffer:
-    """Find the smallest safety share under which a window overflows with at most that chance.
+    """Find the smallest safety share for an accepted chance of overflow.
 
     The windows are filled from resampled sources, so that the promise is one for texts that nobody has seen, of kinds
     that the errors have.
@@ -266,7 +266,7 @@ def buffer_for(
         Classes or languages of the texts at hand, by any usual name, or what
         :func:`budgetkit.lab.accuracy.kinds_of` tells of them. Where documents are of each, and there are sources
         enough for the risk, the buffer is the one for the next source of these kinds, which holds back less; else the
-        one for the kind that asks for most, and the warning says so.
+        one for windows of all kinds, and the warning says so.
 
     Returns
     -------
@@ -288,9 +288,7 @@ def buffer_for(
     _check_risk(risk)
     names = errors["counter"].unique()
     if len(names) != 1:
-        raise ValueError(
-            f"errors of {len(names)} counters ({quoted(names)}); a buffer is for one; choose its rows"
-        )
+        raise ValueError(f"Errors of {len(names)} counters: {quoted(names)}. Pass the rows of one.")
     check_tokens("window", window)
     _check_mix(errors, window_mix)
     kinds = list(kinds)
@@ -350,45 +348,45 @@ def read_off(
         kinds=learned_on,
         needed=filled.needed(risk),
     )
-    if filled.units:
-        # Of kinds that are known; how many documents of them there are does not matter, but how many sources.
-        few = lacking(filled.units, risk, filled.units_are)
-        return replace(
-            buffer,
-            kinds=filled.kinds,
-            warning=f"{few}; held back is the most that was seen" if few else "",
-        )
+    if filled.sources:
+        # Of kinds that are known, sources of the class count, not documents.
+        few = lacking(filled.sources, risk, "sources of its class")
+        return replace(buffer, kinds=filled.kinds, warning=few)
     if not kinds or window_mix is not None:
         few_sources = ""
         if window_mix is None and has_sources(errors):
             few_sources = lacking(errors["source"].nunique(), risk, "sources")
-        reasons = (buffer.warning, few_sources, buffer.lacks(kinds))
+        worst = WORST if window_mix is None and _classes(errors) > 1 else ""
+        reasons = (buffer.warning, few_sources, buffer.lacks(kinds), worst)
         return replace(buffer, warning="; ".join(filter(None, reasons)))
     if lacking_kinds(errors, kinds):
         reason = buffer.lacks(kinds)
     else:
-        reason = lacking(filled.seen, risk, filled.units_are)
+        reason = lacking(filled.seen, risk, "sources")
     warning = "; ".join(filter(None, (buffer.warning, reason, WORST)))
     return replace(buffer, warning=warning)
+
+
+def _classes(errors: pd.DataFrame) -> int:
+    return errors[CLASS].nunique() if CLASS in errors else 1
 
 
 def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
     if window_mix not in (None, MIXED) and window_mix not in errors:
         raise ValueError(
-            f"windows of one {brief(window_mix)}; the errors have the columns {quoted(map(str, errors.columns))}; name "
-            "one of them, or 'mixed'"
+            f"Unknown window_mix {brief(window_mix)}. Choose 'mixed' or a column: {quoted(map(str, errors.columns))}."
         )
 
 
 def _check_risk(risk: float) -> None:
     if not 0 < risk < 1:
         raise ValueError(
-            f"a risk of {brief(risk)}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty"
+            f"Invalid risk {brief(risk)}. Pass a chance between 0 and 1, such as 0.05."
         )
 
 
 def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | None) -> str:
-    """Say when documents are too few: a tail needs some ten cases beyond it, a sum of many at least thirty."""
+    """Warn of too few documents: a tail needs ten cases beyond it, a sum at least thirty."""
     by_value = window_mix not in (None, MIXED)
     n = errors[window_mix].nunique() if by_value else len(errors)
     if by_value:
@@ -412,7 +410,7 @@ def consequences(
     seed: int = 0,
     kinds: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Say what counting with each counter does to a budget's window.
+    """Fill a budget's window by each counter, and measure the overflow.
 
     The window is filled until the counter says that the usable part is full.
 
@@ -433,8 +431,9 @@ def consequences(
     -------
     DataFrame
         One row a budget and counter: window, usable, safety and filled (the mean of what is really used) in
-        tokens, wasted (mean tokens of the usable part that stay empty), overflow (the chance of one),
-        over (mean tokens above, when there is one).
+        tokens, wasted (mean tokens of the usable part that stay empty), overflow (the chance of one) with its 95 %
+        interval overflow_low and overflow_high over other sources, over (mean tokens above, when there is one), and
+        documents (how many it rests on).
 
     Raises
     ------
@@ -459,7 +458,8 @@ def consequences(
                 for mix in range(len(filled.corpora))
             ]
             worst = max(outcomes, key=lambda outcome: (outcome["overflow"], outcome["filled"]))
-            rows.append({"budget": budget_name, "counter": counter_name} | worst)
+            row = {"budget": budget_name, "counter": counter_name, "documents": len(group)}
+            rows.append(row | worst)
     return pd.DataFrame(rows)
 
 
@@ -469,9 +469,12 @@ def _outcome(budget: Budget, ratio: Floats) -> dict[str, float]:
     used = usable * ratio
     over = used - usable - safety
     sizes = {"window": budget.window, "usable": usable, "safety": safety, "filled": used.mean()}
+    low, high = np.quantile((over > 0).mean(axis=1), (0.025, 0.975))
     above = over[over > 0].mean() if (over > 0).any() else 0.0
     return sizes | {
         "wasted": np.maximum(usable - used, 0).mean(),
         "overflow": (over > 0).mean(),
+        "overflow_low": low,
+        "overflow_high": high,
         "over": above,
     }

@@ -1,4 +1,4 @@
-"""Windows of one kind of text that is known: how far the next source of that kind may lie from those that were seen.
+"""Windows of one known kind of text: how far its next source may lie from those seen.
 
     y         = log(exact / estimate)                       of a source of a kind (a class in a language, say)
     expected  = w x mean of the kind + (1 - w) x mean of all kinds beside it,     w = n t / (n t + s)
@@ -36,14 +36,14 @@ DRAWN: Final = 150
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampled:
-    """Exact and estimated tokens of documents, sorted by group: a source of a kind; groups are sorted by kind."""
+    """Exact and estimated tokens of documents, sorted by kind and source."""
 
     exact: Floats
     estimate: Floats
     documents: Ints
     groups: Ints
     seed: int
-    units: int = 0
+    sources: int = 0
     label: tuple[str, ...] = ()
 
     @classmethod
@@ -63,11 +63,11 @@ class Resampled:
         return cls(exact, np.maximum(estimate, 1), group[1], np.bincount(group[0][0]), seed)
 
     def allowed(self, risk: float) -> float:
-        """Return how many of the windows drawn may overflow: resampled kinds speak of the next one as they are."""
+        """Return the share of the windows drawn that may overflow."""
         return risk
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share that windows of the kinds that were seen need, each as often as it has documents."""
+        """Return the share that windows of the kinds seen need."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = np.quantile((exact / estimate)[kind], 1 - risk, method="higher")
@@ -76,12 +76,12 @@ class Resampled:
         return max(0.0, 1 - 1 / float(ratio))
 
     def ratios(self, size: float) -> Floats:
-        """Fill windows from each resampled corpus; the group that fills one is drawn in proportion to its documents."""
+        """Fill windows from each resampled corpus."""
         random = np.random.default_rng(self.seed)
         return np.array([self._filled(size, *self._drawn(random), random) for _ in range(REPEATS)])
 
     def _drawn(self, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Draw kinds, sources of each, and documents of each source; return these and how many each source has."""
+        """Draw kinds, sources of each, and documents of each source."""
         kinds = random.integers(0, len(self.groups), len(self.groups))
         groups = _within(self.groups, kinds, random)
         return _within(self.documents, groups, random), self.documents[groups]
@@ -112,14 +112,14 @@ class Resampled:
 
 
 def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
-    """Draw from each chosen group as many members as it has, with replacement; members have running numbers."""
+    """Draw from each chosen group as many members as it has."""
     starts = np.cumsum(many) - many
     room = np.repeat(many[chosen], many[chosen])
     return np.asarray(np.repeat(starts[chosen], many[chosen]) + _below(room, random))
 
 
 def _below(room: Ints, random: np.random.Generator) -> Ints:
-    """Draw for each number a whole number from 0 up to it, itself left out."""
+    """Draw a whole number below each number."""
     drawn: Ints = np.minimum((random.random(len(room)) * room).astype("int64"), room - 1)
     return drawn
 
@@ -142,7 +142,7 @@ _SIZES_BETWEEN_DOUBLES = (
 
 
 def has_sources(errors: pd.DataFrame) -> bool:
-    """Say whether errors tell sources apart; of fewer than six each document is one."""
+    """Tell whether errors have six sources or more."""
     return "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
 
 
@@ -158,8 +158,8 @@ class Sources:
         What each group is of, by number.
     labels : list of tuple of str
         The name of each kind.
-    units_are : str
-        What the sources are, in the plural.
+    names : list of str
+        The source of each group; where no text has one, each document is its own.
     """
 
     exact: Sequence[Floats]
@@ -168,19 +168,25 @@ class Sources:
     kinds: Ints
     sources: Ints
     labels: Sequence[tuple[str, ...]]
-    units_are: str = "sources"
+    names: Sequence[str]
     _windows: dict[int, Floats] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, errors: pd.DataFrame, columns: Sequence[str]) -> Sources:
-        """Group documents by these columns and by source; of fewer than six sources each document is one."""
+        """Group documents by these columns and by source."""
         if has_sources(errors):
             source = pd.factorize(errors["source"])[0]
         else:
             source = np.arange(len(errors))
         labels = list(zip(*(errors[column].astype(str) for column in columns), strict=True))
         kind, names = pd.factorize(pd.Series(labels, dtype=object))
-        pairs, group = np.unique(np.stack((kind, source)), axis=1, return_inverse=True)
+        pairs, first, group = np.unique(
+            np.stack((kind, source)), axis=1, return_index=True, return_inverse=True
+        )
+        # Documents that stand for sources spread as sources do, but they are no more sources than they name.
+        named = np.arange(len(errors)).astype(str)
+        if "source" in errors:
+            named = np.where(errors["source"] == "", named, errors["source"].astype(str))
         order = np.argsort(group.ravel(), kind="stable")
         ends = np.cumsum(np.bincount(group.ravel()))[:-1]
         parents = [label[:-1] for label in names]
@@ -192,7 +198,7 @@ class Sources:
             kinds=pairs[0],
             sources=pairs[1],
             labels=list(names),
-            units_are="sources" if has_sources(errors) else "documents",
+            names=[str(name) for name in named[first]],
         )
 
     @property
@@ -230,7 +236,7 @@ def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Gene
 
 @dataclass(frozen=True, slots=True)
 class Variances:
-    """How sources of one kind differ, and kinds of one class: a number for each class, drawn toward that of all."""
+    """Variances of sources within a kind and of kinds within a class."""
 
     sources: Floats
     kinds: Floats
@@ -269,7 +275,7 @@ class Variances:
 def predicted(
     groups: Sources, middle: Floats, variances: Variances, kind: int, without: Bools
 ) -> tuple[float, float]:
-    """Return what the next source of a kind comes to, and its variance, by the groups that are not left out."""
+    """Predict the next source of a kind, with its variance."""
     number = int(groups.classes[groups.kinds == kind][0])
     seen = (groups.classes == number) & ~without
     within = float(variances.sources[number])
@@ -294,7 +300,7 @@ def predicted(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OfOneKind:
+class KindWindows:
     """Windows of the next source of one kind."""
 
     groups: Sources
@@ -306,8 +312,8 @@ class OfOneKind:
     spread: Floats
 
     @classmethod
-    def of(cls, groups: Sources, kinds: Sequence[int], seed: int) -> list[OfOneKind]:
-        """Return the windows of some kinds; what does not depend on the kind is worked out once."""
+    def of(cls, groups: Sources, kinds: Sequence[int], seed: int) -> list[KindWindows]:
+        """Return the windows of some kinds."""
         middle = groups.middle
         variances = Variances.of(groups, middle)
         expected = np.zeros(len(middle))
@@ -335,21 +341,27 @@ class OfOneKind:
         return self.groups.labels[self.kind]
 
     @property
-    def units(self) -> int:
-        """How many sources the promise rests on."""
-        return len(np.unique(self.groups.sources))
+    def sources(self) -> int:
+        """The number of sources of the kind's class, which the promise rests on."""
+        names = {
+            self.groups.names[group]
+            for group, kind in enumerate(self.groups.kinds)
+            if self.groups.labels[kind][0] == self.label[0]
+        }
+        return len(names)
 
     def allowed(self, risk: float) -> float:
-        """Return how many of the windows that were seen may overflow, so that the next does with that chance."""
-        return max(0.0, (risk * (self.units + 1) - 1) / self.units)
+        """Return the share of the windows seen that may overflow."""
+        units = len(np.unique(self.groups.sources))
+        return max(0.0, (risk * (units + 1) - 1) / units)
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share that the windows of the texts that were seen of this kind need."""
+        """Return the share that the texts seen of this kind need."""
         seen = self.groups.windows(size)[self.groups.kinds == self.kind]
         return max(0.0, 1 - float(np.exp(-np.quantile(seen, 1 - risk, method="higher"))))
 
     def ratios(self, size: float) -> Floats:
-        """Return exact tokens for an estimated one: in each row of as many sources, drawn again."""
+        """Return exact tokens for an estimated one, by resample of the sources."""
         random = np.random.default_rng(self.seed)
         scores = (self.groups.windows(size) - self.expected[:, None]) / self.spread[:, None]
         source = pd.factorize(self.groups.sources)[0]

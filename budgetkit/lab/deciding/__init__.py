@@ -1,34 +1,29 @@
-"""From looking to deciding: solve a budget backwards, tune it on conversations, put models side by side."""
+"""Decide on a budget: solve it backwards, tune it on conversations, compare models."""
 
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
-    TurnFloor,
-    answer_lengths,
     answer_reserve,
-    turn_floor,
 )
-from budgetkit.lab.deciding.models import compare_models, token_prices
-from budgetkit.lab.deciding.solving import (
+from budgetkit.lab.deciding.conditions import (
     Condition,
-    Solution,
     at_least,
     bill_at_most,
     cut_at_most,
     holds_turns,
     nothing_cut,
-    solve,
-    solve_models,
 )
-from budgetkit.lab.deciding.tuning import Gain, Tuned, candidates, sensitivity, tune
+from budgetkit.lab.deciding.models import compare_models, token_prices
+from budgetkit.lab.deciding.objectives import Gain
+from budgetkit.lab.deciding.solving import Solution, solve, solve_models
+from budgetkit.lab.deciding.space import candidates
+from budgetkit.lab.deciding.tuning import TuningResult, sensitivity, tune
 
 __all__ = [
     "AnswerReserve",
     "Condition",
     "Gain",
     "Solution",
-    "Tuned",
-    "TurnFloor",
-    "answer_lengths",
+    "TuningResult",
     "answer_reserve",
     "at_least",
     "bill_at_most",
@@ -42,7 +37,6 @@ __all__ = [
     "solve_models",
     "token_prices",
     "tune",
-    "turn_floor",
 ]
 
 

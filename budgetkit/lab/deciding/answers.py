@@ -1,4 +1,4 @@
-"""Answers: how long they are in conversations, and how much to reserve for the next one.
+"""Answers: their lengths in conversations, and a reserve for the next one.
 
     smallest reserve r with  (sum over n conversations of the share of answers longer than r, + 1) / (n + 1) <= risk
 
@@ -21,31 +21,17 @@ from budgetkit.counters import count_of
 from budgetkit.inputs import traces_of
 from budgetkit.inputs.budgets import AnyCounter
 from budgetkit.inputs.conversations import AnyTrace
-from budgetkit.lab.replay.losses import evidence
 from budgetkit.message import Message
 from budgetkit.promise import is_controlled, lacking, needed
 from budgetkit.trace import Trace, usage_frame
 
 Ints = npt.NDArray[np.int64]
 Kind = Literal["all", "call", "text"]
-_DRAWS = 2_000
-
-
-class _OfTheNext:
-    """A number that is a promise of the next conversation, where it rests on enough of them."""
-
-    risk: float
-    conversations: int
-
-    @property
-    def is_promise(self) -> bool:
-        """Whether there are conversations enough to promise something of the next one."""
-        return self.conversations >= needed(self.risk)
 
 
 @dataclass(frozen=True)
-class AnswerReserve(_OfTheNext):
-    """How much to reserve for an answer.
+class AnswerReserve:
+    """A reserve for the answer.
 
     Parameters
     ----------
@@ -73,14 +59,20 @@ class AnswerReserve(_OfTheNext):
     cut_short: float
 
     def __str__(self) -> str:
-        """Return the sentence, so that a number that is printed says whether it is a promise."""
+        """Return the sentence."""
         return self.sentence
 
     @property
+    def is_promise(self) -> bool:
+        """Whether there are enough conversations for a promise about the next one."""
+        return self.conversations >= needed(self.risk)
+
+    @property
     def sentence(self) -> str:
-        """What the reserve promises, or that it promises nothing."""
+        """The promise of the reserve, or the reason why there is none."""
         if self.is_promise:
-            return f"at most {100 * self.risk:g} % of the next answers are longer than {self.tokens:,} tokens"
+            share = f"at most {100 * self.risk:g} % of the next answers, in the mean"
+            return f"{share}, are longer than {self.tokens:,} tokens ({self.conversations:,} conversations seen)"
         reason = lacking(self.conversations, self.risk)
         return f"the longest answer seen has {self.longest:,} tokens; no promise: {reason}"
 
@@ -88,7 +80,7 @@ class AnswerReserve(_OfTheNext):
 def answer_reserve(
     traces: AnyTrace, counter: AnyCounter, risk: float = 0.05, kind: Kind = "all"
 ) -> AnswerReserve:
-    """Find the smallest reserve that holds all but a share of the answers of the next conversation.
+    """Find the smallest reserve for the answers of the next conversation.
 
     Parameters
     ----------
@@ -116,7 +108,7 @@ def answer_reserve(
     >>> import budgetkit as bk
     >>> reserve = answer_reserve(bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
     >>> reserve.tokens, reserve.sentence
-    (78, 'at most 5 % of the next answers are longer than 78 tokens')
+    (78, 'at most 5 % of the next answers, in the mean, are longer than 78 tokens (48 conversations seen)')
     """
     lengths = _present(traces, counter, kind)
     size, longest = _least_that_holds(lengths, risk)
@@ -126,60 +118,10 @@ def answer_reserve(
     )
 
 
-def answer_lengths(
-    traces: AnyTrace, counter: AnyCounter, share: float = 0.95, seed: int = 0
-) -> tuple[int, int | None, int | None]:
-    """Return the length that a share of the recorded answers keeps to, and its interval.
-
-    It describes the answers that were recorded; how much to reserve for the next is what
-    :func:`budgetkit.lab.deciding.answer_reserve` finds.
-
-    Parameters
-    ----------
-    traces : sequence of Trace, str or Path
-        The conversations, or what holds them.
-    counter : str, Model or callable
-        From text to tokens.
-    share : float, default 0.95
-        Share of the answers that are to have room.
-    seed : int, default 0
-        The same seed draws the same.
-
-    Returns
-    -------
-    tuple of int or None
-        The quantile in tokens, and its 95 % interval from drawing conversations again, since the answers of
-        one conversation are alike; None for both ends with fewer than the conversations that a promise of such a
-        share needs: 19 for 0.95, 99 for 0.99.
-
-    Raises
-    ------
-    ValueError
-        If no conversation has an answer.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> answer_lengths(bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
-    (77, 76, 79)
-    """
-    lengths = _present(traces, counter, "all")
-    quantile = int(np.quantile(np.concatenate(lengths), share, method="higher"))
-    if not 0 < share < 1 or len(lengths) < needed(1 - share):
-        return quantile, None, None
-
-    random = np.random.default_rng(seed)
-    drawn = random.integers(0, len(lengths), (_DRAWS, len(lengths)))
-    resampled = [np.concatenate([lengths[place] for place in places]) for places in drawn]
-    quantiles = [np.quantile(answers, share, method="higher") for answers in resampled]
-    low, high = np.quantile(quantiles, [0.025, 0.975])
-    return quantile, int(low), int(high)
-
-
 def recorded_lengths(
     traces: Sequence[Trace], count: Callable[[str], int], kind: Kind = "all"
 ) -> list[Ints]:
-    """Return the tokens of each conversation's answers, for conversations that have some.
+    """Return the tokens of each conversation's answers.
 
     Where the provider told what it counted of an answer, that is its length; else its text and its calls are counted.
     """
@@ -197,7 +139,7 @@ def recorded_lengths(
 
 
 def _billed(trace: Trace) -> dict[int, int]:
-    """Return what a provider counted of each answer, thinking included, by its place among the messages."""
+    """Return the provider's count of each answer by the message's place."""
     if not trace.fields.get("usage"):
         return {}
     usage = usage_frame(trace).dropna(subset=["message_index", "output_tokens"])
@@ -207,101 +149,13 @@ def _billed(trace: Trace) -> dict[int, int]:
 
 
 def _counted(message: Message, count: Callable[[str], int]) -> int:
-    """Count what an answer says and what it calls tools with, which is written as it is."""
+    """Count the text and the tool calls of an answer."""
     calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
     return count("".join([*message.texts, *calls]))
 
 
-@dataclass(frozen=True)
-class TurnFloor(_OfTheNext):
-    """How many of the last turns to keep, by how far back messages are referred to.
-
-    Parameters
-    ----------
-    turns : int
-        The floor, in turns, the present one not counted.
-    risk : float
-        Share of the messages that the next conversation refers to which may lie farther back, in the mean.
-    conversations : int
-        On how many it rests.
-    farthest : int
-        The farthest that was seen, in turns.
-
-    Examples
-    --------
-    >>> TurnFloor(7, risk=0.2, conversations=48, farthest=9).sentence
-    'at most 20 % of what the next conversation refers to lies more than 7 turns back'
-    """
-
-    turns: int
-    risk: float
-    conversations: int
-    farthest: int
-
-    def __str__(self) -> str:
-        """Return the sentence, so that a number that is printed says whether it is a promise."""
-        return self.sentence
-
-    @property
-    def sentence(self) -> str:
-        """What the floor promises, or that it promises nothing."""
-        if self.is_promise:
-            share = f"at most {100 * self.risk:g} %"
-            return f"{share} of what the next conversation refers to lies more than {self.turns:,} turns back"
-        reason = lacking(self.conversations, self.risk)
-        return (
-            f"what is referred to lies at most {self.farthest:,} turns back; no promise: {reason}"
-        )
-
-
-def turn_floor(traces: AnyTrace, risk: float = 0.05) -> TurnFloor:
-    """Find how many of the last turns a history is to keep, by how far back messages are referred to.
-
-    Parameters
-    ----------
-    traces : sequence of Trace, str or Path
-        The conversations, or what holds them. What refers to what is found by :func:`budgetkit.lab.replay.losses`.
-    risk : float, default 0.05
-        Share of what is referred to that may lie farther back.
-
-    Returns
-    -------
-    TurnFloor
-        By conformal risk control over conversations; the farthest that was seen, and no promise, where they are too
-        few.
-
-    Raises
-    ------
-    ValueError
-        If nothing refers to an earlier turn, or the risk is not between 0 and 1.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> turn_floor(bk.load_traces("made-up-chats"), risk=0.2).sentence
-    'at most 20 % of what the next conversation refers to lies more than 5 turns back'
-    """
-    traces = traces_of(traces)
-    back = [distances for distances in map(_turns_back, traces) if len(distances)]
-    if not back:
-        rule = "a floor in turns is read off what later messages refer to"
-        raise ValueError(
-            f"{len(traces)} conversations in which nothing refers to an earlier turn; {rule}; give some"
-        )
-    turns, farthest = _least_that_holds(back, risk)
-    return TurnFloor(turns=turns, risk=risk, conversations=len(back), farthest=farthest)
-
-
-def _turns_back(trace: Trace) -> Ints:
-    """Return how many turns back lies what each message of a conversation refers to."""
-    pairs = evidence(trace)
-    starts = [turn.start for turn in trace.turns]
-    turns = np.searchsorted(starts, pairs["needs"].to_numpy(), "right")
-    return np.asarray(pairs["turn"].to_numpy() - turns, dtype=np.int64)
-
-
 def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
-    """Return the least number that at most a share of the next conversation's exceed, and the largest seen."""
+    """Return the least number for a risk, and the largest seen."""
     sizes = np.unique(np.concatenate(numbers))
     largest = int(sizes[-1])
     if len(numbers) < needed(risk):
@@ -320,7 +174,7 @@ def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
 
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
-    """Return the reserve of the answer itself; what is thought before it is no part of a recorded answer."""
+    """Return the reserve of the answer, thinking excluded."""
     reserves = [
         reserve
         for reserve in budget.reserves
@@ -332,14 +186,12 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
 
 def _present(traces: AnyTrace, counter: AnyCounter, kind: Kind) -> list[Ints]:
     if kind not in ("all", "call", "text"):
-        raise ValueError(
-            f"answers of kind {brief(kind)}; known are 'all', 'call' and 'text'; give one of these"
-        )
+        raise ValueError(f"Unknown kind of answers {brief(kind)}. Choose 'all', 'call' or 'text'.")
     traces = traces_of(traces)
     lengths = recorded_lengths(traces, count_of(counter), kind)
     if not lengths:
         raise ValueError(
-            f"{len(traces)} conversations without an answer; a reserve is read off answers; give some"
+            f"No answers in {len(traces)} conversations. Pass conversations with answers."
         )
     return lengths
 

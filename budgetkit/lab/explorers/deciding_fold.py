@@ -18,15 +18,10 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import quoted
 from budgetkit.counters import Counter
 from budgetkit.lab.deciding.answers import recorded_lengths
-from budgetkit.lab.deciding.decided import PRESENT, Decided, front, matter
-from budgetkit.lab.deciding.tuning import (
-    OBJECTIVES,
-    Values,
-    candidates,
-    sensitivity,
-    sizes_of,
-    tune,
-)
+from budgetkit.lab.deciding.objectives import OBJECTIVES
+from budgetkit.lab.deciding.report import PRESENT, TuningReport, front, matter
+from budgetkit.lab.deciding.space import Values, candidates, sizes_of
+from budgetkit.lab.deciding.tuning import sensitivity, tune
 from budgetkit.lab.explorers.budget.commands import move_line, set_amount
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -89,7 +84,7 @@ class TuningRun:
     told: float = 0.0
     stopped: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
-    found: Decided | None = None
+    found: TuningReport | None = None
     problem: str = ""
 
     @property
@@ -120,8 +115,7 @@ class DecideFold(Content):
         else:
             many = len(stage.library.conversations(base.trace))
         if many < FEWEST:
-            half = FEWEST // 2
-            sentence = f"Tuning needs {FEWEST} conversations: it chooses on one half and measures on the other {half}"
+            sentence = f"Tuning needs {FEWEST} conversations: each half measures the setting that the other chose"
             return [
                 text(
                     f"{sentence}. This has {many:,}. Open a file with more of them, or try it on shipped ones."
@@ -147,7 +141,7 @@ class DecideFold(Content):
             ]
         label = f"Tune on {many:,} conversations"
         parts.append(
-            button(label, {"tune": True}, tip="Half of them choose, the other half measures")
+            button(label, {"tune": True}, tip="Each half measures the other half's choice")
         )
         if run.problem:
             parts.append(text(run.problem, "error"))
@@ -253,7 +247,7 @@ class DecideFold(Content):
             run.told = time.monotonic()
             self._again()
 
-    def _told(self, decided: Decided) -> list[Data]:
+    def _told(self, decided: TuningReport) -> list[Data]:
         row = decided.advised if self._row is None else self._row
         budget = decided.budget
         if row != PRESENT:
@@ -265,8 +259,8 @@ class DecideFold(Content):
         figure = figure_part(
             "front",
             front.title,
-            f"Means of the {len(decided.tuned.parts[0]):,} conversations that were chosen on; the sentence is "
-            "about the others. A click on a point sets all sliders.",
+            f"Means of the {len(decided.tuned.parts[0]):,} conversations of one half; the sentence is "
+            "about all of them. A click on a point sets all sliders.",
             front.draw(table),
             listed(table.drop(columns=["front", "point"])),
             "point",
@@ -287,7 +281,9 @@ class DecideFold(Content):
         ]
 
 
-def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float], None]) -> Decided:
+def decide(
+    case: Case, objective: str, risk: float, tell: Callable[[str, float], None]
+) -> TuningReport:
     """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
     objectives = (objective, _second(case, objective))
     tell("Counting answers", 0.0)
@@ -327,7 +323,7 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     answers = [
         int(answer) for lengths in recorded_lengths(case.traces, case.count) for answer in lengths
     ]
-    return Decided(
+    return TuningReport(
         case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers
     )
 

@@ -23,7 +23,6 @@ _ELSEWHERE = {
     "budgetkit.lab.accuracy.figures.accuracy": (
         "buffers",
         "errors_by_class",
-        "errors_by_length",
         "language_tax",
         "rooms",
         "speeds",

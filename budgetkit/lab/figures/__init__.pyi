@@ -1,7 +1,6 @@
 from budgetkit.budget.html import colour as colour
 from budgetkit.lab.accuracy.figures.accuracy import buffers as buffers
 from budgetkit.lab.accuracy.figures.accuracy import errors_by_class as errors_by_class
-from budgetkit.lab.accuracy.figures.accuracy import errors_by_length as errors_by_length
 from budgetkit.lab.accuracy.figures.accuracy import language_tax as language_tax
 from budgetkit.lab.accuracy.figures.accuracy import rooms as rooms
 from budgetkit.lab.accuracy.figures.accuracy import speeds as speeds

@@ -5,7 +5,7 @@
 - `losses.py` and `evidence.py` ask what was forgotten, `forecast.py` and `outlook.py` what comes next.
 """
 
-from budgetkit.lab.replay.losses import evidence_shares, losses
+from budgetkit.lab.replay.losses import losses
 from budgetkit.lab.replay.outcome import Replay, rank_policies
 from budgetkit.lab.replay.outlook import contexts, outlook, spent, turn_sizes
 from budgetkit.lab.replay.prefix import requests_of
@@ -14,7 +14,6 @@ from budgetkit.lab.replay.replaying import replay
 __all__ = [
     "Replay",
     "contexts",
-    "evidence_shares",
     "losses",
     "outlook",
     "rank_policies",

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, Literal
+from collections.abc import Iterator
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
 import regex
 
-from budgetkit.budget.quoting import brief, quoted
-from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, budget_of, policies_of, read_budget
-from budgetkit.inputs.configuration import filled_in
+from budgetkit.budget.quoting import brief
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.outcome import Replay
-from budgetkit.lab.replay.replaying import replay
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
@@ -219,101 +216,3 @@ def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
         part[size[order] == 0] = 1
         possible[request] = int((part * pairs[order]).sum() + 1e-9)
     return possible
-
-
-def evidence_shares(
-    trace: AnyTrace,
-    budget: AnyBudget,
-    policies: AnyPolicies,
-    caps: Iterable[int],
-    pairs: pd.DataFrame | None = None,
-    **options: Any,
-) -> pd.DataFrame:
-    """Say how much evidence is left under several policies and history budgets.
-
-    Parameters
-    ----------
-    trace : Trace, str, Path or sequence of messages
-        The conversation; a string is a shipped trace's name or a path.
-    budget : Budget, str, Path or callable
-        A budget, or a preset or its name. Its remainder is given every cap in turn.
-    policies : Policy, str, several of these, or mapping of str to Policy
-        By the name they are to have; or names of `budgetkit.pruning.policies.NAMED`.
-    caps : iterable of int
-        History budgets, in tokens.
-    pairs : DataFrame, optional
-        What needs what, as :func:`budgetkit.lab.replay.losses.evidence` lists it.
-    **options
-        Options of :func:`budgetkit.replay`.
-
-    Returns
-    -------
-    DataFrame
-        One row a policy and cap. Columns policy, cap, needed, present, share, possible (the share that hindsight
-        could have kept), cached_share, relative_cost and source.
-
-    Raises
-    ------
-    ValueError
-        If the budget names no remainder.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> budget = bk.presets.working_memory(50_000, history_floor=0)
-    >>> policies = {"oldest": bk.policies.OldestFirst()}
-    >>> shares = evidence_shares(bk.load_trace("support-chat"), budget, policies, [500, 5_000])["share"]
-    >>> bool(shares.is_monotonic_increasing)
-    True
-    """
-    trace = trace_of(trace)
-    budget = read_budget(budget)
-    model, counter, _ = filled_in(budget, options.get("model"), options.get("counter"))
-    options |= {
-        name: value for name, value in (("model", model), ("counter", counter)) if value is not None
-    }
-    budget = budget_of(budget, model or trace.model, options.pop("window", None))
-    if budget.remainder is None:
-        names = quoted(budget.sections)
-        raise ValueError(
-            f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget"
-        )
-    pairs = evidence(trace) if pairs is None else pairs
-    by_name = policies_of(policies)
-    rows = []
-    for cap in caps:
-        # What the floor of a preset promises may not exceed the cap that is tried.
-        capped = budget.assign(
-            **{budget.remainder: {"cap": cap, "floor": min(cap, budget.floors[budget.remainder])}}
-        )
-        for name, policy in by_name.items():
-            outcome = replay(trace, capped, policy, **options)
-            by_request = losses(outcome, pairs)
-            totals = outcome.totals()
-            needed = int(by_request["needed"].sum())
-            present = int(by_request["present"].sum())
-            possible = int(by_request["possible"].sum())
-            row = {
-                "policy": name,
-                "cap": cap,
-                "needed": needed,
-                "present": present,
-                "share": present / needed if needed else float("nan"),
-                "possible": possible / needed if needed else float("nan"),
-                "cached_share": totals["cached_share"],
-                "relative_cost": totals["relative_cost"],
-                "source": by_request["source"].iloc[0],
-            }
-            rows.append(row)
-    columns = [
-        "policy",
-        "cap",
-        "needed",
-        "present",
-        "share",
-        "possible",
-        "cached_share",
-        "relative_cost",
-        "source",
-    ]
-    return pd.DataFrame(rows, columns=columns)

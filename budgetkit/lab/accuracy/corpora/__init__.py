@@ -1,4 +1,4 @@
-"""Texts by class and language: shipped, generated, found on the machine, and the user's own.
+"""Texts by class and language: shipped, generated, installed and your own.
 
 Every document knows its class, its language and its source. Nothing is downloaded; what cannot be read is reported
 and never fatal.
@@ -10,7 +10,6 @@ from budgetkit.lab.accuracy.corpora.opening import corpus_of
 from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, Problem, folder, rows
 from budgetkit.lab.accuracy.corpora.shipped import (
     RECIPES,
-    chatterbot,
     generate,
     odd,
     packages,
@@ -23,7 +22,6 @@ __all__ = [
     "Corpus",
     "Document",
     "Problem",
-    "chatterbot",
     "corpus_of",
     "folder",
     "generate",

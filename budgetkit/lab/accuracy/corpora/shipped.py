@@ -13,7 +13,6 @@ import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -78,9 +77,7 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     'e84b355657a25ccd'
     """
     if recipe not in RECIPES:
-        raise ValueError(
-            f"no recipe {brief(recipe)}; there are {', '.join(RECIPES)}; use one of them"
-        )
+        raise ValueError(f"Unknown recipe {brief(recipe)}. Choose one of: {', '.join(RECIPES)}.")
     random = Random(f"{recipe} {seed}")
     text = ""
     for part in RECIPES[recipe](random, characters):
@@ -204,12 +201,6 @@ RECIPES: Final[dict[str, Recipe]] = {
 
 
 _ROOM = 300_000  # bytes; what is longer is generated code or data
-_BOOKS = {"english": "en", "chinese": "zh-Hans", "tchinese": "zh-Hant", "traditionalchinese": "zh-Hant"} | {
-    "japanese": "ja", "korean": "ko", "german": "de", "french": "fr", "spanish": "es", "italian": "it", "dutch": "nl",
-    "portuguese": "pt", "russian": "ru", "ukrainian": "uk", "hindi": "hi", "hebrew": "he", "turkish": "tr",
-    "persian": "fa", "arabic": "ar", "thai": "th", "swedish": "sv", "bangla": "bn", "telugu": "te", "greek": "el",
-}  # fmt: skip
-_CJK = ("ja", "ko", "zh-Hans", "zh-Hant")
 
 
 def standard_library(most: int = 100) -> Corpus:
@@ -280,42 +271,6 @@ def packages(suffixes: tuple[str, ...] = (), most: int = 10) -> Corpus:
             chosen = [path for path in _spread(sorted(paths), most) if path.is_file()]
             corpus += files(chosen, f"{distribution.name} {distribution.version}", root, most=_ROOM)
     return corpus
-
-
-def chatterbot() -> Corpus:
-    """Read the dialogues of chatterbot-corpus, in some 25 languages.
-
-    Returns
-    -------
-    Corpus
-        One document a file; class "dialogue", or "cjk prose".
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-
-    Examples
-    --------
-    >>> chatterbot().documents[0].source  # doctest: +SKIP
-    'chatterbot-corpus 1.3.3'
-    """
-    import yaml
-
-    place = find_spec("chatterbot_corpus")
-    if place is None or place.origin is None:
-        library = "chatterbot-corpus"
-        raise ImportError(f"The corpus {library} is not installed; run: pip install {library}")
-    root = Path(place.origin).parent / "data"
-    source = f"chatterbot-corpus {metadata.version('chatterbot-corpus')}"
-    documents = []
-    for path in sorted(root.glob("*/*.yml")):
-        language = _BOOKS.get(path.parent.name.lower(), path.parent.name.lower())
-        talks = yaml.safe_load(path.read_text(encoding="utf-8")).get("conversations") or ()
-        text = "\n".join(str(line) for talk in talks for line in talk)
-        kind = "cjk prose" if language in _CJK else "dialogue"
-        documents.append(Document(text, kind, language, source, path.relative_to(root).as_posix()))
-    return Corpus(tuple(documents))
 
 
 def _spread(paths: list[Path], most: int) -> list[Path]:

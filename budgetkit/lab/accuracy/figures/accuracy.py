@@ -1,4 +1,4 @@
-"""How far counters are off: by class, by length, and what buffer a risk asks for."""
+"""Figures of errors by class, of buffers, of languages and of speed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.html import ALARM, BLUE, GREEN, ORANGE, POOL, SLATE, colour
-from budgetkit.lab.accuracy import buffer_for, summary
+from budgetkit.lab.accuracy import buffer_for
 from budgetkit.lab.figures.question import (
     INK,
     Question,
@@ -95,41 +95,8 @@ def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
     }
 
 
-def _by_length(errors: pd.DataFrame, steps: int = 8) -> pd.DataFrame:
-    sizes = errors["characters"].to_numpy()
-    edges = np.unique(np.geomspace(max(sizes.min(), 1), sizes.max() + 1, steps + 1).round()).astype(
-        int
-    )
-    bins = edges[np.searchsorted(edges, sizes, side="right") - 1]
-    return summary(errors.assign(characters=bins), ["counter", "characters"])
-
-
-def _draw_by_length(table: pd.DataFrame) -> Spec:
-    hover = "%{y:.1f} % from %{x:,} characters on<extra></extra>"
-    lines = []
-    for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
-        style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)], "width": 2}
-        ends = [
-            (100 * (rows[end] - rows["mape"]).abs()).fillna(0).round(2)
-            for end in ("mape_high", "mape_low")
-        ]
-        line_of_counter = _with_ends(
-            rows["characters"].astype(int), 100 * rows["mape"], ends, str(name)
-        )
-        lines.append(line_of_counter | {"line": style, "hovertemplate": hover})
-    x_axis = {
-        "type": "log",
-        "title": {"text": "characters of a document"},
-        "tickformat": "~s",
-        "showgrid": False,
-    }
-    y_axis = {"title": {"text": "mean absolute error"}, "ticksuffix": " %", "rangemode": "tozero"}
-    legend = {"orientation": "h", "y": 1.1, "x": 0}
-    return {"data": lines, "layout": layout(340, x_axis, y_axis, showlegend=True, legend=legend)}
-
-
 def _with_ends(x: pd.Series[Any], y: pd.Series[Any], ends: list[pd.Series[Any]], name: str) -> Spec:
-    """Return a line with an interval at each point: how far it reaches up, and how far down."""
+    """Return a line with an interval at each point."""
     up, down = (end.tolist() for end in ends)
     spread = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
     return line(x, y.round(2), mode="lines+markers", name=plain(name), error_y=spread)
@@ -193,7 +160,9 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
 def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.DataFrame:
     one = errors[errors["counter"] == errors["counter"].iloc[0]]
     sums = (
-        one.groupby(["class", "language"], sort=False)[["characters", "exact"]].sum().reset_index()
+        one.groupby(["class", "language"], sort=False)
+        .agg(characters=("characters", "sum"), exact=("exact", "sum"), documents=("exact", "size"))
+        .reset_index()
     )
     sums["characters_a_token"] = sums["characters"] / sums["exact"]
     sums["characters_in_window"] = (sums["characters_a_token"] * window).round().astype(int)
@@ -208,7 +177,8 @@ def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.Da
 def _draw_tax(table: pd.DataFrame) -> Spec:
     names = [label(str(language), 20) for language in table["language"]]
     y = [
-        f"{name} ({label(str(kind), 16)})" for name, kind in zip(names, table["class"], strict=True)
+        f"{name} ({label(str(kind), 16)}, n = {n})"
+        for name, kind, n in zip(names, table["class"], table["documents"], strict=True)
     ]
     marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
     bar = bars(
@@ -226,9 +196,6 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
 errors_by_class = Question(
     "On what is each counter wrong, and by how much?", _by_class, _draw_by_class
 )
-
-#: Draw the mean absolute error against the length of a document.
-errors_by_length = Question("Do longer texts help?", _by_length, _draw_by_length)
 
 #: Draw the safety buffer against the chance of an overflow that is accepted.
 buffers = Question("What buffer does a risk ask for?", _buffers, _draw_buffers)
@@ -358,7 +325,7 @@ def _called(name: str, longest: int = 38) -> str:
 
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
-    """Return a label for each heap of points; labels of points on the right stand to their left, and none overlap."""
+    """Return a label for each heap of points, so that none overlap."""
     heaps = _heaps(x / (reach[1] - reach[0]), y / top)
     middle = sum(reach) / 2
     notes = []

@@ -10,14 +10,12 @@ from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import one_line
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
-from budgetkit.lab.accuracy.buffers import WORST
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.results import (
     AccuracyResults,
     AccuracyStage,
     kind_name,
-    kinds_in,
     with_buffer,
 )
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window, python
@@ -121,18 +119,7 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
     )
     if not (results.errors["error"] < 0).any():
         sentence += " None of these texts is counted too few; the forecast is about texts not seen."
-    return f"{sentence}{_worst(results)}"
-
-
-def _worst(results: AccuracyResults) -> str:
-    """Say that the kind which asks for most decides, where nobody says of which kind the texts are."""
-    if (
-        results.buffer_kinds
-        or results.settings.window_mix is not None
-        or len(kinds_in(results.errors)) < 2
-    ):
-        return ""
-    return f" {WORST[:1].upper()}{WORST[1:]}; choose the kind of text at hand, which asks for less."
+    return sentence
 
 
 def _often(chance: float) -> str:

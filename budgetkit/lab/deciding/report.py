@@ -1,4 +1,4 @@
-"""Decided: what tuning found, and the sentence to take to a meeting, for any setting that was tried."""
+"""The report of a tuning: its table, its front, and a sentence for any setting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
 from budgetkit.lab.deciding.answers import reserve_of_answers
-from budgetkit.lab.deciding.tuning import OBJECTIVES, Tuned, Values, percent, saving
+from budgetkit.lab.deciding.objectives import OBJECTIVES, percent
+from budgetkit.lab.deciding.space import Values
+from budgetkit.lab.deciding.tuning import TuningResult
 from budgetkit.lab.figures.question import Question, Spec, label, layout, line, points, rows
 from budgetkit.state import to_yaml
 
@@ -27,27 +29,27 @@ PRESENT: Final = -1
 
 
 @dataclass(frozen=True)
-class Decided:
-    """What tuning found on the conversations of a file."""
+class TuningReport:
+    """Report a tuning on the conversations of a file."""
 
     source: str
     budget: Budget
     deficit: str
     values: Values
-    tuned: Tuned
+    tuned: TuningResult
     objectives: tuple[str, str]
     moves: pd.DataFrame
     answers: Sequence[int]
 
     @property
     def matter(self) -> list[str]:
-        """The lines that change the objective most, each moved alone: three at most."""
+        """The lines that change the objective most."""
         return matter(self.moves)
 
     @property
     def advised(self) -> int:
-        """The row that was chosen; `PRESENT` where the present setting, which is none of them, stays."""
-        if self.tuned.row is None:
+        """The row to use; `PRESENT` where the present setting stays."""
+        if self.tuned.stays or self.tuned.row is None:
             return PRESENT
         return self.tuned.row
 
@@ -58,28 +60,27 @@ class Decided:
         return {line: str(self.tuned.table[line].iloc[row]) for line in self.tuned.best}
 
     def sentence(self, row: int) -> str:
-        """Say what a setting gains on conversations that it was not chosen on, and how sure that is."""
+        """Say how much a setting gains on other conversations, and how sure that is."""
         aim = OBJECTIVES[self.objectives[0]]
-        held_out = self.tuned.parts[1]
-        if not self.tuned.scores[held_out, 0, 0].any():
-            where = f"on {len(held_out):,} conversations that it was not chosen on"
-            return f"Nothing to gain: the present setting has 0 {aim.noun} {where}."
-        if row == self.advised and self.tuned.stays:
-            if self.objectives[1] == "evidence":
-                but = f" without more {OBJECTIVES['evidence'].noun}"
-            else:
-                but = ""
-            return f"No setting that was tried {aim.than_at_present()}{but}: stay."
-        sentence = saving("this budget", aim, self.tuned.gain_at(row), f" ({self._lost(row)})")
-        notices = self.tuned.notices if row == self.advised else ()
-        return " ".join([sentence, *notices])
+        if row not in (PRESENT, self.tuned.row):
+            return self.tuned.gain_at(row).sentence("this budget", aim, f" ({self._lost(row)})")
+        but = ""
+        if self.objectives[1] == "evidence":
+            but = f" without more {OBJECTIVES['evidence'].noun}"
+        aside = "" if self.tuned.row is None else f" ({self._lost(self.tuned.row)})"
+        sentences = [self.tuned.verdict("this budget", aside, but)]
+        if row == PRESENT and self.tuned.candidate != self.tuned.best:
+            candidate = self.setting(self.tuned.row or 0)
+            values = ", ".join(f"{line} {value}" for line, value in candidate.items())
+            sentences.append(f"The present setting stays; the best candidate: {values}.")
+        return " ".join([*sentences, *self.tuned.notices])
 
     def holds(self, row: int) -> bool:
-        """Say whether a setting's gain on conversations held out has a 95 % interval that lies above 0."""
+        """Tell whether the whole interval of a setting's gain is above 0."""
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
-        """Return one row a setting, the present one last: its means on the part that was chosen on."""
+        """Return one row a setting, the present one last, with its means on one half."""
         now, means = self._means()
         rows = range(len(means))
         names = [
@@ -101,12 +102,13 @@ class Decided:
         return table.dropna(ignore_index=True)
 
     def report(self, row: int, budget: Budget) -> str:
-        """Write what was found as Markdown, with the budget."""
+        """Write the report as Markdown, with the budget."""
         aim = OBJECTIVES[self.objectives[0]]
         chosen_on, held_out = map(len, self.tuned.parts)
         how = (
-            f"{self.tuned.tried:,} settings were tried on {chosen_on:,} conversations of {one_line(self.source)}; the "
-            f"gain is measured on {held_out:,} others, drawn by seed {self.tuned.seed}. "
+            f"{self.tuned.tried:,} settings were tried on {chosen_on + held_out:,} conversations of "
+            f"{one_line(self.source)}, in halves drawn by seed {self.tuned.seed}; each half is measured with the "
+            "setting that the other chose. "
             f"{self._cut_short(budget)}{_PROXY}"
         )
         parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
@@ -120,14 +122,14 @@ class Decided:
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _unbeaten(self, row: int) -> pd.DataFrame:
-        """Return the settings that no other beats; of those that come to the same, the first."""
+        """Return the settings that no other beats, without repeats."""
         table = self.table(row)
         shown = table[table["standing"] != "beaten"].sort_values(table.columns[1], kind="stable")
         shown = shown.drop(columns=["front", "point"])
         return shown.drop_duplicates([*shown.columns[1:]])
 
     def _cut_short(self, budget: Budget) -> str:
-        """Say how many of the recorded answers are longer than a budget's reserve of the answer."""
+        """Give the share of recorded answers that exceed the reserve."""
         reserve = reserve_of_answers(budget)
         if reserve is None:
             size = 0
@@ -137,11 +139,10 @@ class Decided:
         return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
 
     def _lost(self, row: int) -> str:
-        """Say what is lost of what is needed, and what it costs, on the part held out."""
+        """Describe the loss and the cost of a setting."""
         place = self.objectives.index("evidence")
-        held_out = self.tuned.scores[self.tuned.parts[1]]
-        now = held_out[:, 0, place].sum()
-        then = held_out[:, 1 + row, place].sum()
+        gain = self.tuned.gain_at(row, place)
+        now, then = gain.before.sum(), gain.after.sum()
         words = "" if place == 0 else "needed messages lost "
         if then:
             lost = f"{then:,.0f} {words}instead of {now:,.0f}"
@@ -149,11 +150,11 @@ class Decided:
             lost = "nothing needed lost"
         if self.objectives[1] != "cost":
             return lost
-        gain = self.tuned.gains(row, 1)[0]
-        return f"{lost}, {percent(abs(gain))} % {'cheaper' if gain >= 0 else 'dearer'}"
+        saved = self.tuned.gain_at(row, 1).share
+        return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'dearer'}"
 
     def _means(self) -> tuple[Any, Any]:
-        """Return the means of the present setting and of all others; not numbers where one may not be chosen."""
+        """Return the means of the present setting and of all others."""
         means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
         others = means[1:].copy()
         others[(self.tuned.table["left out"] != "").to_numpy()] = np.nan
@@ -167,7 +168,7 @@ def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
 
 
 def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
-    """Return the sentence on what moving one line alone changes."""
+    """Describe the effect of moving one line alone."""
     of_line = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values(
         "mean", kind="stable"
     )

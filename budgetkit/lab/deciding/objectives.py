@@ -1,0 +1,307 @@
+"""Objectives: what should be small in a replay, and how much smaller a setting makes it.
+
+    gain = 1 - sum of the objective with a setting / sum at present         over conversations it was not chosen on
+
+The interval of a gain is that of Hartigan's typical values (:mod:`budgetkit.promise`), over random parts of the
+conversations in which there is something to gain at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from math import ceil, log2
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.lab.replay import Replay
+from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.promise import typical
+from budgetkit.pruning.history import SUMMARISED
+
+Floats = npt.NDArray[np.float64]
+Summaries = Literal["lost", "kept"]
+_ALL_PARTS_UP_TO: Final = 11  # conversations, of which every part is taken; of more, some are drawn
+_PARTS: Final = 1_999
+_MOST_PARTS: Final = 39_999
+_LARGE: Final = 1 / 3  # of the whole, in one conversation
+_UNSEEN: Final = "conversations that it was not chosen on"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A number of a replay that should be small, with the words for it."""
+
+    measure: Callable[..., float]
+    noun: str  # "tokens cut"
+    verb: str  # what a budget does: "cuts"
+    less: str = "less"  # "fewer tokens"
+    form: str = "{:,.0f}"
+    at_a_corner: str = ""  # why more of the same always wins
+
+    def __call__(self, outcome: Replay, **options: Any) -> float:
+        """Return the number of one replay."""
+        return self.measure(outcome, **options)
+
+    def than_at_present(self, size: str = "", more: bool = False) -> str:
+        """Say that a budget brings less, or more: "cuts 8 % fewer tokens than at present"."""
+        less = self.less
+        if more:
+            less = less.replace("fewer", "more").replace("less", "more")
+        return f"{self.verb} {size}{less} than at present"
+
+    @property
+    def unit(self) -> str:
+        """The unit of the objective: " tokens"."""
+        return self.less.removeprefix("fewer").removeprefix("less")
+
+
+def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
+    """Sum the tokens that were dropped, cut from other sections or replaced by a summary."""
+    cut = float(np.sum(outcome.kept.dropped))
+    for section, column in outcome.columns.items():
+        if section != outcome.section:
+            cut += int(column["cut"].sum())
+    if summaries == "kept":
+        return cut
+    replaced = np.array(outcome.kept.state, dtype=np.int64) == SUMMARISED
+    return cut + float(np.asarray(outcome.placed.tokens)[replaced].sum())
+
+
+def _lost_evidence(
+    outcome: Replay, pairs: pd.DataFrame | None = None, summaries: Summaries = "lost"
+) -> float:
+    """Count the needed messages that are missing; a summarised message is missing."""
+    if pairs is None:
+        pairs = evidence(outcome.trace)
+    _, needs, is_there = needed_there(outcome, pairs)
+    if summaries == "kept":
+        is_there = is_there | (np.array(outcome.kept.state, dtype=np.int64)[needs] == SUMMARISED)
+    return float(np.sum(~is_there))
+
+
+def _cost(outcome: Replay) -> float:
+    return float(np.sum(outcome.cost))
+
+
+def _uncached(outcome: Replay) -> float:
+    return 1 - float(np.sum(outcome.cached)) / max(1, int(np.sum(outcome.sent)))
+
+
+_MORE_SPACE = "What more space costs, in money and in space for the answer, is not in it."
+#: Objectives by name, in the order of menus and messages.
+OBJECTIVES: Mapping[str, Objective] = {
+    "evidence": Objective(
+        _lost_evidence,
+        "needed messages lost",
+        "loses",
+        "fewer needed messages",
+        "{:,.2f}",
+        f"only losses: whatever leaves the history more space loses less. {_MORE_SPACE}",
+    ),
+    "cut": Objective(
+        _cut,
+        "tokens cut",
+        "cuts",
+        "fewer tokens",
+        "{:,.0f}",
+        f"only cuts: whatever leaves the history more space cuts less. {_MORE_SPACE}",
+    ),
+    "cost": Objective(
+        _cost,
+        "US dollars",
+        "costs",
+        "less",
+        "${:,.4f}",
+        "only money: whatever sends less costs less. What is lost by it is not in it.",
+    ),
+    "uncached": Objective(
+        _uncached,
+        "share of input not cached",
+        "sends",
+        "less outside the cache",
+        "{:.1%}",
+        "only uncached input: what is never cut stays in the cache. What more space costs is not in it.",
+    ),
+}
+
+
+def objective_of(
+    objective: str | Callable[[Replay], float], summaries: Summaries = "lost"
+) -> tuple[str, Objective]:
+    """Return an objective with its name; any function of a replay can be one."""
+    if isinstance(objective, Objective):
+        return next(name for name, known in OBJECTIVES.items() if known == objective), objective
+    if callable(objective):
+        name = getattr(objective, "__name__", "objective")
+        return name, Objective(objective, name, "has", f"less {name}")
+    if objective not in OBJECTIVES:
+        raise LookupError(
+            f"Unknown objective {brief(objective)}. Choose one of {quoted(OBJECTIVES)}, or pass a function of a Replay."
+        )
+    known = OBJECTIVES[objective]
+    if summaries == "kept" and objective in ("cut", "evidence"):
+        known = replace(known, measure=partial(known.measure, summaries="kept"))
+    return objective, known
+
+
+@dataclass(frozen=True, eq=False)
+class Gain:
+    """The share that a setting saves on conversations that it was not chosen on.
+
+    Parameters
+    ----------
+    before, after : float64 array, shape (conversations,)
+        The objective of each conversation, at present and with the setting.
+    seed : int, default 0
+        Seed of the random parts.
+    risk : float, default 0.05
+        Chance that the true share lies outside the interval.
+
+    Attributes
+    ----------
+    share : float
+        By which the sum is smaller; minus infinity where it is 0 at present and not with the setting.
+    low, high : float
+        The interval of the true share; not a number where too few conversations have something to gain.
+
+    Examples
+    --------
+    >>> gain = Gain(np.array([100.0] * 6), np.array([80.0, 90.0, 70.0, 80.0, 85.0, 75.0]))
+    >>> round(gain.share, 3), round(gain.low, 3), round(gain.high, 3), gain.holds
+    (0.2, 0.1, 0.3, True)
+    """
+
+    before: Floats = field(repr=False)
+    after: Floats = field(repr=False)
+    seed: int = 0
+    risk: float = 0.05
+
+    @cached_property
+    def share(self) -> float:
+        """The share saved."""
+        return float(_saved(self.before.sum(), self.after.sum()))
+
+    @cached_property
+    def _interval(self) -> tuple[float, float]:
+        # Conversations that are 0 both times say nothing of the ratio; a part of them alone would count as 0 saved.
+        is_affected = self._affected
+        parts = _parts(int(is_affected.sum()), self.seed, self.risk)
+        saved = _saved(parts @ self.before[is_affected], parts @ self.after[is_affected])
+        return typical(saved.tolist(), self.risk) or (float("nan"), float("nan"))
+
+    @property
+    def _affected(self) -> npt.NDArray[np.bool_]:
+        return np.asarray((self.before != 0) | (self.after != 0))
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return self._interval[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return self._interval[1]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the whole interval is above 0."""
+        return self.low > 0
+
+    def notices(self, objective: Objective) -> list[str]:
+        """List what limits the number: too few conversations, or one that outweighs the others."""
+        notices = []
+        needed = ceil(log2(2 / self.risk))
+        affected = int(self._affected.sum())
+        if affected < needed:
+            noun = f"conversations with {objective.noun}"
+            if affected == len(self.before):
+                noun = "conversations"
+            notices.append(f"An interval of a gain needs {needed} {noun}; there are {affected}.")
+        elif np.isnan(self.low):
+            notices.append(
+                f"{affected} conversations are too few for an interval of one setting among all."
+            )
+        whole = self.before.sum()
+        largest = float(self.before.max()) / whole if whole else 0.0
+        if largest > _LARGE and len(self.before) > 1:
+            others = np.arange(len(self.before)) != np.argmax(self.before)
+            share = float(_saved(self.before[others].sum(), self.after[others].sum()))
+            saved = f"{percent(share)} %" if np.isfinite(share) else "nothing"
+            notices.append(
+                f"One conversation carries {percent(largest)} % of it; the others save {saved}."
+            )
+        return notices
+
+    def sentence(self, what: str, objective: Objective, aside: str = "") -> str:
+        """Say how much a setting saves, and how sure that is.
+
+        Examples
+        --------
+        >>> gain = Gain(np.full(40, 100.0), np.linspace(85, 99, 40))
+        >>> gain.sentence("this budget", OBJECTIVES["cost"])[:62]
+        'This budget costs 8 % less than at present on 40 conversations'
+        >>> Gain(np.ones(40), np.full(40, 1.2)).sentence("this budget", OBJECTIVES["cost"])[:47]
+        'No gain that holds: this budget costs 20 % more'
+        >>> Gain(np.zeros(40), np.full(40, 5.0)).sentence("this budget", OBJECTIVES["cut"])[:63]
+        'No gain: this budget cuts 200 tokens where the present one cuts'
+        """
+        where = f" on {len(self.before):,} {_UNSEEN}"
+        if not self.before.any():
+            if not self.after.any():
+                return f"Nothing to gain: no conversation of {len(self.before):,} has any {objective.noun} at present."
+            instead = f"{self.after.sum():,.4g}{objective.unit} where the present one {objective.verb} none"
+            return f"No gain: {what} {objective.verb} {instead}{where}."
+
+        size = percent(abs(self.share)) if abs(self.share) >= 0.0005 else "under 0.1"
+        size = f"{size} % " if self.share else "no "
+        sentence = f"{what} {objective.than_at_present(size, more=self.share < 0)}{aside}{where}"
+        if self.holds:
+            sentence = sentence[:1].upper() + sentence[1:]
+        else:
+            sentence = f"No gain that holds: {sentence}"
+        if np.isneginf(self.low):
+            sentence += f"; the true saving is at most {percent(self.high)} % with 95 % confidence"
+        elif self.high > self.low:
+            ends = f"{percent(self.low)} and {percent(self.high)} %"
+            sentence += f"; the true saving lies between {ends} with 95 % confidence"
+        return " ".join([f"{sentence}.", *self.notices(objective)])
+
+
+def _saved(before: Any, after: Any) -> Floats:
+    """Return the share saved: 0 of nothing and for nothing, minus infinity where nothing becomes something."""
+    before, after = np.asarray(before), np.asarray(after)
+    ratio = np.where(after == 0, 1.0, np.inf)
+    np.divide(after, before, out=ratio, where=before != 0)
+    return np.asarray(1 - ratio)
+
+
+def _parts(conversations: int, seed: int, risk: float) -> Floats:
+    """Return the conversations of each part: of all parts but the empty one, or of random ones."""
+    if conversations <= _ALL_PARTS_UP_TO:
+        numbers = np.arange(1, 2**conversations)
+        return np.asarray((numbers[:, None] >> np.arange(conversations)) & 1, dtype=np.float64)
+    many = min(_MOST_PARTS, max(_PARTS, round(20 / risk) - 1))
+    drawn = np.random.default_rng(seed).random((many, conversations)) < 0.5
+    drawn[~drawn.any(axis=1)] = True
+    return drawn.astype(np.float64)
+
+
+def percent(share: float) -> str:
+    """Write a share in percent: whole numbers from 10 on, one digit below.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.0321), percent(0.08), percent(-0.0004)
+    ('50', '3.2', '8', '0')
+    """
+    number = round(100 * share, 1) + 0.0  # no minus before 0
+    if abs(number) >= 10 or number == int(number):
+        return f"{number:,.0f}"
+    return f"{number:.1f}"
