@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetkit.budget import Budget
+from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import count_of
 from budgetkit.inputs.configuration import (
@@ -261,9 +262,7 @@ def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
             f"a budget of type {type(preset).__name__}; known are {_KNOWN}; give one of these"
         )
     if preset not in PRESETS:
-        raise LookupError(
-            f"no preset {brief(preset)}; known are {quoted(PRESETS)}; name one, or give {_KNOWN}"
-        )
+        raise LookupError(f"{unknown_name('preset', preset, PRESETS)} Or give {_KNOWN}.")
     return PRESETS[preset]
 
 

@@ -164,7 +164,7 @@ class RequestBatch:
 
     def _is_special(self, allocation: Allocation) -> bool:
         return allocation.fill != "prefix" or (
-            allocation.granularity != "item" and self.cut is not None
+            allocation.granularity != "item" and (self.cut is not None or allocation.required)
         )
 
 

@@ -437,12 +437,23 @@ def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
 
 
 def unused_answers(budget: Budget, most: int | None) -> Iterator[tuple[str, str]]:
-    """Say which reserve for an answer is longer than the model's longest, and the mend."""
-    for reserve in budget.reserves:
+    """Yield each reserve longer than the model's longest answer, or the lack of one, with its fix."""
+    answers = [reserve for reserve in budget.reserves if reserve.serves == OUTPUT]
+    for reserve in answers:
         size = budget.sizes[reserve.name]
-        if reserve.serves == OUTPUT and most is not None and size > most:
+        if most is not None and size > most:
             problem = f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}"
             yield f"{problem}: {size - most:,} of them are never used", f"lower it to {most:,}"
+
+
+def missing_answer(budget: Budget, most: int | None) -> Iterator[tuple[str, str]]:
+    """Yield the lack of a reserve for the answer of a model whose window holds it, with its fix."""
+    reserved = sum(budget.sizes[r.name] for r in budget.reserves if r.serves == OUTPUT)
+    if most and not reserved and budget.kind == "shared":
+        yield (
+            "No tokens are reserved for the answer, and the window holds both prompt and answer",
+            f"add an output reserve of up to {most:,} tokens",
+        )
 
 
 def overcommitted(budget: Budget) -> str:

@@ -22,7 +22,7 @@ from budgetkit.budget.amounts import Share, tokens_of
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.plan.allocating import allocate_columns
-from budgetkit.plan.decisions import overcommitted, unused_answers
+from budgetkit.plan.decisions import missing_answer, overcommitted, unused_answers
 
 LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")
@@ -166,6 +166,10 @@ def findings(
 
 def _above_output(case: _Case) -> Iterator[tuple[str, str]]:
     yield from unused_answers(case.budget, case.longest)
+
+
+def _missing_answer(case: _Case) -> Iterator[tuple[str, str]]:
+    yield from missing_answer(case.budget, case.longest)
 
 
 def _nothing_usable(case: _Case) -> Iterator[tuple[str, str]]:
@@ -381,6 +385,7 @@ def has_buffer(budget: Budget) -> bool:
 
 _CHECKS: Final[Mapping[str, Callable[[_Case], Iterator[tuple[str, str]]]]] = {
     "reserve-above-output": _above_output,
+    "no-answer-reserve": _missing_answer,
     "nothing-usable": _nothing_usable,
     "trigger-never-reached": _unreachable,
     "target-below-fixed": _low_target,

@@ -25,6 +25,7 @@ from budgetkit.plan.decisions import (
     Grant,
     Loss,
     losses,
+    missing_answer,
     misspelt,
     overcommitted,
     sentence,
@@ -175,9 +176,9 @@ class Plan:
         """What went where, in one call, by the names of anchor's document (004).
 
         ``token_usage_by_source`` has the tokens of each section that has some, ``shared_pool_usage`` those of sections
-        without a cap, ``budget_overflow_by_source`` the number of items that left for their section's cap, and
-        ``window_overflow_by_source`` of those that left because window or pool were full. A plan of numbers has no
-        items, and counts tokens there.
+        without a cap, ``budget_overflow_by_source`` the number of items that were dropped or cut because of their
+        section's cap, and ``window_overflow_by_source`` because the window or the pool was full. A plan of numbers has
+        no items, and counts tokens there.
 
         Examples
         --------
@@ -190,7 +191,7 @@ class Plan:
         overflow: dict[bool, dict[str, int]] = {True: {}, False: {}}
         for loss in self.losses:
             by_section = overflow[loss.reason == OVER_CAP]
-            lost = loss.items if len(self.decisions) else loss.tokens
+            lost = loss.items + loss.cut if len(self.decisions) else loss.tokens
             if lost:
                 section = loss.allocation.section
                 by_section[section] = by_section.get(section, 0) + lost
@@ -211,11 +212,10 @@ class Plan:
             *self._overrun(lost),
             *(sentence(loss, self.budget, self.grants) for loss in lost),
         ]
-        long = [
-            f"{problem}; {mend}."
-            for problem, mend in unused_answers(self.budget, self.budget.max_output)
-        ]
-        sentences += [*self._above_caps(), *long, *misspelt(self.budget, self.grants)]
+        most = self.budget.max_output
+        answers = [*missing_answer(self.budget, most), *unused_answers(self.budget, most)]
+        about_answers = [f"{problem}; {mend}." for problem, mend in answers]
+        sentences += [*self._above_caps(), *about_answers, *misspelt(self.budget, self.grants)]
         moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
         if moved:
             sentences.append(f"{moved[0].upper()}{moved[1:]}.")

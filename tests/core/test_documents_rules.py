@@ -116,7 +116,7 @@ RULES = st.fixed_dictionaries(
 SETTINGS = st.fixed_dictionaries(
     {},
     optional={
-        "total_tokens": st.integers(0, 9_000) | st.none(),
+        "total_tokens": st.integers(1, 9_000) | st.none(),
         "output_reserve": st.integers(0, 900) | st.just("15%") | st.none(),
         "enabled": st.booleans() | st.none(),
         "overflow_policy": st.sampled_from(["truncate_low_priority", "drop_low_priority"])
