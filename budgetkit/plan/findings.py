@@ -21,7 +21,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Share, tokens_of
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
-from budgetkit.plan.allocating import allocate_columns
+from budgetkit.plan.allocating import allocate_frame
 from budgetkit.plan.decisions import missing_answer, overcommitted, unused_answers
 
 LEAST_USABLE: Final = Share("0.01")
@@ -291,10 +291,7 @@ def _open_pool(case: _Case) -> Iterator[tuple[str, str]]:
         return
 
     # Caps limit, they promise nothing: whoever is asked before them may take what they claim.
-    columns = allocate_columns(
-        replace(budget, deficit="signed", undeclared="pool"),
-        {str(name): case.demand[name].to_numpy() for name in case.demand},
-    )
+    columns = allocate_frame(replace(budget, deficit="signed", undeclared="pool"), case.demand)
     taken = sum(
         (columns[section]["granted"] for section in sharing), np.zeros(len(case.demand), np.int64)
     )

@@ -130,3 +130,21 @@ def test_the_documents_agent_settings_pass_the_schema() -> None:
         jsonschema.validate(
             {"agent": {"context_budget": {"totl": 1}}}, presets.CONTEXT_BUDGET_SCHEMA
         )
+
+
+def test_the_best_few_hold_for_numbers_as_for_items() -> None:
+    """Of six passages of 120 tokens and one of 18 the best three are 360: 0.3.0 granted 738 as numbers."""
+    passages = [{"text": "so " * 120, "score": n / 10} for n in range(6)]
+    passages.append({"text": "so " * 18, "score": 0.01})
+    message = bk.Message({"role": "user", "content": "so", "contexts": passages})
+    trace = bk.Trace("mine", (message,), contexts={0: message.contexts})
+    words = bk.counter("words/1")
+    budget, text = presets.working_memory(100_000), bk.FRAMINGS["text"]
+    demand = trace.demand(words, budget.roles, text)
+    assert demand["knowledge"].tolist() == [738]
+    numbers = bk.allocate_many(budget, demand).set_index("section").loc["knowledge"]
+    items = bk.fit(budget, trace.items(1, words, budget.roles, text))["knowledge"]
+    assert items.granted == numbers["granted"] == 360
+    assert items.cut == numbers["cut"] == 378
+    swept = bk.sweep(budget, demand.tail(1), window=[50_000, 100_000])
+    assert swept.query("section == 'knowledge'")["granted"].tolist() == [360, 360]
