@@ -154,14 +154,24 @@ def missing(library: str, name: str, purpose: str) -> str:
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside the one that stands there, and then in its place: nobody ever reads half of it."""
+    """Write a file beside the old one and rename it, so that nobody ever reads half of it.
+
+    A device or a pipe is written to in place.
+    """
     named = Path(path).expanduser()
+    if named.exists() and not (named.is_file() or named.is_dir()):
+        named.write_bytes(content)
+        return
     goal = named.resolve()  # a link goes on leading to its file
     beside = goal.with_name(f".{goal.name[:100]}.{os.urandom(4).hex()}")
     try:
         if goal.is_file():
+            old = goal.stat()
             beside.touch(mode=0o600)
-            beside.chmod(goal.stat().st_mode & 0o777)  # who may read it stays as it was
+            # Owner, group and mode stay as they were; the mode comes last, for a change of owner takes bits from it.
+            if (old.st_uid, old.st_gid) != (beside.stat().st_uid, beside.stat().st_gid):
+                os.chown(beside, old.st_uid, old.st_gid)
+            beside.chmod(old.st_mode & 0o777)
         beside.write_bytes(content)
         os.replace(beside, goal)
     except BaseException as error:

@@ -246,6 +246,11 @@ class Message:
             and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
         )
 
+    @property
+    def is_cuttable(self) -> bool:
+        """Whether a rule may cut it to any size: a tool's result in text alone, as a picture cannot be cut."""
+        return self.role in RESULT_ROLES and not (self.images or self.uncounted)
+
     def with_text(self, text: str) -> Message:
         """Return the message with other text.
 

@@ -65,7 +65,10 @@ def one_line(text: str) -> str:
     cut = text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
     if cut.isprintable():
         return cut
-    return " ".join(cut.split())
+    return "".join(
+        mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for mark in " ".join(cut.split())
+    )
 
 
 def quoted(names: Iterable[object]) -> str:

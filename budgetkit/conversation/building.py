@@ -20,7 +20,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
 from budgetkit.conversation.assembly import messages
 from budgetkit.conversation.conversation import Conversation
-from budgetkit.conversation.engine import sending_notices
+from budgetkit.conversation.engine import USER_FIRST, sending_notices
 from budgetkit.conversation.reading import (
     AnyListings,
     ListedSection,
@@ -33,13 +33,12 @@ from budgetkit.conversation.reading import (
     whole,
 )
 from budgetkit.conversation.running_tally import Count
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.reading.writing import system_text, written
@@ -154,11 +153,15 @@ def build(
     51
     """
     check_choice("start_on", start_on, get_args(StartOn))
+    if form in USER_FIRST:
+        start_on = "user"
     setup = setup_of(budget, counter, framing, model, window)
     budget = setup.budget
     count = setup.counter
     framing = setup.framing
-    policy = setup.policy if policy is None else policy_of(policy)
+    policy = setup.policy if policy is None else policy
+    if policy is not None:
+        policy = general_policy_of(policy)
     roles = dict(budget.roles or DEFAULT_ROLES)
     question_section = _question_section(budget, roles)
     history = roles.get("user")

@@ -41,6 +41,7 @@ from budgetkit.conversation.running_tally import (
     TallyRules,
     capped,
     placeholder,
+    unchanged_on_error,
 )
 from budgetkit.conversation.saved_settings import (
     SavedSettings,
@@ -51,18 +52,16 @@ from budgetkit.conversation.saved_settings import (
 )
 from budgetkit.conversation.saving import restored, saved
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
 from budgetkit.message import ROLES, Message
-from budgetkit.pruning.dropping import StartOn, usual_start
+from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import (
     CapResults,
-    Compact,
     DropToolResults,
     OldestFirst,
     Policy,
     Summarise,
 )
-from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.records import Pairing, paired
@@ -87,7 +86,8 @@ class Conversation:
     budget : Budget, str, Path or callable
         The window and its lines, or a preset or its name.
     policy : Policy or str, optional
-        What leaves the history, and when, or its name; the oldest first when left out.
+        What leaves the history, and when, or its name; the oldest first when left out. The rules of a product, such as
+        "codex", are for :func:`budgetkit.replay`.
     counter : str, Model or callable, optional
         From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
         out.
@@ -112,10 +112,9 @@ class Conversation:
         What is done where nothing more may leave and the window is overrun all the same: a warning, an error, or the
         request alone tells it. A budget whose deficit is "raise" raises in place of a warning.
 
-    start_on : {"user", "any"}, optional
+    start_on : {"user", "any"}, default "user"
         Whose message a request begins with, after the system messages; a summary that begins one is sent in that role.
-        The user's when left out, since some providers refuse any other; "any" under the rules of a named system
-        (:func:`budgetkit.policies.system`), which begin with whatever they leave.
+        The forms of Anthropic, Converse and Gemini always begin with the user's, which their providers ask for.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's form in which requests go out. When left out it is the form in which messages come: OpenAI's chat
         format, or that of OpenAI Responses, Anthropic, Bedrock Converse or Gemini where all that are not plain are in
@@ -156,7 +155,7 @@ class Conversation:
         framing: Framing | None = None,
         section: str | None = None,
         overrun: Overrun = "warn",
-        start_on: StartOn | None = None,
+        start_on: StartOn = "user",
         form: Form | None = None,
     ) -> None:
         check_choice("overrun", overrun, get_args(Overrun))
@@ -165,11 +164,8 @@ class Conversation:
         setup = setup_of(budget, counter, framing, model, window)
         budget = self.budget = setup.budget
         if policy is None:
-            self.policy = setup.policy or OldestFirst()
-        else:
-            self.policy = policy_of(policy)
-        if start_on is None:
-            start_on = usual_start(self.policy)
+            policy = setup.policy or OldestFirst()
+        self.policy = general_policy_of(policy)
         check_choice("start_on", start_on, get_args(StartOn))
         table = roles
         if table is None:
@@ -444,6 +440,7 @@ class Conversation:
         overrides = {"policy": policy, "counter": counter, **more}
         overrides = {name: value for name, value in overrides.items() if value is not None}
         keywords = {"budget": file.budget} | file.settings.keywords(overrides) | overrides
+        keywords["policy"] = general_policy_of(keywords["policy"])
         with refusing():
             conversation = cls(**keywords)
         if conversation.budget != file.budget:
@@ -466,16 +463,18 @@ class Conversation:
     def _next(self) -> RequestSteps:
         with self._lock:
             if self._inbox:
-                self._engine.tally.take(self._inbox)
+                tally = self._engine.tally
+                with unchanged_on_error(tally, tally.history, tally.history.slots):
+                    tally.take(self._inbox)
                 self._inbox = []
-            if any(isinstance(stage, Summarise | Compact) for stage in self.policy.stages):
+            if any(isinstance(stage, Summarise) for stage in self.policy.stages):
                 self._before = self._saved()
         return self._engine.next()
 
     def _writer(self, summarise: Write | None) -> Write:
         if summarise is not None:
             return summarise
-        if any(map(_needs_writer, self.policy.stages)):
+        if any(isinstance(stage, Summarise) and stage.text is None for stage in self.policy.stages):
             raise ValueError(
                 f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
                 "a conversation sends them; pass summarise=, a function from messages to a text"
@@ -491,13 +490,6 @@ class Conversation:
         raise TypeError(
             f"a summary of type {type(text).__name__}; request() takes texts; await arequest(), or return a text"
         )
-
-
-def _needs_writer(stage: Policy) -> bool:
-    """Say whether a stage of a policy replaces messages by a summary that it does not write itself."""
-    if isinstance(stage, Summarise):
-        return stage.text is None
-    return isinstance(stage, Compact)
 
 
 def _answered(asks: RequestSteps, write: Callable[[list[Message]], str]) -> Request:

@@ -17,7 +17,7 @@ A window of 40 tokens, 10 of them reserved, one token a letter; the policy summa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 from zlib import crc32
@@ -36,15 +36,23 @@ from budgetkit.conversation.running_tally import (
     placeholder,
     sent_at_least,
     shorten_results,
+    unchanged_on_error,
 )
 from budgetkit.conversation.saving import packed, unpack
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, allocate
 from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.items import Item
-from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, summary_role
-from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.dropping import (
+    StartOn,
+    Steps,
+    floor_notices,
+    prune,
+    room_for_history,
+    summary_role,
+)
+from budgetkit.pruning.history import SHRUNK, WHOLE
+from budgetkit.pruning.policies import DropToolResults, Policy
 from budgetkit.requests.billing.declarations import ThinkingRules, uncounted_thinking
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import Written, as_it_came, system_text, written
@@ -72,6 +80,9 @@ class Engine:
     # the summary that is sent in place of older messages, by the first of their slots
     summaries: dict[int, TallyEntry] = field(default_factory=dict)
     requests: int = 0  # how many were made
+    # what the next request says beside its plan, and the summaries that were written for it
+    notes: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
     # of the last request: stamps of its messages, the messages before they are written in their provider's form, and
     # the number of system messages, passages not among them, that it begins with
@@ -84,8 +95,20 @@ class Engine:
             replace(self.budget, deficit="signed"), [self.tally.rules.section]
         )
 
+    @property
+    def first_speaker(self) -> StartOn:
+        """Whose message a request begins with: the user's where the providers of its form refuse any other."""
+        if (self.form or self.tally.form) in USER_FIRST:
+            return "user"
+        return self.start_on
+
     def next(self) -> RequestSteps:
-        """Give the next request; asks for the texts of summaries on the way."""
+        """Give the next request; asks for the texts of summaries on the way, and changes nothing where it fails."""
+        history = self.tally.history
+        with unchanged_on_error(self, self.tally, history, history.slots):
+            return (yield from self._steps())
+
+    def _steps(self) -> RequestSteps:
         tally = self.tally
         history = self.tally.history
         section = self.tally.rules.section
@@ -113,31 +136,27 @@ class Engine:
             turn=tally.turn,
         )
 
-        # 3. The policy's cuts. They ask for texts of summaries; if that fails, all is as it was before.
-        history_before = history.saved()
-        summaries_before = dict(self.summaries)
+        # 3. The policy's cuts, which ask for texts of summaries.
+        self.notes = [
+            *floor_notices(self.planning_budget, section, demand[section], room.limit + pinned),
+            *self._uncut(entering),
+        ]
         history.begin(self.requests)
-        try:
-            texts = yield from self._summarised(
-                prune(
-                    history,
-                    self.policy,
-                    room,
-                    entering,
-                    start_on=self.start_on,
-                    shortens=self.shorten,
-                )
-            )
-        except BaseException:
-            history.go_back(history_before)
-            self.summaries = summaries_before
-            raise
+        steps = prune(
+            history,
+            self.policy,
+            room,
+            entering,
+            start_on=self.first_speaker,
+            shortens=self.shorten,
+        )
+        replaced_by = yield from self._summarised(steps)
         self.requests += 1
 
         # 4. and 5. What new messages lose on their way in, and the plan.
         tally.enter(entering, arrived)
-        left = [*self._apply_departures(), *self._cut_large_results(entering)]
-        return self._fit_to_window(plan, demand, pinned, left, texts)
+        left = [*self._apply_departures(replaced_by), *self._cut_large_results(entering)]
+        return self._fit_to_window(plan, demand, pinned, left)
 
     def in_form(self, request: Request) -> Request:
         """Write a request's messages in the form in which they go out."""
@@ -160,51 +179,81 @@ class Engine:
             warnings=(*request.warnings, *sending_notices(self.sent_messages, messages, rules)),
         )
 
-    def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
-        """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
+    def _summarised(self, steps: Steps) -> Generator[list[Message], str, dict[int, set[int]]]:
+        """Put a summary wherever one is asked for; return the slots that each stands for, by its place."""
         rules = self.tally.rules
         entries = self.tally.entries
+        self.summaries = dict(self.summaries)
+        replaced_by: dict[int, set[int]] = {}
         texts: list[tuple[int, int, str]] = []
         try:
-            replaced = next(steps)
+            place, replaced = next(steps)
             while True:
                 text = yield [
                     (self.summaries.get(slot) or entries[slot]).message for slot in replaced
                 ]
-                text = whole(text)
-                message = Message({"role": summary_role(self.start_on), "content": text})
+                message = Message(
+                    {"role": summary_role(self.first_speaker), "content": whole(text)}
+                )
                 tokens = rules.framing.message(message, rules.count)
                 self.tally.stamps += 1
-                self.summaries[replaced[0]] = TallyEntry(
+                self.summaries[place] = TallyEntry(
                     message=message,
                     tokens=tokens,
                     past=rules.section,
                     present=rules.section,
                     stamp=self.tally.stamps,
                 )
-                texts.append((replaced[0], tokens, text))
-                replaced = steps.send(tokens)
+                replaced_by[place] = {*replaced}.union(
+                    *(replaced_by.pop(slot, ()) for slot in replaced)
+                )
+                texts.append((place, tokens, message.text))
+                place, replaced = steps.send(tokens)
         except StopIteration as stop:
-            placed = [(place, tokens) for place, tokens, _ in stop.value.written]
-            return [text for place, tokens, text in texts if (place, tokens) in placed]
+            placed = {(place, tokens) for place, tokens, _ in stop.value.written}
+            self.texts = [text for place, tokens, text in texts if (place, tokens) in placed]
+            return replaced_by
 
-    def _apply_departures(self) -> Generator[Left, None, None]:
+    def _apply_departures(self, replaced_by: dict[int, set[int]]) -> Iterator[Left]:
         """Take messages that have left off the tally, and write placeholders; give each of them with the reason."""
         tally = self.tally
         history = self.tally.history
-        self.summaries = {
-            place: entry for place, entry in self.summaries.items() if place in history.summaries
-        }
+        in_summaries = {slot for place in history.summaries for slot in replaced_by.get(place, ())}
         for slot in sorted({*history.changed}):
             before = tally.entries[slot].message.raw
             if history.gone[slot] >= 0:
                 del tally.entries[slot]
-                is_summarised = history.state[slot] == SUMMARISED
-                yield Left(before, "summarised" if is_summarised else "dropped")
+                yield Left(before, "summarised" if slot in in_summaries else "dropped")
             elif history.state[slot] == SHRUNK:
                 message = placeholder(tally.entries[slot].message, history.size[slot], tally.rules)
                 tally.restamp(slot, message, history.size[slot])
                 yield Left(before, "shrunk")
+
+        # A summary that is in no other one and has left is lost, though it was paid for.
+        for place, entry in [*self.summaries.items()]:
+            if place in history.summaries:
+                continue
+            del self.summaries[place]
+            if place not in in_summaries:
+                self.notes.append(
+                    f"a summary of {entry.tokens:,} tokens is not sent, since it is longer than what it replaces or "
+                    "the history has no room for it; write shorter summaries, or raise the history budget"
+                )
+                yield Left(entry.message.raw, "dropped")
+
+    def _uncut(self, entering: list[int]) -> Iterator[str]:
+        """Say which tool results the policy would cut, and cannot."""
+        stages = self.policy.stages
+        clears = any(isinstance(stage, DropToolResults) for stage in stages)
+        for slot in entering:
+            entry = self.tally.entries[slot]
+            if entry.message.role not in RESULT_ROLES or entry.message.is_cuttable:
+                continue
+            if clears or self.policy.arriving(entry.tokens, True) < entry.tokens:
+                yield (
+                    f"a tool result of {entry.tokens:,} tokens shows a picture or a file, which cannot be cut; it is "
+                    "sent whole; send a smaller one"
+                )
 
     def _cut_large_results(self, entering: list[int]) -> Generator[Left, None, None]:
         """Cut tool results inside that arrived larger than the policy lets them be."""
@@ -219,7 +268,7 @@ class Engine:
             yield Left(entry.message.raw, "shortened")
 
     def _fit_to_window(
-        self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]
+        self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left]
     ) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""
         tally = self.tally
@@ -250,7 +299,7 @@ class Engine:
                 if (missing := _missing(plan)) > 0 and not _is_required(self.budget, grant.section):
                     left += self._drop_passages(grant, grant.demand - missing)
                     plan = plan_again()
-        return self._as_request(plan, left, texts)
+        return self._as_request(plan, left)
 
     def _drop_passages(self, grant: Grant, most: int) -> list[Left]:
         """Keep of a section's passages those that so many tokens have room for."""
@@ -272,7 +321,7 @@ class Engine:
             )
         return plan
 
-    def _as_request(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
+    def _as_request(self, plan: Plan, left: list[Left]) -> Request:
         """Put the request together as it is planned, and note what it holds for the next."""
         tally = self.tally
         tokens = sum(grant.demand for grant in plan.grants)
@@ -309,19 +358,20 @@ class Engine:
             tokens=tokens,
             over=max(0, missing),
             left=(*left, *waiting),
-            summaries=tuple(texts),
+            summaries=tuple(self.texts),
             stable=stable,
             warnings=notices,
         )
 
     def _notices(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
         """Say what is above its limit; a request that is too large is warned of or raises, as was asked for."""
-        notices = tuple(
+        above = [
             f"section {brief(g.section)} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is "
             "sent whole; raise the limit, or shorten the texts"
             for g in plan.grants
             if g.cut
-        )
+        ]
+        notices = (*self.notes, *above)
         if missing <= 0:
             return notices
         over = (

@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -91,11 +93,12 @@ class Request:
     left : tuple of Left
         What left at this request, and why.
     summaries : tuple of str
-        The summaries that were written for it.
+        The summaries that were written for it; one that is not sent stands in `left`, and a warning says so.
     stable : int
         How many messages at the beginning are those of the last request, so that a prompt cache holds them.
     warnings : tuple of str
-        What does not fit, and which thinking is sent that nobody can count, in words.
+        What does not fit, which floor gives way, which summary is lost, and which thinking is sent that nobody can
+        count, in words.
     system : str, list, dict or None
         The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
         ``systemInstruction`` of Gemini. None where it stands among the messages, or there is none.
@@ -126,7 +129,25 @@ Count = Callable[[str], int]
 _WAITS = 8  # turns after which a call is given up whose result never came
 
 
-@dataclass(slots=True)
+@contextmanager
+def unchanged_on_error(*objects: object) -> Iterator[None]:
+    """Take objects back to how they were where something fails inside; their lists hold what nobody changes."""
+    before = [
+        {
+            name: copy(value) if isinstance(value, list | dict | set) else value
+            for name, value in vars(changing).items()
+        }
+        for changing in objects
+    ]
+    try:
+        yield
+    except BaseException:
+        for changing, fields in zip(objects, before, strict=True):
+            vars(changing).update(fields)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
 class TallyEntry:
     """One message that is or will be sent, and where it counts."""
 
@@ -260,7 +281,7 @@ class RunningTally:
     def _resize(self, slot: int, tokens: int) -> None:
         """Note what a message holds that the history has not taken in yet."""
         slots = self.history.slots
-        self.entries[slot].tokens = tokens
+        self.entries[slot] = replace(self.entries[slot], tokens=tokens)
         slots.tokens[slot] = self.rules.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
@@ -297,7 +318,7 @@ class RunningTally:
 
         # its place in the history, which takes it in later
         self.note_form(message)
-        is_result = message.role in RESULT_ROLES
+        is_result = message.is_cuttable
         arriving = rules.arriving(tokens, is_result)
         slots.add(arriving, unit, self.turn, is_result, rules.importance(message), message.role)
 
@@ -327,7 +348,7 @@ class RunningTally:
         if message.tool_call_id and caller is None:
             return
         if caller is not None and message.tool_call_id:
-            self.early_results.setdefault(caller, []).append(slot)
+            self.early_results[caller] = [*self.early_results.get(caller, ()), slot]
             if not self.open_calls.get(caller):
                 complete = self.early_results.pop(caller)
                 if caller in self.unsent:
@@ -359,7 +380,7 @@ class RunningTally:
         else:
             caller = self.calling_slots.get(answered)
         if caller is not None and answered:
-            self.open_calls.get(caller, set()).discard(answered)
+            self.open_calls[caller] = self.open_calls.get(caller, set()) - {answered}
         return caller
 
     def _enter_shown(self, slots: Sequence[int]) -> None:
@@ -370,8 +391,7 @@ class RunningTally:
             for slot, tokens in zip(slots, sizes, strict=True):
                 self._resize(slot, tokens)
         for slot in slots:
-            entry = self.entries[slot]
-            entry.sent = True
+            entry = self.entries[slot] = replace(self.entries[slot], sent=True)
             self.unsent.remove(slot)
             if self.turn and slot >= self.start:
                 if not self.this_turn:
@@ -485,7 +505,7 @@ def sent_at_least(tally: RunningTally, grant: Grant) -> int:
     saved = sum(item.tokens for item in tally.passages if item.section == grant.section)
     for slot, line in tally.entries.items():
         if line.sent and tally.section_of(slot) == grant.section:
-            saved += line.tokens - least_tokens(line.message.role, line.tokens)
+            saved += line.tokens - least_tokens(line.message, line.tokens)
     return max(grant.granted, grant.demand - saved)
 
 

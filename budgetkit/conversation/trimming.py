@@ -8,6 +8,7 @@ from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.conversation.conversation import Conversation
+from budgetkit.conversation.engine import USER_FIRST
 from budgetkit.conversation.newest import newest
 from budgetkit.conversation.reading import check_sendable, read, whole
 from budgetkit.conversation.running_tally import Count, Left
@@ -16,7 +17,6 @@ from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.forms import Form, form_of_all, forms_of
 from budgetkit.requests.reading.writing import as_it_came, written
@@ -39,12 +39,17 @@ class Trimmed(list[dict[str, Any]]):
     """
 
     def __init__(
-        self, messages: Sequence[dict[str, Any]], before: Sequence[Any], after: Sequence[Raw]
+        self,
+        messages: Sequence[dict[str, Any]],
+        before: Sequence[Any],
+        after: Sequence[Raw],
+        notes: Sequence[str] = (),
     ) -> None:
         super().__init__(messages)
         # All that was said until now: a list goes on growing in its owner's hands.
         self._before = list(before) if isinstance(before, list) else before
         self._after = after  # what is sent of it, in OpenAI's chat format
+        self._notes = tuple(notes)  # floors that give way
 
     @property
     def left(self) -> tuple[Left, ...]:
@@ -65,17 +70,18 @@ class Trimmed(list[dict[str, Any]]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence where the newest message of all was too large to be sent as it came."""
+        """Sentences on a floor that gives way, and on a newest message that was too large to be sent as it came."""
         newest_message = read([self._before])[-1:]
         left = self.left[-1:]
         if not newest_message or not left or left[0].message != as_it_came(newest_message[0].raw):
-            return ()
+            return self._notes
         role = newest_message[0].role
         if left[0].why == "dropped":
             became = "is left out"
         else:
             became = "is cut inside"
         return (
+            *self._notes,
             f"the newest message, of the role {role}, does not fit and {became}; allow more, or shorten it",
         )
 
@@ -125,19 +131,19 @@ def trim(
     window : int, optional
         Another window, in tokens, of a budget.
     start_on : {"user", "any"}
-        Whose message comes first, after the system messages. Some providers refuse a request that begins with the
-        assistant's.
+        Whose message comes first, after the system messages. The forms of Anthropic, Converse and Gemini always begin
+        with the user's.
     form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
         The provider's form in which the messages go out; that in which they came when left out.
 
     Returns
     -------
     Trimmed
-        A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`, a
-        sentence where the newest message is not sent as it came. All are in the form in which they came, those that
-        were not cut inside as they came; what has no form of a provider is in OpenAI's chat format, and so are system
-        messages, which some providers take beside the others. With the schemas and the priming of the answer never
-        more than the budget.
+        A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`,
+        sentences on a floor that gives way and on a newest message that is not sent as it came. All are in the form in
+        which they came, those that were not cut inside as they came; what has no form of a provider is in OpenAI's chat
+        format, and so are system messages, which some providers take beside the others. With the schemas and the
+        priming of the answer never more than the budget.
 
     Raises
     ------
@@ -157,7 +163,9 @@ def trim(
     setup = setup_of(budget_of(budget), counter, framing, model, window)
     count = setup.counter
     framing = setup.framing
-    policy = setup.policy if policy is None else policy_of(policy)
+    policy = setup.policy if policy is None else policy
+    if form in USER_FIRST:
+        start_on = "user"
     conversation: Any = messages
 
     # In the usual case the newest messages that fit are read off, without the engine.
@@ -180,7 +188,9 @@ def trim(
     # Else the engine cuts inside; where that is not enough, only what is required stays.
     signed = replace(setup.budget, deficit="signed")
     conversation = read([conversation])
-    fitting, over = _counted_again(conversation, signed, count, tools, policy, framing, start_on)
+    fitting, over, notes = _counted_again(
+        conversation, signed, count, tools, policy, framing, start_on
+    )
     if over:
         questions = [place for place, message in enumerate(conversation) if message.role == "user"]
         question_place = max(questions, default=len(conversation) - 1)
@@ -189,14 +199,16 @@ def trim(
             for place, message in enumerate(conversation)
             if place == question_place or message.role in SYSTEM_ROLES
         ]
-        fitting, over = _counted_again(required, signed, count, tools, policy, framing, start_on)
+        fitting, over, notes = _counted_again(
+            required, signed, count, tools, policy, framing, start_on
+        )
     if over:
         raise ValueError(
             f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
             "tokens; shorten them, or allow more"
         )
     sent_form = form or form_of_all(forms_of(message.raw for message in conversation))
-    return Trimmed(_written(fitting, sent_form), messages, fitting)
+    return Trimmed(_written(fitting, sent_form), messages, fitting, notes)
 
 
 def _written(raws: list[dict[str, Any]], form: str | None) -> list[dict[str, Any]]:
@@ -219,11 +231,11 @@ def _counted_again(
     budget: Budget,
     count: Count,
     tools: Any,
-    policy: Policy | None,
+    policy: Policy | str | None,
     framing: Framing,
     start_on: StartOn,
-) -> tuple[list[dict[str, Any]], int]:
-    """Return what a conversation sends that begins and ends here, and by how much that is too large, counted again.
+) -> tuple[list[dict[str, Any]], int, list[str]]:
+    """Return what a conversation sends that begins and ends here, how much is too large, and which floors give way.
 
     A framing may bill calls and results together, so that they cost more side by side; then there is less for all.
     """
@@ -238,9 +250,10 @@ def _counted_again(
         talk = Conversation(smaller_budget, policy, count, **more)
         talk.add(messages)
         request = talk._request_in_chat()
+        notes = list(talk._engine.notes)
         recount = framing.request(request.messages, count, tools)
         excess = max(request.over, recount - max(0, budget.usable))
         if excess <= 0 or request.over:
             break
         smaller_budget = replace(smaller_budget, window=max(0, smaller_budget.window - excess))
-    return request.messages, max(0, excess)
+    return request.messages, max(0, excess), notes

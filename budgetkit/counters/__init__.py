@@ -83,9 +83,9 @@ _RATIO = re.compile(
     r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?"
 )
 _MINIMUM = re.compile(r"minimum (\d{1,20})")
-_CALIBRATED = re.compile(r"(?P<model>.+) \(calibrated estimate: .*\)")
+_CALIBRATED = re.compile(r"(?s)(?=.*\)\Z)(?P<model>.+) \(calibrated estimate: .*")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
-_REBUILT = re.compile(r"(?P<model>.+) \(reconstructed by .*\)")
+_REBUILT = re.compile(r"(?s)(?=.*\)\Z)(?P<model>.+) \(reconstructed by .*")
 _VOCABULARY = re.compile(r"(?P<model>.+) \((?P<vocabulary>[^()]+?)(?:, an estimate)?\)")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from budgetkit.budget.amounts import MOST_TOKENS, check_tokens, exact_number
+from budgetkit.budget.amounts import check_tokens, exact_number
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.protocol import Basis, check_text, check_texts
 
@@ -22,6 +22,7 @@ __all__ = ["RULES", "CharacterCounter", "Rounding", "Unit"]
 Unit = Literal["codepoint", "utf16", "byte", "word"]
 Rounding = Literal["floor", "ceil", "nearest"]
 
+_MOST_RATIO = 100  # units a token; no language has as many
 #: The counter by ratio that each system's rule is. They differ in what they divide, in how they round, and in whether
 #: an empty text counts. What a system adds for a message is its framing.
 RULES: Final = {
@@ -191,9 +192,10 @@ def _exact_ratio(ratio: object) -> Fraction:
         exact = Fraction(top, bottom)
     else:
         exact = Fraction(0)
-    if not 0 < exact <= MOST_TOKENS:
+    if not 0 < exact <= _MOST_RATIO:
         raise ValueError(
-            f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4"
+            f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0 and at most {_MOST_RATIO}; English "
+            "has about 4"
         )
     return exact
 

@@ -14,7 +14,14 @@ called a path open files. What is not understood is refused in a sentence.
 
 from __future__ import annotations
 
-from budgetkit.inputs.budgets import Setup, budget_of, policies_of, preset_of, setup_of
+from budgetkit.inputs.budgets import (
+    Setup,
+    budget_of,
+    general_policy_of,
+    policies_of,
+    preset_of,
+    setup_of,
+)
 from budgetkit.inputs.conversations import trace_of, traces_of
 from budgetkit.pruning.policies.systems import policy_of
 
@@ -22,6 +29,7 @@ __all__ = [
     "Setup",
     "budget_of",
     "policies_of",
+    "general_policy_of",
     "policy_of",
     "preset_of",
     "setup_of",

@@ -23,7 +23,16 @@ from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
 from budgetkit.presets.application import window_of
 from budgetkit.presets.token_budget import agent_prompt
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies import (
+    Chain,
+    ClearResults,
+    Compact,
+    DropToolResults,
+    OldestFirst,
+    Policy,
+    Summarise,
+    System,
+)
 from budgetkit.pruning.policies.systems import NAMED, known_name, policy_of
 from budgetkit.requests import Framing, framing_for, framing_of
 from budgetkit.state import from_dict
@@ -327,6 +336,41 @@ def _text_at(path: Path) -> str:
 
 
 AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
+
+
+def general_policy_of(policy: Policy | str) -> Policy:
+    """Return the policy of a running conversation; refuse the rules of a product.
+
+    Examples
+    --------
+    >>> general_policy_of("codex")
+    Traceback (most recent call last):
+    ...
+    ValueError: 'codex' is the rule of a product; take Summarise() here, and bk.replay for what the product costs
+    """
+    rules = policy_of(policy)
+    for part in _parts(rules):
+        if isinstance(part, System | Compact | ClearResults):
+            kinds = {*map(type, part.stages)}
+            if Compact in kinds:
+                general: Policy = Summarise()
+            elif ClearResults in kinds:
+                general = DropToolResults()
+            else:
+                general = next(iter(part.stages), OldestFirst())
+            name = part.name if isinstance(part, System) else part
+            raise ValueError(
+                f"{brief(name)} is the rule of a product; take {general} here, and bk.replay for what the product costs"
+            )
+    return rules
+
+
+def _parts(policy: Policy) -> list[Policy]:
+    """List a policy and those that it is made of."""
+    inner: Iterable[Policy] = ()
+    if isinstance(policy, Chain):
+        inner = policy.policies
+    return [policy, *(part for each in inner for part in _parts(each))]
 
 
 def policies_of(

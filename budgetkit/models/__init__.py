@@ -27,9 +27,11 @@ from budgetkit.models.names import (
     bare,
     family_encoding,
     host_of,
+    listed_name,
     nearest_names,
+    neighbour,
     plain,
-    spellings,
+    shortened,
     usual_window,
 )
 
@@ -180,10 +182,9 @@ def models() -> tuple[Model, ...]:
 def model(
     name: str | Model, unknown: Literal["default", "raise"] = "default", **overrides: Any
 ) -> Model:
-    """Look a model up: by its exact name, by the longest prefix of it, in genai-prices, or by default.
+    """Look a model up: by its name in any spelling, in genai-prices, or by default.
 
-    Where a prefix would pass a wrong window on, as "o1" would to "o1-preview", the longer name has a row of its own
-    in the table: genai-prices takes a fifth of a second to import, which a dated name should not cost.
+    A date, a cloud's prefix or a router's suffix names the same model. Any other longer name may be another model.
 
     Parameters
     ----------
@@ -191,8 +192,8 @@ def model(
         ``"gpt-4o"``, or with a date, ``"gpt-4o-2024-08-06"``, or with a provider, ``"openai/gpt-4o"``. Upper
         and lower case are the same, and blanks around it do not count. A model stays what it is.
     unknown : {"default", "raise"}
-        What to do with a name that nothing knows: take a window of 8,192 tokens and cl100k_base, with a
-        warning, or raise.
+        What to do with a name that nothing knows: take the numbers of the listed model whose name it goes on from,
+        else a window of 8,192 tokens and cl100k_base, with a warning, or raise.
     **overrides
         Fields of :class:`Model` that are known better, such as ``window=32_768``.
 
@@ -258,7 +259,7 @@ def found_by(name: str) -> Model | None:
     facts = _by_name(name)
     if facts is not None:
         return facts
-    unlisted = _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
+    unlisted = _by_price_list(name) or _by_usual_window(name)
     if unlisted is None:
         return None
     return _of_family(unlisted)
@@ -267,12 +268,15 @@ def found_by(name: str) -> Model | None:
 def _by_name(name: str) -> Model | None:
     """Find a listed model; a name that says more than the listed one is kept, for it decides what is billed.
 
-    A fine-tuned model has prices of its own, and a path names who passes requests on.
+    A fine-tuned model has prices of its own, a path names who passes requests on, and a suffix which copy runs.
     """
-    facts = _table().get(bare(name))
+    facts = _table().get(listed_name(name))
     if facts is None:
         return None
-    if "/" in name or "ft:" in name.casefold():
+    if facts.name.casefold() != bare(name):
+        spelling = f"prefix {facts.name} of {bare(name)}"
+        return replace(facts, name=name, provenance=spelling)
+    if "/" in name or "ft:" in name.casefold() or host_of(name):
         return replace(facts, name=name)
     if name.casefold() != facts.name.casefold():
         return replace(facts, provenance=f"{facts.provenance}, of which {name} is a spelling")
@@ -287,16 +291,6 @@ def _of_family(facts: Model) -> Model:
     return replace(facts, encoding=encoding, encoding_is_own=is_own)
 
 
-def _by_prefix(name: str) -> Model | None:
-    """Find the longest listed name after which the asked name goes on with a "-"."""
-    bare_name = bare(name)
-    ends = [end for end, character in enumerate(bare_name) if character == "-"]
-    for end in reversed(ends):
-        if facts := _table().get(bare_name[:end]):
-            return replace(facts, name=name, provenance=f"prefix {facts.name} of {bare_name}")
-    return None
-
-
 def _by_price_list(name: str) -> Model | None:
     """Ask genai-prices, which knows windows but no kinds and no encodings."""
     from importlib.metadata import version
@@ -307,7 +301,9 @@ def _by_price_list(name: str) -> Model | None:
         provider, entry = registry.find_provider_model(bare(name), None, None, None)
     except LookupError:
         return None
-    if entry.context_window is None:
+    # A registry's entry may stand for a whole family, whose other members have other windows.
+    cores = [{plain(text) for text in shortened(text)} for text in (bare(name), bare(entry.id))]
+    if entry.context_window is None or cores[0].isdisjoint(cores[1]):
         return None
     source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
     return Model(
@@ -315,13 +311,8 @@ def _by_price_list(name: str) -> Model | None:
     )
 
 
-def _by_spelling(name: str) -> Model | None:
-    """Find a model that is listed under another spelling, as Bedrock, OpenRouter or Ollama have their own."""
-    for spelling in spellings(name):
-        if facts := _by_name(spelling) or _by_prefix(spelling) or _by_price_list(spelling):
-            return replace(
-                facts, name=name, provenance=f"{facts.provenance}, of which {name} is a spelling"
-            )
+def _by_usual_window(name: str) -> Model | None:
+    """Take the window that most hosts give a model of this name."""
     usual = usual_window(plain(name), getattr(price_list(), "providers", ()))
     if usual is None:
         return None
@@ -371,10 +362,16 @@ def stand_in(name: str) -> Model:
     >>> stand_in("gtp-4o").window
     8192
     """
-    facts = _of_family(Model(name, DEFAULT_WINDOW))
+    near = _table().get(neighbour(name))
+    if near is None:
+        facts = _of_family(Model(name, DEFAULT_WINDOW))
+        of_which = ""
+    else:
+        facts = _of_family(replace(near, name=name, encoding_is_own=False, ends="", framing=None))
+        of_which = f", those of {near.name}, whose name it goes on from,"
     return replace(
         facts,
-        provenance=f"default: a window of {facts.window:,} tokens and {facts.encoding} stand in",
+        provenance=f"default: a window of {facts.window:,} tokens and {facts.encoding}{of_which} stand in",
     )
 
 

@@ -17,16 +17,28 @@ from budgetkit.files import read_rows, read_table, read_toml
 #: The encoding of OpenAI's families, where a family's row names no other.
 FAMILY_ENCODING: Final = "o200k_base"
 LONGEST_NAME: Final = 200  # characters; to look for a longer one takes long and finds none
-_BETWEEN = re.compile(r"[-_.: ]")
-_REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?"
-_MAKERS = "anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google|writer|nvidia|moonshot|minimax|zai"
+_BETWEEN = re.compile(r"[-_.:@ ]+")
+_REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca|in)\.)?"
+_MAKERS = (
+    "anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google|writer|nvidia|moonshotai|moonshot|minimax|"
+    "zai|xai"
+)
 _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
+# Before a name, where it runs: Bedrock's region and maker, Databricks, SAP's maker.
+_PLACE = re.compile(rf"{_BEDROCK.pattern}|^databricks-|^[a-z]+--")
 _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
-# OpenRouter's and Ollama's.
-_TAG = re.compile(r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|latest)$")
-# The day that OpenRouter and others write behind a name.
-_DATE = re.compile(r"-(?:20\d\d-?)?[01]\d-?[0-3]\d$")
-_VERSION_FIRST = re.compile(r"^claude-(\d)[.-](\d)-([a-z]+)")  # OpenRouter's claude-4.6-sonnet
+# After a name, what never says which model it is: a day, a release, how it is routed, how hard it thinks, its format.
+_SUFFIX = re.compile(
+    r"(?:\[[^\]]*\]|:[a-z][a-z-]*|[-:]v?\d+:\d+(?::\d+k)?|[-:]+(?:"
+    r"20\d\d-?[01]\d-?[0-3]\d|[01]\d-20\d\d|[01]\d-?[0-3]\d|00\d|latest|preview|exp|experimental|default|stable|"
+    r"beta|thinking|cloud|maas|versatile|tput|none|minimal|low|medium|high|xhigh|"
+    r"fp8|fp4|nvfp4|bf16|int4|int8|awq|gptq|gguf))$"
+)
+_UNDATED = re.compile(
+    r"-(?:preview|latest|[01]\d-20\d\d)$"
+)  # what people leave out of a listed name
+_VERSION_FIRST = re.compile(r"^claude-(\d)(?:[.-](\d))?-([a-z]+)")  # OpenRouter's claude-4.6-sonnet
+_VERSION_LAST = re.compile(r"^claude-([a-z]+)-(3)(?:[.-](\d)(?!\d))?")
 _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
 # Sizes are tags there.
 _OLLAMA = re.compile(r"^[a-z0-9.-]+:(?:latest|\d+(?:\.\d+)?[bm](?:-[a-z0-9_.-]+)?)$|^qwen\d$")
@@ -63,13 +75,32 @@ def as_listed(name: str) -> str:
 def _as_listed(name: str) -> str:
     """Compare the whole name first, then ever shorter beginnings of it, with the listed ones."""
     path, slash, last = name.strip().casefold().rpartition("/")
-    ends = [place.start() for place in _BETWEEN.finditer(last)]
-    for end in [len(last), *reversed(ends)]:
-        listed = _listed_letters().get(_letters(last[:end]))
-        if listed is not None:
-            rest = last[end:].replace("_", "-")
-            return f"{path}{slash}{listed}{rest}"
-    return f"{path}{slash}{last}"
+    for text in _ways_to_write(last):
+        ends = [place.start() for place in _BETWEEN.finditer(text)]
+        for end in [len(text), *reversed(ends)]:
+            listed = _listed_letters().get(_letters(text[:end]))
+            if listed is not None:
+                rest = text[end:].replace("_", "-")
+                return f"{path}{slash}{listed}{rest}"
+    return f"{path}{slash}{next(_ways_to_write(last))}"
+
+
+def _ways_to_write(last: str) -> Iterator[str]:
+    """Yield a name without the place where it runs, and Claude's version before its kind or behind."""
+    if _letters(last) in _listed_letters():
+        yield last
+    place = _PLACE.match(last)
+    text = last
+    if place:
+        text = last[place.end() :]
+        if _BEDROCK.match(last):
+            text = _COPY.sub("", text)
+    text = re.sub(r"(?<=\d)p(?=\d)", ".", text)  # Fireworks writes a point as "p"
+    text = re.sub(r"^llama-v(?=\d)", "llama-", text).replace("@", "-")
+    yield text
+    kind_first = _VERSION_FIRST.sub(r"claude-\3-\1-\2", text).replace("--", "-").rstrip("-")
+    yield kind_first
+    yield _VERSION_LAST.sub(r"claude-\2-\3-\1", text).replace("--", "-")
 
 
 @cache
@@ -78,6 +109,60 @@ def _listed_letters() -> Mapping[str, str]:
     names = [row["name"].casefold() for row in read_table("models.csv")]
     often = Counter(map(_letters, names))
     return {_letters(name): name for name in names if often[_letters(name)] == 1}
+
+
+@cache
+def _listed_cores() -> Mapping[str, str]:
+    """Return the listed names by what people write of them, the shorter names first."""
+    names = sorted((row["name"].casefold() for row in read_table("models.csv")), key=len)
+    cores: dict[str, str] = {}
+    for shorten in (_letters, plain, lambda name: _letters(_UNDATED.sub("", name))):
+        for name in names:
+            cores.setdefault(shorten(name), name)
+    return cores
+
+
+def listed_name(name: str) -> str:
+    """Return the listed model that a name is a spelling of; nothing for a name that may mean another model.
+
+    Examples
+    --------
+    >>> [listed_name(name) for name in ("claude-opus-4-8[1m]", "vertex_ai/claude-sonnet-4-5@20250929", "gpt-4-omega")]
+    ['claude-opus-4-8', 'claude-sonnet-4-5', '']
+    """
+    cores = _listed_cores()
+    written = (
+        cores.get(key) for text in shortened(bare(name)) for key in (_letters(text), plain(text))
+    )
+    return next(filter(None, written), "")
+
+
+def shortened(name: str) -> Iterator[str]:
+    """Yield a name, and what is left of it without one suffix after the other that never says which model it is.
+
+    Examples
+    --------
+    >>> list(shortened("gemini-2.5-flash-preview-09-2025"))
+    ['gemini-2.5-flash-preview-09-2025', 'gemini-2.5-flash-preview', 'gemini-2.5-flash']
+    """
+    yield name
+    while (shorter := _SUFFIX.sub("", name)) not in (name, ""):
+        name = shorter
+        yield name
+
+
+def neighbour(name: str) -> str:
+    """Return the listed model whose name an unknown one goes on from; nothing where a number follows.
+
+    Examples
+    --------
+    >>> neighbour("gpt-6-sol-quantum"), neighbour("claude-opus-4-99")
+    ('gpt-6-sol', '')
+    """
+    bare_name = bare(name)
+    ends = [place.start() for place in re.finditer(r"-(?!\d)", bare_name)]
+    beginnings = (_listed_letters().get(_letters(bare_name[:end])) for end in reversed(ends))
+    return next(filter(None, beginnings), "")
 
 
 def _letters(name: str) -> str:
@@ -117,7 +202,7 @@ def host_of(name: str) -> str:
         return first
     if _OLLAMA.match(plain_name):
         return "ollama"
-    if _BEDROCK.match(bare(name)):
+    if _BEDROCK.match(_last(name)):
         return "bedrock"
     return ""
 
@@ -160,29 +245,18 @@ def spellings(name: str) -> Iterator[str]:
     --------
     >>> list(spellings("us.anthropic.claude-sonnet-4-5-20250929-v1:0"))
     ['claude-sonnet-4-5-20250929', 'claude-sonnet-4-5']
-    >>> list(spellings("Claude-Sonnet-4.5:thinking")), list(spellings("gpt4o"))
-    (['claude-sonnet-4-5', 'claude-sonnet-4.5'], ['gpt-4o'])
-    >>> list(spellings("anthropic/claude-4.6-sonnet-20260217"))[-1]
-    'claude-sonnet-4-6'
+    >>> list(spellings("gpt4o")), "claude-sonnet-4-6" in spellings("anthropic/claude-4.6-sonnet-20260217")
+    (['gpt-4o'], True)
     """
     last = _last(name)
-    untagged = _TAG.sub("", last)
-    is_bedrock = _BEDROCK.match(last)
-    if is_bedrock:
-        untagged = _COPY.sub("", untagged[is_bedrock.end() :])
-    apart = re.sub(r"^([a-z]+)(?=\d)", r"\1-", untagged.replace(":", "-"))
-    undated = _VERSION_FIRST.sub(r"claude-\3-\1-\2", _DATE.sub("", untagged))
     names = [
-        as_listed(untagged),
-        untagged,
-        apart,
-        untagged.replace(".", "-"),
-        apart.replace(".", "-"),
+        spelling for text in (bare(name), *_ways_to_write(last)) for spelling in shortened(text)
     ]
-    if undated != untagged:
-        names += [undated, undated.replace(".", "-")]
+    apart = [re.sub(r"^([a-z]+)(?=\d)", r"\1-", spelling.replace(":", "-")) for spelling in names]
+    names += apart
+    names += [spelling.replace(".", "-") for spelling in names]
     for spelling in dict.fromkeys(names):
-        if spelling and spelling != last:
+        if spelling != last:
             yield spelling
 
 
@@ -194,7 +268,7 @@ def plain(name: str) -> str:
     >>> plain("meta.llama3-1-8b-instruct-v1:0") == plain("llama3.1:8b") == plain("meta-llama/Llama-3.1-8B-Instruct")
     True
     """
-    core = _COPY.sub("", _TAG.sub("", _BEDROCK.sub("", bare(name))))
+    core = _COPY.sub("", re.sub(r":[a-z-]+$", "", bare(name)))
     return re.sub(r"[^a-z0-9]", "", _KIND.sub("", core))
 
 

@@ -1,6 +1,6 @@
 """ResolvedModel: everything that a model's name decides, looked up once at the door and passed on.
 
-Which window there is, which tokenizer counts and how sure that is, which rules bill messages, tools and images, which
+Which window there is, which tokenizer counts and how sure that is, which rules bill messages and tools, which
 prompt cache the provider keeps, and where the model runs: each is a row of a table in ``data/`` that a pattern over the
 name chooses. What asks for one of them again by the name alone may find another row; what is passed this value cannot.
 """
@@ -162,8 +162,6 @@ class ResolvedModel:
         The family of OpenAI's whose rules bill it exactly; empty for everybody else's.
     calibration : str
         The family of ``data/calibrations.csv`` that estimates it.
-    images : tuple
-        The rule by which images are priced, and its numbers.
     cache : str
         The name of its provider's prompt cache, in :data:`budgetkit.prompt_cache.CACHES`.
     host : str
@@ -185,7 +183,6 @@ class ResolvedModel:
     tokenizer: Certainty
     openai_family: str
     calibration: str
-    images: tuple[str, tuple[float, ...]]
     cache: str
     host: str
     is_routed: bool = False
@@ -229,8 +226,8 @@ def resolve(
 
     Examples
     --------
-    >>> resolve("gpt-4o").openai_family, resolve("gpt-4o").images[0], resolve("gpt-4o", window=8_192).window
-    ('gpt-4o', 'tiles', 8192)
+    >>> resolve("gpt-4o").openai_family, resolve("gpt-4o", window=8_192).window
+    ('gpt-4o', 8192)
     >>> resolve("no-such-model").notice.partition(";")[0]
     "no model 'no-such-model' in data/models.csv or genai-prices"
     """
@@ -377,7 +374,6 @@ def _resolved(facts: Model, name: str, is_known: bool = True, notice: str = "") 
         tokenizer=tokenizer,
         openai_family=family,
         calibration=row["family"],
-        images=images_rule(facts.name),
         cache=prompt_cache_name(facts),
         host=host_of(facts.name),
         is_routed=bool(family) and is_routed(facts.name),
@@ -395,20 +391,6 @@ def is_routed(name: str) -> bool:
     """
     routers: list[str] = read_toml("framings.toml")["models"]["routers"]
     return name.casefold().startswith(tuple(routers))
-
-
-def images_rule(name: str) -> tuple[str, tuple[float, ...]]:
-    """Return by which rule a model's images are priced, and the rule's numbers; an unknown model's as gpt-4o's.
-
-    Examples
-    --------
-    >>> images_rule("gpt-4o-mini"), images_rule("claude-opus-4-1")
-    (('tiles', (2833, 5667)), ('squares', ()))
-    """
-    plain = bare(name)
-    rows = read_toml("framings.toml")["models"]["images"]
-    rule, *numbers = next(row for pattern, *row in rows if re.match(pattern, plain))
-    return rule, tuple(numbers)
 
 
 def calibration_row(name: str) -> dict[str, str]:
@@ -434,7 +416,7 @@ def prompt_cache_name(facts: Model) -> str:
 
     Examples
     --------
-    >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
+    >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
     ['openai', 'anthropic-4096', 'longest prefix']
     """
     for name, row in read_rows("prompt_caches.toml", "cache").items():

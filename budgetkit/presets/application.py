@@ -18,7 +18,7 @@ from budgetkit.models.resolved import ResolvedModel, resolve
 
 Window = int | Model | ResolvedModel | str
 #: A number written as a text, such as "8k": somebody means tokens, and no model is called so.
-_NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*[kKmM]?\s*")
+_NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 
 
 def window_of(window: Window) -> dict[str, Any]:

@@ -16,12 +16,13 @@ What the history knows, oldest first, with room for 12 tokens, of three messages
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from budgetkit.budget import Budget
 from budgetkit.budget.amounts import tokens_of
-from budgetkit.message import RESULT_ROLES
+from budgetkit.message import Message
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
 from budgetkit.pruning.policies.policy import (
     Compaction,
@@ -31,20 +32,9 @@ from budgetkit.pruning.policies.policy import (
     PruningContext,
     SummaryRule,
 )
-from budgetkit.pruning.policies.systems import System
 
 #: Whose message a request begins with, after the system messages: some providers refuse all but the user's.
 StartOn = Literal["user", "any"]
-
-
-def usual_start(policy: Policy) -> StartOn:
-    """Return whose message a request begins with where nobody says: the user's, which every provider takes.
-
-    The rules of a named system begin with whatever they leave, as that system does.
-    """
-    if isinstance(policy, System):
-        return "any"
-    return "user"
 
 
 def summary_role(start_on: StartOn) -> str:
@@ -58,22 +48,25 @@ def summary_role(start_on: StartOn) -> str:
 LEAST_RESULT = 32
 
 
-def least_tokens(role: str, tokens: int) -> int:
+def least_tokens(message: Message, tokens: int) -> int:
     """Return what a message holds at least, in tokens: only a tool result may be cut inside.
 
     Examples
     --------
-    >>> least_tokens("tool", 900), least_tokens("tool", 8), least_tokens("user", 900)
+    >>> result, question = Message({"role": "tool", "content": ""}), Message({"role": "user"})
+    >>> least_tokens(result, 900), least_tokens(result, 8), least_tokens(question, 900)
     (32, 8, 900)
     """
-    if role not in RESULT_ROLES:
+    if not message.is_cuttable:
         return tokens
     return min(tokens, LEAST_RESULT)
 
 
 Measure = Callable[[list[int]], int | None]
-#: A cut that summarises: it gives the slots to be summarised, and is sent the tokens of the summary.
-SummarisingCut = Generator[list[int], int | None, None]
+#: A summary that is asked for: the slot in which it will stand, and the slots that it replaces.
+SummaryRequest = tuple[int, list[int]]
+#: A cut that summarises: it asks for summaries, and is sent the tokens of each.
+SummarisingCut = Generator[SummaryRequest, int | None, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +172,7 @@ class Summaries:
         self.written.append((place, wrote, tuple(replaced)))
 
 
-Steps = Generator[list[int], int | None, Summaries]
+Steps = Generator[SummaryRequest, int | None, Summaries]
 
 
 def room_for_history(
@@ -206,6 +199,16 @@ def room_for_history(
     )
 
 
+def floor_notices(budget: Budget, section: str, demand: int, left: int) -> Iterator[str]:
+    """Say where the floor of a history gives way, in tokens of both."""
+    floor = budget.floors.get(section, 0)
+    if max(0, left) < min(floor, demand):
+        yield (
+            f"the floor of {section} ({floor:,} tokens) gives way: {max(0, left):,} tokens are left for it; lower the "
+            "floor, shorten the other sections, or take a larger window"
+        )
+
+
 def prune(
     history: History,
     policy: Policy,
@@ -217,8 +220,8 @@ def prune(
 ) -> Steps:
     """Visit a history at one request: the one step of a replay and of a running conversation.
 
-    A generator: it gives the messages to be summarised, and is sent the tokens of their summary, or None where its
-    length goes by the rule. What it returns is the request's summaries.
+    A generator: it asks for summaries, and is sent the tokens of each, or None where its length goes by the rule. What
+    it returns is the request's summaries.
 
     A floor of one message, which every policy has, gives way where the request would exceed the window, its tool
     results cut inside where the caller `shortens` them; another floor was asked for, and stands. With `start_on`
@@ -267,9 +270,9 @@ def prune(
 def _finished(steps: Steps, measure: Measure | None) -> Summaries:
     """Carry the steps out, with summaries as long as they are measured, or as their rule says."""
     try:
-        replaced = next(steps)
+        _, replaced = next(steps)
         while True:
-            replaced = steps.send(None if measure is None else measure(replaced))
+            _, replaced = steps.send(None if measure is None else measure(replaced))
     except StopIteration as stop:
         summaries: Summaries = stop.value
         return summaries
@@ -411,14 +414,16 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
     last_turn = max(history.last_turn(unit) for unit in leaving)
     for unit in leaving:
         history.drop(unit, SUMMARISED)
-    counted = yield replaced
-    wrote = size if counted is None else counted
     # Where only some of the newest messages stay, the summary stands behind them, else before what stays.
     if compaction.important_only:
         place = replaced[-1]
     else:
         place = replaced[0]
-    history.place_summary(place, wrote + compaction.reattached, last_turn)
+    counted = yield place, replaced
+    wrote = size if counted is None else counted
+    # Nothing is put back behind a summary that was really written.
+    reattached = compaction.reattached if counted is None else 0
+    history.place_summary(place, wrote + reattached, last_turn)
     summaries.add(place, read, wrote, replaced)
 
 
@@ -463,7 +468,7 @@ def _summarise(
         before = history.tokens
         replaced, last_turn = _take_oldest(rounds, history, policy)
         read = before - history.tokens
-        counted = yield replaced
+        counted = yield replaced[0], replaced
         if counted is None:
             wrote = tokens_of(rounds.size, read)
         else:

@@ -19,10 +19,8 @@ result, so that they are one unit, 1. After all have entered, and after `drop(0)
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Any
 
 from budgetkit.message import SYSTEM_ROLES
 from budgetkit.pruning.policies.policy import Floor
@@ -32,7 +30,7 @@ WAITING, WHOLE, SHRUNK, DROPPED, SUMMARISED = range(5)
 _Heap = list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slots:
     """A conversation as numbers, one a message, and who speaks, where a request has to begin with somebody."""
 
@@ -171,16 +169,6 @@ class History:
         self.closed = set(closed)
         self.whole_results = set(whole_results)
         self.whole_tokens = sum(self.size[slot] for slot in self.whole_results)
-
-    def saved(self) -> dict[str, Any]:
-        """Return all that changes, to go back to where something fails on the way."""
-        return {
-            name: value if name == "slots" else copy(value) for name, value in vars(self).items()
-        }
-
-    def go_back(self, saved: dict[str, Any]) -> None:
-        """Take up what `saved` returned."""
-        vars(self).update(saved)
 
     def before(self, slot: int) -> int:
         """Return the tokens in all slots below one."""

@@ -70,7 +70,7 @@ def reader() -> TypeAdapter[Any]:
     """Return the pydantic adapter that reads a saved state."""
     lines = {
         "reserves": list_of(shape_of(Reserve)),
-        "allocations": list_of(shape_of(Allocation, importance=int)),
+        "allocations": list_of(shape_of(Allocation, _allocation, importance=int)),
     }
     budget = shape_of(Budget, **lines, name=str)
     number = Annotated[Any, WithJsonSchema({"type": "number"})]
@@ -108,6 +108,16 @@ def _one(budgetkit: int, **values: Budget | Plan) -> Budget | Plan:
             "saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them"
         )
     return next(iter(values.values()))
+
+
+def _allocation(section: str, **fields: Any) -> Allocation:
+    """Make an allocation of a file, where a blank cap is a mistake and not a section without one."""
+    if None in fields.values():
+        blank = next(name for name, value in fields.items() if value is None)
+        raise ValueError(
+            f"The {blank} of {brief(section)} is blank. Give a number, or leave it out."
+        )
+    return Allocation(section, **fields)
 
 
 def _item(score: object = 0.0, **rest: Any) -> Item:

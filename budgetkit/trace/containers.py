@@ -208,6 +208,9 @@ def _members(
     members = [member for member in archive.infolist() if not member.is_dir()]
     if len(members) > MOST_MEMBERS:
         raise outflow.exceeded(f"{MOST_MEMBERS:,} files come")
+    # Its reader takes as much memory as the file names, up to 4 GB.
+    if any(member.compress_type == zipfile.ZIP_LZMA for member in members):
+        raise ValueError(f"{name}: a zip packed with LZMA is not read; pack it with deflate")
     visible = [member for member in members if not member.filename.startswith(("__MACOSX", "."))]
     if any(member.filename == "xl/workbook.xml" for member in visible):
         stream.seek(0)

@@ -30,7 +30,8 @@ Count = Callable[[str], int]
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*")
 # In JSON also half a character that it escapes, and a sign that it escapes (which stays).
 _JSON_PIECE = regex.compile(rf'\\u[0-9a-fA-F]{{4}}|\\[bfnrt"\\/]|{_WORD.pattern}')
-_KEY = regex.compile(r'"((?:[^"\\]|\\.)*)"(?=\s*:)')
+# A string before a colon; any other string is skipped as a whole.
+_KEY = regex.compile(r'"((?:[^"\\]|\\.)*+)(?:"(?=\s*+:)|"?(*SKIP)(*FAIL))')
 _STAYS: Final = {"true", "false", "null"}
 _LETTERS: Final = "xabcdefghijklmnopqrstuvwyz"
 _BEFORE_NAMES: Final = ("", " ", ".", '"', "\n")

@@ -330,22 +330,25 @@ def _named(
     places = count()
     empty: list[str] = []
     refused: dict[str, str] = {}  # of an archive, files of other kinds are left out
-    with _opened(source) as stream:
-        for name, numbered in _parts(stream, source, progress, columns):
-            try:
-                for line, value in conversations(numbered, name):
-                    where = f"{name}, line {line}"
-                    if value.get("format") and value["messages"] == []:
-                        empty.append(f"{where}: {label(str(value['format']))} without a message")
-                        continue
-                    place = next(places)
-                    yield stem if place == 0 else f"{stem}-{place + 1}", value, where
-            except OutflowError:
-                raise
-            except ValueError as error:
-                if name == _name(source) or not hasattr(stream, "read"):
+    for file in (source, *_of_sub_agents(source)):
+        with _opened(file) as stream:
+            for name, numbered in _parts(stream, file, progress, columns):
+                try:
+                    for line, value in conversations(numbered, name):
+                        where = f"{name}, line {line}"
+                        if value.get("format") and value["messages"] == []:
+                            empty.append(
+                                f"{where}: {label(str(value['format']))} without a message"
+                            )
+                            continue
+                        place = next(places)
+                        yield stem if place == 0 else f"{stem}-{place + 1}", value, where
+                except OutflowError:
                     raise
-                refused[name] = str(error)
+                except ValueError as error:
+                    if name == _name(source) or not hasattr(stream, "read"):
+                        raise
+                    refused[name] = str(error)
     if next(places) == 0:
         problem = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
         raise ValueError(
@@ -356,6 +359,16 @@ def _named(
         warn_caller(
             f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}"
         )
+
+
+def _of_sub_agents(source: Source) -> list[Path]:
+    """List the files of a session's sub-agents, which Claude Code keeps in a folder beside it."""
+    if not isinstance(source, str | os.PathLike) or Path(source).suffix != ".jsonl":
+        return []
+    folder = Path(source).expanduser().with_suffix("") / "subagents"
+    return sorted(
+        path for path in folder.rglob("agent-*.jsonl") if path.is_file() and not path.is_symlink()
+    )
 
 
 def _name(source: Source) -> str:

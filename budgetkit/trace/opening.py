@@ -131,6 +131,9 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     else:
         meta = None
     read_fields = _BESIDE - ({"meta"} if meta is None else set())
+    fields = {key: field for key, field in value.items() if key not in read_fields}
+    if notes := _unknown_usage(value.get("usage")):
+        fields["warnings"] = [*(fields.get("warnings") or ()), *notes]
     trace = Trace(
         str(value["id"]) if value.get("id") is not None else default_id,
         messages,
@@ -138,11 +141,22 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
         _contexts(messages, value.get("contexts"), meta or {}, where),
         meta or {},
         where,
-        {key: field for key, field in value.items() if key not in read_fields},
+        fields,
     )
     if trace.is_silent:
         warn_caller(f"{where}: {trace.warnings[0]}")
     return trace
+
+
+def _unknown_usage(usage: Any) -> list[str]:
+    """Say once which fields of usage records no row of the table of formats knows."""
+    rows = usage if isinstance(usage, list) else []
+    lists = [row.get("unknown") for row in rows if isinstance(row, dict)]
+    names = dict.fromkeys(str(name) for names in lists if isinstance(names, list) for name in names)
+    if not names:
+        return []
+    listed = ", ".join(one_line(name)[:60] for name in list(names)[:5])
+    return [f"The usage has fields that are not read: {listed}; the token sums may be incomplete."]
 
 
 def _message(value: Any, where: str) -> Message:

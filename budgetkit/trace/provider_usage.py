@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,15 @@ import pandas as pd
 
 from budgetkit.message import SYSTEM_ROLES
 from budgetkit.requests import Framing
+from budgetkit.requests.reading.formats import seconds
 from budgetkit.trace.conversation import Trace
 
 _TOKENS = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"]
 _LIVES = ["cache_write_5m_tokens", "cache_write_1h_tokens"]
 _TIMES = ["time", "started"]
 _MARKS = ["side_chain", "left", "is_summary"]
+_PRICED = ["tier", "region"]
+_PAID = ["web_searches", "paid_tools"]
 _COLUMNS = [
     "message_index",
     "model",
@@ -27,9 +29,10 @@ _COLUMNS = [
     *_LIVES,
     *_TIMES,
     *_MARKS,
+    *_PRICED,
+    *_PAID,
 ]
 _MOST = 1 << 53
-_LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
@@ -48,7 +51,8 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         context_tokens (the whole prompt), fresh_tokens (what was neither read from a cache nor written to one),
         cache_write_5m_tokens and cache_write_1h_tokens (what was written to live so long; missing where nobody says),
         time and started (when the answer was written, and the newest thing that was sent; UTC), side_chain (a
-        sub-agent's request), left (on a branch that was left) and is_summary (it wrote a summary).
+        sub-agent's request), left (on a branch that was left), is_summary (it wrote a summary), tier and region (what
+        its price depends on besides; "" for the usual one), web_searches and paid_tools (calls that cost money).
 
     Examples
     --------
@@ -64,6 +68,10 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     frame = pd.DataFrame(
         [{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS
     )
+    models = [row.get("model") for row in rows]
+    frame["model"] = pd.Series(
+        [model if isinstance(model, str) else None for model in models], dtype=object
+    )
     frame["fresh_tokens"] = [_fresh(row) for row in rows]
     for name in ("message_index", *_LIVES):
         numbers = [row.get(name) for row in rows]
@@ -75,6 +83,10 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         frame[name] = pd.to_datetime(times, unit="s", utc=True, errors="coerce")
     for name in _MARKS:
         frame[name] = [row.get(name) is True for row in rows]
+    for name in _PRICED:
+        frame[name] = [word if isinstance(word := row.get(name), str) else "" for row in rows]
+    for name in _PAID:
+        frame[name] = [calls if type(calls := row.get(name)) is int else 0 for row in rows]
     return frame
 
 
@@ -108,22 +120,6 @@ def _fresh(row: Mapping[str, Any]) -> int:
     cached = [row.get(name) for name in ("cache_read_tokens", "cache_write_tokens")]
     context: int = row["context_tokens"]
     return max(0, context - sum(tokens for tokens in cached if type(tokens) is int))
-
-
-def seconds(stamp: Any) -> float:
-    """Return the seconds since 1970 of a time as a log writes it; NaN where it is none.
-
-    >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
-    True
-    """
-    if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
-        if stamp > 1e11:
-            return stamp / 1000
-        return float(stamp)
-    try:
-        return datetime.fromisoformat(str(stamp)).timestamp()
-    except ValueError:
-        return float("nan")
 
 
 def unpaired(trace: Trace) -> list[int]:

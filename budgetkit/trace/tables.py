@@ -30,8 +30,16 @@ _LONGEST_CELL = 1 << 30  # in characters
 _STREAM = b"\xff\xff\xff\xff"
 _FRAMES = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")  # zstandard, LZ4
 _LARGEST_BUFFER = 1 << 42  # bytes
+# The fields of a parquet page's header that hold what kind of page it is: data, dictionary, data of version 2.
+_PAGE_KINDS = (5, 7, 8)
+# Types of Thrift's compact protocol.
+_TRUTHS = (1, 2)
+_NUMBERS = (4, 5, 6)
+_TEXT = 8
+_STRUCTURE = 12
 _ROWS = 1_024  # rows that become values at a time
 _BLOCK = 1 << 16
+_MOST_DIGITS = 3_000  # of a whole number in YAML, which may be hexadecimal
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -320,15 +328,77 @@ def _parquet(written: bytes, outflow: Outflow) -> Iterator[Any]:
     """Give a parquet file in batches, texts by the dictionaries that they are stored with."""
     from pyarrow import parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    meta = parquet.ParquetFile(io.BytesIO(written)).metadata
+    file = parquet.ParquetFile(io.BytesIO(written))
+    meta = file.metadata
+    _check_types(file.schema_arrow)
+    unpacked = 0
+    largest = 1
     for group in range(meta.num_row_groups):
         for place in range(meta.num_columns):
-            chunk = meta.row_group(group).column(place)
-            outflow.check(size=chunk.total_uncompressed_size, values=chunk.num_values)
+            # The reader takes as much memory as each page says, whatever the footer says of its column.
+            for page in _pages(written, meta.row_group(group).column(place)):
+                size = page[2]
+                count = max(page[kind].get(1, 0) for kind in _PAGE_KINDS if kind in page)
+                unpacked += size
+                largest = max(largest, size)
+                outflow.check(size=unpacked, values=count)
     leaves = [meta.schema.column(place) for place in range(meta.num_columns)]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     file = parquet.ParquetFile(io.BytesIO(written), read_dictionary=texts, pre_buffer=False)
-    yield from file.iter_batches(batch_size=_ROWS, use_threads=False)
+    # A row may repeat the row before, so that each is as long as its page.
+    rows = max(1, min(_ROWS, outflow.most_bytes // largest))
+    yield from file.iter_batches(batch_size=rows, use_threads=False)
+
+
+def _pages(written: bytes, chunk: Any) -> Iterator[dict[int, Any]]:
+    """Give the headers of the pages that a column is stored in."""
+    place = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
+    end = place + chunk.total_compressed_size
+    while place < end:
+        header, place = _structure(written, place)
+        yield header
+        place += max(0, header[3])
+
+
+def _structure(written: bytes, place: int) -> tuple[dict[int, Any], int]:
+    """Read a structure of Thrift's compact protocol: its fields by number, and where it ends."""
+
+    def varint() -> int:
+        nonlocal place
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = written[place]
+            place += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise ValueError("a page header with a number that is too long")
+
+    fields: dict[int, Any] = {}
+    field = 0
+    while head := written[place]:
+        place += 1
+        kind = head & 0x0F
+        field = field + (head >> 4) if head >> 4 else varint()
+        if kind == _TEXT:
+            size = varint()
+            place += size
+        elif kind == _STRUCTURE:
+            fields[field], place = _structure(written, place)
+        elif kind in _NUMBERS:
+            number = varint()
+            fields[field] = number >> 1 ^ -(number & 1)
+        elif kind not in _TRUTHS:
+            raise ValueError("a page header of an unknown form")
+    return fields, place + 1
+
+
+def _check_types(schema: Any) -> None:
+    """Refuse columns of a type that cannot be weighed, before any of their rows are read."""
+    import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    for kind in schema.types:
+        _weight(pa.nulls(0, kind), pa)
 
 
 def _feather(written: bytes, outflow: Outflow) -> Iterator[Any]:
@@ -345,7 +415,9 @@ def _feather(written: bytes, outflow: Outflow) -> Iterator[Any]:
 
         yield from feather.read_table(io.BytesIO(written)).to_batches(max_chunksize=_ROWS)
         return
-    yield from opened(io.BytesIO(written)).read_all().to_batches(max_chunksize=_ROWS)
+    reader = opened(io.BytesIO(written))
+    _check_types(reader.schema)
+    yield from reader.read_all().to_batches(max_chunksize=_ROWS)
 
 
 def _unpacked_size(written: bytes) -> int:
@@ -433,6 +505,16 @@ class _Plain(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("an alias, which can make a small file fill the memory")
         return super().compose_node(parent, index)
+
+
+def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:
+    """Read a whole number that can be written again: Python writes at most 4,300 digits."""
+    if len(node.value) > _MOST_DIGITS:
+        raise yaml.YAMLError("a whole number with too many digits")
+    return loader.construct_yaml_int(node)
+
+
+_Plain.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
 def _yaml(text: str, name: str) -> Any:

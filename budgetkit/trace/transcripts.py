@@ -24,8 +24,8 @@ _SPEAKER = re.compile(
 )
 # A whole line; what stands in brackets behind the name is a model or a time.
 _HEADING = re.compile(
-    rf"^#{{1,6}}[ \t]+(?:\*\*|__)?({_NAMES}|prompt|response)(?:\*\*|__)?"
-    r"[ \t]*(?:[(\[][^\n]*[)\]])?[ \t]*:?(?:\*\*|__)?[ \t]*$",
+    rf"^#{{1,6}}[ \t]++(?:\*\*|__)?({_NAMES}|prompt|response)(?:\*\*|__)?"
+    r"[ \t]*+(?:[(\[][^\n]*[)\]][ \t]*+)?:?(?:\*\*|__)?[ \t]*+$",
     re.MULTILINE | re.IGNORECASE,
 )
 # What VS Code copies of a whole chat: the name of its user, and Copilot's.

@@ -137,3 +137,23 @@ def test_an_export_of_cursor_without_a_turn_is_refused_in_words() -> None:
     stream.name = "export.md"
     with pytest.raises(ValueError, match=r"export\.md"):
         bk.load_traces(stream)
+
+
+def test_an_answer_over_many_records_is_not_quadratic() -> None:
+    """Each record copied all blocks before it: 8,000 records took 7.6 seconds."""
+    record = {"sessionId": "s", "cwd": "/", "uuid": "u", "requestId": "r", "version": "2.0.0"}
+    message = {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "So."}]}
+    first = {**record, "type": "user", "message": {"role": "user", "content": "Why?"}}
+    line = json.dumps({**record, "type": "assistant", "message": message}) + "\n"
+
+    def make(size: int) -> str:
+        return json.dumps(first) + "\n" + line * (size // 40)
+
+    assert grows_evenly(make, "answer.jsonl", SHAPE_SIZE // 4)
+
+
+def test_a_number_in_yaml_that_could_not_be_written_again_is_refused() -> None:
+    stream = io.BytesIO(b"messages:\n- role: user\n  content: hi\n  size: 0x" + b"f" * 5_000)
+    stream.name = "chat.yaml"
+    with pytest.raises(ValueError, match="too many digits"):
+        bk.load_traces(stream)

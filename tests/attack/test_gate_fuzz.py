@@ -252,6 +252,98 @@ def test_a_mistake_never_opens_the_gate(mutant: Mutant, folder: Path) -> None:
     assert ends(files, words, folder) in (1, 2)
 
 
+LONG = "Say where you are not sure, and why. "
+SCHEMA = {
+    "type": "object",
+    "properties": {"host": {"type": "string", "description": LONG * 2}},
+    "required": ["host"],
+}
+#: What is right and too much for the budget, each alone, so that the gate is closed whichever form it has.
+TOO_MUCH: dict[str, Any] = {
+    "mcp": {
+        "result": {
+            "tools": [
+                {"name": f"tool_{n}", "description": LONG, "inputSchema": SCHEMA} for n in range(9)
+            ]
+        }
+    },
+    "chat": [
+        {
+            "type": "function",
+            "function": {"name": f"tool_{n}", "description": LONG, "parameters": SCHEMA},
+        }
+        for n in range(9)
+    ],
+    "gemini": [
+        {
+            "functionDeclarations": [
+                {"name": f"tool_{n}", "description": LONG, "parameters": SCHEMA} for n in range(9)
+            ]
+        }
+    ],
+    "talk": {
+        "messages": [
+            {"role": "system", "content": LONG * 40},
+            {"role": "user", "content": "Why?"},
+        ]
+    },
+}
+#: Keys that name nothing that counts, and those under which a key is a name of the author's own.
+NAMES = {"name", "required", "id", "host"}
+
+
+@st.composite
+def changed(draw: st.DrawFn, kind: str) -> Any:
+    """Misspell one key, put one thing a level deeper, or empty one list, in all entries that are alike."""
+    data = json.loads(json.dumps(TOO_MUCH[kind]))  # each part is one of its own
+    how = draw(st.sampled_from(["letter", "level", "empty", "by name"]))
+    if how == "by name" and kind != "talk":
+        tools = data if isinstance(data, list) else data["result"]["tools"]
+        return {f"tool_{place}": tool for place, tool in enumerate(tools)}
+    if how == "empty":
+        whole = [*spots(data)]
+        lists = [path for path in whole if isinstance(holder(data, path)[path[-1]], list)]
+        outer = [path for path in lists if "required" not in path]
+        if outer:
+            path = draw(st.sampled_from(outer))
+            holder(data, path)[path[-1]] = []
+            return data
+        return []
+    keys = sorted({path[-1] for path in spots(data) if isinstance(path[-1], str)} - NAMES)
+    key = draw(st.sampled_from(keys))
+    wrong = draw(misspelt(key)) if how == "letter" else key
+    # The deepest first: a place within a value moves with it.
+    for path in sorted((path for path in spots(data) if path[-1] == key), key=len, reverse=True):
+        inside = holder(data, path)
+        value = inside.pop(key)
+        inside[wrong] = value if how == "letter" else {key: value}
+    return data
+
+
+@pytest.mark.parametrize("kind", TOO_MUCH)
+def test_what_is_too_much_closes_the_gate(kind: str, folder: Path) -> None:
+    assert ends(*too_much(kind, TOO_MUCH[kind]), folder) == 1
+
+
+def too_much(kind: str, data: Any) -> Mutant:
+    files, options = right()
+    options.pop("--prompt" if kind == "talk" else "--policy")
+    file = "chats.jsonl" if kind == "talk" else "tools.json"
+    files[file] = json.dumps(data)
+    return files, arguments(options)
+
+
+@pytest.mark.parametrize("kind", TOO_MUCH)
+@settings(max_examples=examples(60))
+@given(data=st.data())
+def test_one_change_never_opens_a_gate_that_was_closed(
+    kind: str, data: st.DataObject, folder: Path
+) -> None:
+    """In 0.3.0 a misspelt description, tools by name and an empty list opened it."""
+    files, words = too_much(kind, data.draw(changed(kind)))
+    assert ends(files, words, folder) in (1, 2)
+
+
 CALLS: dict[str, Any] = {
     "budget": BUDGET,
     "prompts": {"system": "Be brief, please."},

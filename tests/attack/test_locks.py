@@ -266,7 +266,7 @@ DOORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "Conversation": lambda message: _request_of(message).messages,
     "trim": lambda message: list(bk.trim([message], 1_000, "gpt-4o")),
     "trim with a policy": lambda message: list(
-        bk.trim([message], 1_000, "gpt-4o", policy="octopus")
+        bk.trim([message], 1_000, "gpt-4o", policy="in blocks")
     ),
     "build": lambda message: bk.build("chat", model="gpt-4o", question=message).messages,
 }

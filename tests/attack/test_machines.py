@@ -8,6 +8,7 @@ A page shows what follows from that state, and nothing is raised.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -28,6 +29,7 @@ from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.state import to_json, to_yaml
 from tests.conftest import examples
 from tests.lab.test_replay import window
+from tests.provider_rules import RULES
 from tests.slow_replay import ONE_A_CHARACTER
 
 pytestmark = pytest.mark.filterwarnings("ignore::budgetkit.models.RetiredModelWarning")
@@ -365,3 +367,313 @@ class ConversationMachine(RuleBasedStateMachine):
 
 TestRunning = ConversationMachine.TestCase
 TestRunning.settings = settings(max_examples=examples(60), stateful_step_count=20)
+
+
+PIXEL = "iVBORw0KGgo="
+#: The model whose rules count a conversation in each form.
+COUNTED_BY = {
+    "chat": "gpt-4o",
+    "responses": "gpt-4o",
+    "anthropic": "claude-haiku-4-5",
+    "gemini": "gemini-2.5-flash",
+    "converse": "claude-haiku-4-5",
+}
+#: How far a conversation's count may be from that of the whole request, in tokens a message, below and above: it counts
+#: each message when it comes, without those beside it, and OpenAI's and Gemini's calls and results in the chat format.
+COUNT_MARGINS = {"chat": (0, 4), "responses": (0, 16)}
+MARK = re.compile(r"<[ms]\d+>")
+GENERAL: dict[str, bk.policies.Policy | str] = {
+    **{name: name for name in sorted({*policies.NAMED} - {*policies.SYSTEMS})},
+    "capped results": policies.CapResults(60),
+    "importance": policies.Importance(),
+    "whole turns": policies.OldestFirst(unit="turn"),
+    "results, then summaries": policies.Chain(
+        [policies.CapResults(200), policies.DropToolResults(20, 1), policies.Summarise()]
+    ),
+}
+
+
+def said_by(form: str, role: str, text: str) -> Any:
+    """Write a message of the user's or the assistant's in a form."""
+    if form == "gemini":
+        return {"role": "user" if role == "user" else "model", "parts": [{"text": text}]}
+    if form == "converse":
+        return {"role": role, "content": [{"text": text}]}
+    if form == "responses":
+        kind = "input_text" if role == "user" else "output_text"
+        return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+    if form == "anthropic":
+        return {"role": role, "content": [{"type": "text", "text": text}]}
+    return {"role": role, "content": text}
+
+
+def calls_of(form: str, ids: list[str]) -> list[Any]:
+    """Write parallel calls in a form."""
+    if form == "gemini":
+        return [
+            {"role": "model", "parts": [{"functionCall": {"name": i, "args": {}}} for i in ids]}
+        ]
+    if form == "converse":
+        uses: list[Any] = [{"toolUse": {"toolUseId": i, "name": "look", "input": {}}} for i in ids]
+        return [{"role": "assistant", "content": uses}]
+    if form == "responses":
+        call = {"type": "function_call", "name": "look", "arguments": "{}"}
+        return [{**call, "call_id": i} for i in ids]
+    if form == "anthropic":
+        uses = [{"type": "tool_use", "id": i, "name": "look", "input": {}} for i in ids]
+        return [{"role": "assistant", "content": uses}]
+    function = {"name": "look", "arguments": "{}"}
+    calls = [{"id": i, "type": "function", "function": function} for i in ids]
+    return [{"role": "assistant", "content": None, "tool_calls": calls}]
+
+
+def results_of(form: str, results: dict[str, str], picture: bool) -> list[Any]:
+    """Write what tools answer in a form; the last shows a picture where the form takes one."""
+    blocks: list[Any] = []
+    for id, text in results.items():
+        if form == "gemini":
+            answer = {"name": id, "response": {"result": text}}
+            blocks.append({"functionResponse": answer})
+        elif form == "converse":
+            content = [{"text": text}]
+            blocks.append({"toolResult": {"toolUseId": id, "content": content}})
+        elif form == "responses":
+            blocks.append({"type": "function_call_output", "call_id": id, "output": text})
+        elif form == "anthropic":
+            parts: list[Any] = [{"type": "text", "text": text}]
+            blocks.append({"type": "tool_result", "tool_use_id": id, "content": parts})
+        else:
+            blocks.append({"role": "tool", "tool_call_id": id, "content": text})
+    if picture and form == "responses":
+        url = f"data:image/png;base64,{PIXEL}"
+        words = {"type": "input_text", "text": blocks[-1]["output"]}
+        blocks[-1]["output"] = [words, {"type": "input_image", "image_url": url}]
+    if picture and form == "anthropic":
+        source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
+        blocks[-1]["content"].append({"type": "image", "source": source})
+    if form == "gemini":
+        return [{"role": "user", "parts": blocks}]
+    if form in ("anthropic", "converse"):
+        return [{"role": "user", "content": blocks}]
+    return blocks
+
+
+class RulesMachine(RuleBasedStateMachine):
+    """A conversation under a general rule, in the form of a provider, that is saved and loaded between its steps.
+
+    Every message says a mark of its own, so that what is sent, left and summarised is read from the texts alone.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.marks = 0
+        self.broken = False
+        self.inside: dict[str, set[str]] = {}  # of each summary, the marks that it stands for
+
+    @initialize(
+        rule=st.sampled_from(sorted(GENERAL)),
+        form=st.sampled_from(sorted(RULES)),
+        window=st.sampled_from([1_500, 6_000, 24_000]),
+        start_on=st.sampled_from(["user", "any"]),
+        words=st.sampled_from([2, 60]),
+    )
+    def begin(self, rule: str, form: str, window: int, start_on: Any, words: int) -> None:
+        self.form = form
+        self.window = window
+        self.words = words
+        self.more: dict[str, Any] = {"summarise": self.summary}
+        self.talk = bk.Conversation(
+            bk.presets.working_memory(window, output=300, history_floor=0),
+            GENERAL[rule],
+            model=COUNTED_BY[form],
+            overrun="tell",
+            start_on=start_on,
+            form=form,  # type: ignore[arg-type]
+            **self.more,
+        )
+        self.live: set[str] = set()  # marks of the messages that a request may hold
+
+    def mark(self, kind: str) -> str:
+        self.marks += 1
+        return f"<{kind}{self.marks}>"
+
+    def text(self, share: float) -> str:
+        mark = self.mark("m")
+        self.live.add(mark)
+        return f"{mark} " + "some words " * max(1, int(self.window * share / 2)) + "."
+
+    def summary(self, messages: list[Any]) -> str:
+        if self.broken:
+            raise RuntimeError("the model is out")
+        mark = self.mark("s")
+        texts = " ".join(message.text for message in messages)
+        self.inside[mark] = {*MARK.findall(texts)}
+        return f"{mark} " + "in short " * self.words + "."
+
+    def covered(self, mark: str) -> set[str]:
+        """Return the marks for which a summary stands, those of the summaries in it too."""
+        inside = self.inside[mark]
+        return inside.union(*(self.covered(other) for other in inside if other in self.inside))
+
+    def add(self, *messages: Any) -> None:
+        self.talk.add(*messages)
+
+    @rule(
+        share=st.sampled_from([0.0, 0.02, 0.1, 0.45]),
+        steps=st.lists(
+            st.tuples(st.integers(1, 3), st.sampled_from([0.0, 0.05, 0.2, 0.8]), st.booleans()),
+            max_size=3,
+        ),
+        saves=st.booleans(),
+        turns=st.integers(1, 4),
+    )
+    def turn(
+        self, share: float, steps: list[tuple[int, float, bool]], saves: bool, turns: int
+    ) -> None:
+        for _ in range(turns):
+            self.add(said_by(self.form, "user", self.text(share)))
+            self.ask()
+            for number, size, picture in steps:
+                ids = [self.mark("call")[1:-1] for _ in range(number)]
+                self.add(*calls_of(self.form, ids))
+                if saves:
+                    self.restart()
+                results = {id: self.text(size) for id in ids}
+                self.add(*results_of(self.form, results, picture))
+                self.ask()
+            self.add(said_by(self.form, "assistant", self.text(share)))
+            if saves:
+                self.restart()
+
+    @rule(share=st.sampled_from([0.02, 0.3]))
+    def turn_without_summaries(self, share: float) -> None:
+        """Where a summary was due, the request fails, and the next one is as if it had not been asked for."""
+        self.add(said_by(self.form, "user", self.text(share)))
+        twin = bk.Conversation.from_json(self.talk.to_json(), **self.more)
+        self.broken = True
+        marks = self.marks
+        try:
+            request = self.talk.request()
+        except RuntimeError:
+            self.broken = False
+            request = self.talk.request()
+            self.marks = marks
+        self.broken = False
+        assert request == twin.request()
+        self.check(request)
+        self.add(said_by(self.form, "assistant", self.text(share)))
+
+    @rule()
+    def restart(self) -> None:
+        saved = self.talk.to_json()
+        self.talk = bk.Conversation.from_json(saved, **self.more)
+        assert self.talk.to_json() == saved
+
+    def ask(self) -> None:
+        self.check(self.talk.request())
+
+    def check(self, request: Any) -> None:
+        assert [*RULES[self.form](request.messages)] == []
+        assert request.over or request.tokens <= self.talk.budget.usable
+        body = {"model": COUNTED_BY[self.form], **in_body(self.form, request)}
+        counted = bk.count_request(body).tokens
+        fewest, most = COUNT_MARGINS.get(self.form, (-2, 16))
+        more = request.tokens - counted
+        assert fewest * len(request.messages) <= more <= most * len(request.messages), more
+
+        sent = {*MARK.findall(json.dumps(request.messages))}
+        summaries = sent & self.inside.keys()
+        covered = set().union(*map(self.covered, summaries))
+        left: dict[str, set[str]] = {}
+        for entry in request.left:
+            for mark in MARK.findall(json.dumps(entry.message)):
+                left.setdefault(entry.why, set()).add(mark)
+        gone = left.get("dropped", set()) | left.get("summarised", set())
+        assert not gone & sent
+        lost = left.get("dropped", set()) & self.inside.keys()
+        merged = self.inside.keys() & covered.union(*map(self.covered, lost))
+        assert self.live - sent - merged <= gone | left.get("shrunk", set()) | left.get(
+            "shortened", set()
+        )
+        assert left.get("summarised", set()) <= covered
+        for text in request.summaries:
+            (mark,) = MARK.findall(text)
+            assert mark in sent | merged | lost
+        self.live = sent | {mark for mark in self.live if mark in sent}
+
+
+def in_body(form: str, request: Any) -> dict[str, Any]:
+    """Return the messages of a request under the names of its form."""
+    name = {"responses": "input", "gemini": "contents"}.get(form, "messages")
+    return {name: request.messages}
+
+
+TestRules = RulesMachine.TestCase
+TestRules.settings = settings(
+    max_examples=examples(25), stateful_step_count=6, suppress_health_check=list(HealthCheck)
+)
+
+
+def test_a_picture_in_a_result_is_left_whole_and_said() -> None:
+    """The request failed, and the next one told 130 tokens for the 800 that it sent."""
+    for policy in (policies.CapResults(100), policies.DropToolResults(trigger=50)):
+        talk = bk.Conversation(
+            bk.presets.working_memory(8_000, output=500),
+            policy,
+            model="claude-haiku-4-5",
+            form="anthropic",
+        )
+        talk.add(said_by("anthropic", "user", "look"), *calls_of("anthropic", ["a"]))
+        talk.add(*results_of("anthropic", {"a": "seen"}, picture=True))
+        first = talk.request()
+        talk.add(said_by("anthropic", "assistant", "ok"), said_by("anthropic", "user", "next"))
+        second = talk.request()
+        assert second.tokens > first.tokens > 700
+        assert ["which cannot be cut" in warning for warning in second.warnings] == [True]
+
+
+def test_a_request_that_fails_changes_nothing() -> None:
+    """What had left was told by the request that failed, and by no other."""
+    talk = bk.Conversation(
+        bk.presets.working_memory(1_000, output=100), counter="o200k_base", overrun="raise"
+    )
+    for size in (300, 500, 2_000):
+        talk.add({"role": "user", "content": "one " * size})
+        before = talk.to_json()
+        if size < 2_000:
+            talk.request()
+    failed = bk.Conversation.from_json(before)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="exceeds what the window has for it"):
+            failed.request()
+    with pytest.warns(UserWarning, match="goes on with 'tell'"):
+        again = bk.Conversation.from_json(failed.to_json(), overrun="tell").request()
+    with pytest.warns(UserWarning, match="goes on with 'tell'"):
+        assert again == bk.Conversation.from_json(before, overrun="tell").request()
+    assert again.left
+
+
+def test_a_summary_that_is_lost_is_named() -> None:
+    """It was paid for, and what it stood for was said to be summarised."""
+    talk = bk.Conversation(
+        bk.presets.working_memory(1_000, output=100, history_floor=0),
+        "summarise",
+        "o200k_base",
+        summarise=lambda messages: "long " * 900,
+    )
+    for size in (400, 400, 400):
+        talk.add({"role": "user", "content": "one " * size})
+        request = talk.request()
+    assert {left.why for left in request.left} == {"dropped"}
+    assert any("a summary of 9" in warning for warning in request.warnings)
+
+
+@pytest.mark.parametrize("form", ["anthropic", "gemini", "converse"])
+def test_a_form_whose_provider_wants_the_users_message_first_has_it_first(form: Any) -> None:
+    talk = bk.Conversation(
+        bk.presets.working_memory(1_000, output=100), counter=len, form=form, start_on="any"
+    )
+    for turn in range(8):
+        talk.add({"role": "user", "content": "q" * 100})
+        assert [*RULES[form](talk.request().messages)] == []
+        talk.add({"role": "assistant", "content": "a" * (60 + turn)})

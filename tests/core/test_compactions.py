@@ -83,6 +83,32 @@ def test_what_claude_code_preserves_by_id_stays() -> None:
     assert [message.text for message in trace.request(2)] == ["first", "summary"]
 
 
+@pytest.mark.parametrize("parent", ["summary", "b"])
+def test_a_manual_compaction_of_claude_code_keeps_its_segment(parent: str) -> None:
+    """The next record named the kept tail as its parent, and the summary was taken for a branch that was left."""
+
+    def line(kind: str, uuid: str, parent: str | None, **more: object) -> dict[str, object]:
+        return {"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s", **more}
+
+    segment = {"headUuid": "b", "anchorUuid": "summary", "tailUuid": "b"}
+    measured = {"trigger": "manual", "preTokens": 9, "preservedSegment": segment}
+    said = {"role": "user", "content": "summary"}
+    lines = [
+        line("user", "a", None, message={"role": "user", "content": "first"}),
+        line("assistant", "b", "a", message={"role": "assistant", "content": "second"}),
+        line("system", "c", None, logicalParentUuid="b", compactMetadata=measured),
+        line("user", "summary", "c", isCompactSummary=True, message=said),
+        line("user", "d", parent, message={"role": "user", "content": "third"}),
+        line("assistant", "e", "d", message={"role": "assistant", "content": "fourth"}),
+    ]
+    (trace,) = bk.load_traces(_file("\n".join(map(json.dumps, lines))))
+    (compaction,) = trace.fields["compactions"]
+    assert (compaction["at"], compaction["trigger"]) == (2, "manual")
+    texts = [message.text for message in trace.request(len(trace.turns))]
+    assert texts == ["second", "summary", "third"]
+    assert trace.warnings == ()
+
+
 def test_the_first_form_of_pis_compactions_names_its_entry_by_number() -> None:
     """Entries count from 0, the session's own line among them."""
     said = [{"type": "message", "message": {"role": role, "content": text}} for role, text in _TALK]

@@ -9,6 +9,7 @@ import html
 import json
 import re
 from base64 import b64encode
+from datetime import date
 from struct import pack
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
+from budgetkit.files import read_toml
 from budgetkit.requests import framing_for
 from budgetkit.requests.billing.images import size_in
 from budgetkit.requests.billing.openai_chat import FAMILIES, family_of
@@ -443,6 +445,173 @@ def test_an_image_is_priced_by_the_model(model: str, tokens: int) -> None:
     counted = bk.count_request({"model": model, "messages": [message]})
     assert not counted.exact, "fewer than 50 recorded calls hold an image"
     assert counted.interval[0] <= counted.tokens <= (counted.interval[1] or 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "detail", "tokens"),
+    [
+        # OpenAI's patches: times 1.2, and the one token that bills add
+        ("gpt-5.6-sol", (4000, 2500), "", 11_850 + 1),
+        ("gpt-5.6-sol", (4000, 2500), "high", 2_949 + 1),
+        ("gpt-5.6", (3840, 2160), "low", 173 + 1),
+        ("gpt-6-astra", (4032, 3024), "", 14_364 + 1),
+        ("gpt-6-astra", (2560, 1440), "high", 2_931 + 1),
+        ("gpt-6.1-sol", (3840, 2160), "auto", 9_792 + 1),
+        ("openai/gpt-5.5", (4032, 3024), "", 11_868 + 1),
+        ("gpt-5.5", (4032, 3024), "high", 2_942 + 1),
+        ("gpt-5.4", (4032, 3024), "", 2_942 + 1),
+        ("gpt-5.4", (4032, 3024), "original", 11_868 + 1),
+        ("gpt-5.4-mini", (1024, 1024), "", 1_659 + 1),
+        ("gpt-5.2", (1024, 1024), "", 1_229 + 1),
+        ("gpt-5.2-codex", (1024, 1024), "", 1_229 + 1),
+        ("gpt-5.3-codex", (1024, 1024), "", 1_229 + 1),
+        ("gpt-5.1-codex-mini", (640, 480), "", 487 + 1),
+        ("gpt-5.1-codex", (640, 480), "", 70 + 140 * 2),
+        # Claude's squares: the last two were billed, 4 tokens beside the squares
+        ("claude-sonnet-4-6", (1920, 1080), "", 1_560 + 4),
+        ("claude-haiku-4-5", (4032, 3024), "", 1_564 + 4),
+        ("claude-opus-4-20250514", (1920, 1080), "", 1_560 + 4),
+        ("claude-opus-4-8", (1920, 1080), "", 2_691 + 4),
+        ("claude-fable-5-1", (3840, 2160), "", 4_784 + 4),
+        ("claude-sonnet-5-5", (8000, 8000), "", 69 * 69 + 4),
+        ("us.anthropic.claude-opus-4-7-v1:0", (1800, 1200), "", 2_795 + 4),
+        ("claude-sonnet-4-6", (1800, 1200), "", 1_536 + 4),
+        # Gemini 3's grid, and Gemini 2's crops, of which OpenRouter billed 7 for 1,800 by 1,200
+        ("gemini-3.5-flash", (60, 30), "", 1_081),
+        ("gemini-3-flash-preview", (128, 128), "", 1_089),
+        ("gemini-4-argon", (1920, 1080), "", 1_100),
+        ("gemini-3.8-flash", (4032, 3024), "", 1_064),
+        ("gemini-3.1-pro-preview", (1024, 1024), "low", 256),
+        ("gemini-3.1-pro-preview", (1024, 1024), "ultra_high", 47 * 47),
+        ("gemini-2.5-flash", (384, 384), "", 258),
+        ("gemini-2.5-flash", (1800, 1200), "", 7 * 258),
+        ("gemini-2.5-flash", (1800, 1200), "low", 66),
+        # and others that recorded calls hold
+        ("ministral-14b-latest", (128, 128), "", 30),
+        ("qwen2.5-vl-7b-instruct", (1800, 1200), "", 65 * 43 + 2),
+    ],
+)
+def test_an_image_is_priced_by_the_rule_of_its_own_generation(
+    model: str, size: tuple[int, int], detail: str, tokens: int
+) -> None:
+    """Patches were capped at 1,536 for all of OpenAI's, Claude's at 1,568 tokens, and Gemini's were 258."""
+    data = b64encode(picture(*size)).decode()
+    if model.startswith("gemini"):
+        part: dict[str, Any] = {"inlineData": {"mimeType": "image/png", "data": data}}
+        if detail:
+            part["mediaResolution"] = {"level": f"MEDIA_RESOLUTION_{detail.upper()}"}
+        body: dict[str, Any] = {"model": model, "contents": [{"role": "user", "parts": [part]}]}
+    elif "claude" in model:
+        source = {"type": "base64", "media_type": "image/png", "data": data}
+        part = {"type": "image", "source": source}
+        body = {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": [part]}]}
+    else:
+        body = {
+            "model": model,
+            "messages": [shown(picture(*size), **({"detail": detail} if detail else {}))],
+        }
+    counted = bk.count_request(body)
+    assert [row.tokens for row in counted.ledger if row.kind == "image"] == [tokens]
+    assert counted.interval[0] <= counted.tokens <= (counted.interval[1] or 0)
+
+
+def test_one_resolution_holds_for_all_media_of_a_request_to_gemini() -> None:
+    data = {"mimeType": "image/png", "data": b64encode(picture(1024, 1024)).decode()}
+    own = {"inlineData": data, "mediaResolution": {"level": "MEDIA_RESOLUTION_HIGH"}}
+    body = {
+        "model": "gemini-3.5-flash",
+        "contents": [{"role": "user", "parts": [{"inlineData": data}, own, {"text": "Which?"}]}],
+        "generationConfig": {"mediaResolution": "MEDIA_RESOLUTION_LOW"},
+    }
+    counted = bk.count_request(body)
+    assert [row.tokens for row in counted.ledger if row.kind == "image"] == [16 * 16, 33 * 33]
+
+
+def pdf(pages: int) -> str:
+    return b64encode(b"%PDF-1.4\n/Type /Pages\n" + b"<</Type /Page>>\n" * pages).decode()
+
+
+def sound(seconds: float) -> str:
+    """Write a WAV file of 8,000 bytes a second."""
+    head = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0" + pack("<HHIIHH", 1, 1, 8_000, 8_000, 1, 8)
+    head += b"data\0\0\0\0"
+    return b64encode(head + b"\0" * round(8_000 * seconds)).decode()
+
+
+def film(seconds: int) -> str:
+    head = b"\0\0\0\x18ftypmp42" + b"\0" * 12 + b"mvhd" + b"\0" * 12
+    return b64encode(head + pack(">II", 1_000, 1_000 * seconds)).decode()
+
+
+def gemini(model: str, mime: str, data: str) -> dict[str, Any]:
+    part = {"inlineData": {"mimeType": mime, "data": data}}
+    return {"model": model, "contents": [{"role": "user", "parts": [part, {"text": "Hello"}]}]}
+
+
+def document(model: str, data: str) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "application/pdf", "data": data}
+    content = [{"type": "document", "source": source}, {"type": "text", "text": "Hello"}]
+    return {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+
+
+def chat_file(model: str, data: str) -> dict[str, Any]:
+    url = f"data:application/pdf;base64,{data}"
+    content = [{"type": "file", "file": {"filename": "a.pdf", "file_data": url}}]
+    return {"model": model, "messages": [{"role": "user", "content": content}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "part", "tokens", "billed"),
+    [
+        # what recorded calls billed beyond their text
+        (gemini("gemini-2.5-flash", "application/pdf", pdf(1)), "1 page", 258, (258, 1_289)),
+        (gemini("gemini-2.5-flash", "application/pdf", pdf(3)), "3 pages", 774, (774, 777)),
+        (gemini("gemini-3.5-flash", "application/pdf", pdf(1)), "1 page", 532, (520, 551)),
+        (document("claude-haiku-4-5", pdf(1)), "1 page", 2_650, (1_624, 4_233)),
+        (document("claude-sonnet-4-5", pdf(2)), "2 pages", 5_300, (5_358, 5_358)),
+        (chat_file("gpt-5.4", pdf(1)), "1 page", 1_000, (1_033, 1_034)),
+        (gemini("gemini-2.0-flash", "audio/x-wav", sound(1)), "1 second of sound", 33, (25, 35)),
+        (
+            gemini("gemini-2.0-flash", "video/mp4", film(5)),
+            "5 seconds of film",
+            1_475,
+            (1_290, 1_475),
+        ),
+    ],
+)
+def test_a_page_and_a_second_are_counted_within_an_interval(
+    body: dict[str, Any], part: str, tokens: int, billed: tuple[int, int]
+) -> None:
+    """They were named as what nobody can count, and the interval had no end."""
+    counted = bk.count_request(body)
+    (media,) = [row for row in counted.ledger if row.kind == "media"]
+    assert (media.part, counted.uncounted) == (part, ())
+    assert abs(media.tokens - tokens) <= 1 and not counted.exact
+    text = counted.tokens - media.tokens
+    low, high = counted.interval
+    assert high is not None and low <= text + billed[0] <= text + billed[1] <= high
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        document("claude-haiku-4-5", b64encode(b"%PDF-1.7 compressed").decode()),
+        document("grok-4.5", pdf(1)),
+        gemini("gemini-2.5-flash", "audio/mp3", b64encode(b"ID3").decode()),
+        gemini("gemini-2.5-flash", "application/pdf", "no base64"),
+    ],
+)
+def test_media_of_no_known_length_or_rule_are_named_as_not_counted(body: dict[str, Any]) -> None:
+    counted = bk.count_request(body)
+    assert counted.uncounted and counted.interval[1] is None
+
+
+def test_every_rule_for_images_names_its_source_and_date() -> None:
+    rows = read_toml("images.toml")["image"]
+    media = read_toml("media.toml")["media"]
+    assert all(row["source"] and date.fromisoformat(row["date"]) for row in (*rows, *media))
+    assert rows[-1]["models"] == ""
+    assert all(row["least"] <= row["usual"] <= row["most"] for row in media)
 
 
 def test_an_image_of_unknown_size_is_named_and_has_an_interval() -> None:

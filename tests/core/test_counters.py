@@ -105,10 +105,11 @@ def test_the_unit_can_be_named_or_given() -> None:
             "chars/0",
             {},
             ValueError,
-            "a ratio of '0' units a token; a ratio is a number above 0; English",
+            "a ratio of '0' units a token; a ratio is a number above 0 and at most 100; English",
         ),
         ("chars/-4", {}, ValueError, "a ratio of '-4' units a token"),
         ("chars/four", {}, ValueError, "a ratio of 'four' units a token"),
+        ("chars/1e9", {}, ValueError, "a ratio of '1e9' units a token"),
         ("chars/nan", {}, ValueError, "a ratio of 'nan' units a token"),
         (
             "chars/4",

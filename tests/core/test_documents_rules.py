@@ -299,3 +299,32 @@ def test_a_required_section_over_its_cap_is_the_same_everywhere(demand: int) -> 
     built = bk.build(budget, system=text, counter="words/1")
     assert built.plan["system"].granted == built.plan["system"].demand
     assert built.messages[0]["content"] == text
+
+
+def test_a_floor_of_the_history_that_gives_way_is_said_with_both_numbers() -> None:
+    """MinHistoryTokens of document 000: 4,000 tokens are promised, and an answer of 3,000 leaves 992 of 4,096."""
+    budget = bk.presets.working_memory(4_096, output=3_000, history_floor=4_000)
+    messages = [{"role": "user", "content": "w" * 100}]
+    for _ in range(20):
+        messages += [
+            {"role": "assistant", "content": "a" * 100},
+            {"role": "user", "content": "w" * 100},
+        ]
+    plain: dict[str, Any] = {"counter": len, "framing": bk.Framing()}
+    talk = bk.Conversation(budget, **plain)
+    talk.add(*messages)
+    sentence = r"the floor of history \(4,000 tokens\) gives way: 996 tokens are left for it"
+    for warnings in (
+        talk.request().warnings,
+        bk.trim(messages, budget, **plain).warnings,
+        bk.replay(messages, budget, "oldest first", **plain).warnings,
+    ):
+        assert [bool(re.match(sentence, warning)) for warning in warnings] == [True]
+    roomy = bk.presets.working_memory(8_000, output=3_000, history_floor=4_000)
+    assert bk.replay(messages, roomy, "oldest first", **plain).warnings == ()
+
+
+def test_a_floor_that_holds_little_is_not_said_to_give_way() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_096, output=3_000), counter=len)
+    talk.add({"role": "user", "content": "Hello"})
+    assert talk.request().warnings == ()

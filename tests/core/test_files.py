@@ -1,5 +1,6 @@
 """The one door to data/."""
 
+import os
 import re
 import subprocess
 import sys
@@ -126,3 +127,31 @@ def test_a_file_that_is_saved_again_keeps_its_readers_and_its_link(tmp_path: Pat
     assert link.is_symlink()
     assert secret.read_bytes() == b"after"
     assert secret.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path, is_linked: bool) -> None:
+    """It became an ordinary file, as /dev/null did for root."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(link if is_linked else pipe, b"content")
+        assert os.read(reader, 100) == b"content"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_that_is_saved_again_keeps_its_owner_and_group(tmp_path: Path) -> None:
+    file = tmp_path / "kept.yaml"
+    file.write_bytes(b"before")
+    os.chown(file, 65534, 65533)
+    file.chmod(0o640)
+    write_whole(file, b"after")
+    status = file.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (65534, 65533, 0o640)

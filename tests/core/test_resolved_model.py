@@ -206,6 +206,28 @@ def test_a_spelling_of_a_model_has_its_prices_and_its_cache() -> None:
             assert resolve(spelling).cache == resolve(listed).cache, spelling
 
 
+@pytest.mark.parametrize(
+    ("model", "cache", "minimum"),
+    [
+        ("deepseek-v4-pro", "deepseek", 64),
+        ("xai/grok-4.5", "xai", 0),
+        ("kimi-k3", "moonshot", 0),
+        ("mistral-large-latest", "mistral", 0),
+        ("glm-5.3", "zai", 0),
+        ("qwen3.8-max", "qwen", 256),
+        ("MiniMax-M3", "minimax", 512),
+        ("gemini-4-argon", "gemini-6144", 6_144),
+        ("gemini-3.5-flash", "gemini", 4_096),
+    ],
+)
+def test_a_makers_own_cache_is_known(model: str, cache: str, minimum: int) -> None:
+    """Seven makers' had the cache that stands in, at Anthropic's price of writing."""
+    assert resolve(model).cache == cache
+    row = bk.prompt_cache.CACHES[cache]
+    assert (row.minimum, row.write) == (minimum, 1.0)
+    assert row.read < 0.3 and row.lifetime and "read 2026-11-2" in row.source
+
+
 def test_a_longer_name_that_begins_as_a_listed_one_stays_its_own() -> None:
     """Blanks and dots between letters are left out only where the whole name, or its beginning, is listed so."""
     for name in ("gpt-4-0613", "gpt-4-0125-preview", "grok-4-0709", "claude-3-5-sonnet-20241022"):

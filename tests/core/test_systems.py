@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import budgetkit as bk
 from budgetkit.budget import Share
+from budgetkit.conversation.saved_settings import plain_value
+from budgetkit.extras.adapters.keeper import Keeper
 from budgetkit.pruning.dropping import Visit, retain
 from budgetkit.pruning.history import Slots
 from budgetkit.pruning.policies import (
@@ -183,11 +187,63 @@ def test_every_system_says_where_it_was_read_and_what_is_assumed(name: str) -> N
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_a_system_is_one_policy_by_its_name_its_row_and_its_function(name: str) -> None:
-    """A conversation under it begins its requests alike: these were two policies, with two kinds of beginning."""
     ways = (name, system(name), POLICIES[name]())
     assert len({policy_of(way) for way in ways}) == 1
-    talks = [bk.Conversation(bk.Budget(1_000, (), [bk.Allocation("history")]), way) for way in ways]
-    assert [json.loads(talk.to_json())["settings"]["start_on"] for talk in talks] == ["any"] * 3
+
+
+HELLO = {"role": "user", "content": "Hello"}
+SUMMARISES: dict[str, Any] = {"summarise": lambda messages: "They spoke."}
+SAVED = json.loads(bk.Conversation("chat", window=8_000).to_json())
+
+
+def saved_under(policy: Policy) -> str:
+    """Write a saved conversation whose policy somebody has replaced."""
+    settings = {**SAVED["settings"], "policy": plain_value(policy)}
+    return json.dumps({**SAVED, "settings": settings})
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda rule: bk.Conversation("chat", rule, window=8_000, **SUMMARISES),
+        lambda rule: bk.Conversation(
+            "chat", bk.policies.Chain([Step(), policy_of(rule)]), window=8_000, **SUMMARISES
+        ),
+        lambda rule: bk.Conversation.from_json(json.dumps(SAVED), rule, **SUMMARISES),
+        lambda rule: bk.Conversation.from_json(saved_under(policy_of(rule)), **SUMMARISES),
+        lambda rule: bk.trim([HELLO], 1_000, policy=rule),
+        lambda rule: bk.build("chat", window=8_000, policy=rule, question="Hello"),
+        lambda rule: Keeper(1_000, rule, **SUMMARISES),
+    ],
+    ids=["Conversation", "chain", "from_json", "saved", "trim", "build", "adapter"],
+)
+@pytest.mark.parametrize("form", ["name", "policy"])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_rules_of_a_product_run_in_replays_alone(
+    run: Callable[[Any], object], form: str, name: str
+) -> None:
+    """Under "codex" a conversation ended in a KeyError, and others lost summaries that were paid for."""
+    rule = name if form == "name" else system(name)
+    with pytest.raises(ValueError, match=rf"^'{name}' is the rule of a product; take .* bk.replay"):
+        run(rule)
+
+
+@pytest.mark.parametrize("rule", [Compact(), ClearResults()])
+def test_the_parts_of_products_run_in_replays_alone(rule: Policy) -> None:
+    with pytest.raises(ValueError, match="is the rule of a product; take .*bk.replay"):
+        bk.Conversation("chat", rule, window=8_000)
+
+
+def test_a_configuration_with_a_product_is_for_replays() -> None:
+    settings = {"model": "gpt-4o", "policy": "codex", "budget": "chat"}
+    assert bk.replay([HELLO], settings).frame()["sent"].tolist()
+    for run in (
+        lambda: bk.Conversation(settings),
+        lambda: bk.trim([HELLO], settings),
+        lambda: bk.build(settings, question="Hello"),
+    ):
+        with pytest.raises(ValueError, match="'codex' is the rule of a product"):
+            run()
 
 
 @pytest.mark.parametrize(
@@ -212,3 +268,42 @@ def test_each_of_eight_systems_acts_at_its_real_mark(name: str, below: int, at: 
         return bool(first.cuts(room))
 
     assert (acts(below), acts(at)) == (False, True)
+
+
+def long_session(turns: int) -> list[dict[str, Any]]:
+    """Write a session whose turns call two tools at once, and sometimes get a long result."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "s" * 400}]
+    for turn in range(turns):
+        ids = [f"{turn}a", f"{turn}b"]
+        calls = [
+            {"id": i, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+            for i in ids
+        ]
+        messages.append({"role": "user", "content": "q" * (50 + turn % 7 * 60)})
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages += [
+            {"role": "tool", "tool_call_id": i, "content": "r" * (200 + turn % 11 * 400)}
+            for i in ids
+        ]
+        messages.append({"role": "assistant", "content": "a" * (80 + turn % 5 * 90)})
+    return messages
+
+
+SESSION = bk.Trace("long", tuple(map(bk.Message, long_session(200))))
+
+
+@pytest.mark.parametrize("window", [12_000, 60_000, 240_000])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_rules_of_a_product_work_through_two_hundred_turns(name: str, window: int) -> None:
+    budget = bk.presets.working_memory(window, output=1_000, history_floor=0)
+    outcome = bk.replay(
+        SESSION, budget, name, counter=len, framing=bk.Framing(), by="request", start_on="any"
+    )
+    frame = outcome.frame()
+    assert len(frame) == 400
+    assert (frame["sent"] - frame["over"] <= budget.usable).all()
+    assert (frame["cached"] <= frame["sent"]).all()
+    written = {place: request for request, place, _, _ in outcome.kept.written}
+    assert all(written[place] <= request for request, place in outcome.kept.dropped_summaries)
+    assert len(outcome.kept.written) == frame["summary_calls"].sum()
+    assert frame["dropped"].sum() + len(outcome.kept.written) > 0

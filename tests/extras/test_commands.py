@@ -158,6 +158,22 @@ def test_standard_input_is_counted_where_no_file_is_named() -> None:
     assert budgetkit("count", "-", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"
 
 
+def test_the_body_of_a_request_that_is_counted_as_text_is_said_to_be_one(
+    capsys: Captured, tmp_path: Path
+) -> None:
+    """A picture's base64 counted 135,684 tokens, and nothing said that its request bills 1,736."""
+    url = {"url": "data:image/png;base64," + "QUJD" * 200}
+    content = [{"type": "image_url", "image_url": url}]
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": content}]}
+    path = tmp_path / "body.json"
+    path.write_text(json.dumps(body), encoding="utf-8")
+    assert run(["count", str(path)]) == 0
+    assert "--as request counts what is billed" in capsys.readouterr().out
+    path.write_text(json.dumps({"title": "no request"}), encoding="utf-8")
+    assert run(["count", str(path)]) == 0
+    assert "--as request" not in capsys.readouterr().out
+
+
 def test_a_request_is_counted_as_it_is_billed(capsys: Captured, tmp_path: Path) -> None:
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]}
     folder = (

@@ -14,7 +14,9 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+import budgetkit as bk
 from budgetkit.budget import Allocation, Budget, Reserve
+from budgetkit.extras.shell.assertion import checked
 from budgetkit.extras.shell.gate import Checked, check
 from budgetkit.extras.shell.inputs import tools_in
 from budgetkit.extras.shell.program import run
@@ -183,7 +185,7 @@ def test_findings_about_the_budget_and_the_policy_come_along_and_do_not_close_th
     [
         ({"most_cut": 10}, "a share lies between 0 and 1"),
         ({"prompts": {"sytem": "x"}}, "no section 'sytem' in this budget"),
-        ({"budget": Budget(100), "floor": 5}, "this budget names no remainder"),
+        ({"budget": Budget(100), "floor": 5, "model": "gpt-4o"}, "this budget names no remainder"),
     ],
 )
 def test_what_is_given_wrongly_is_one_sentence(given: dict[str, Any], told: str) -> None:
@@ -218,13 +220,13 @@ def test_a_baseline_that_is_none_is_one_sentence(tmp_path: Path, text: str) -> N
     path = tmp_path / "main.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match="save it again"):
-        growth(str(path), gate())
+        growth(str(path), gate(prompts={"system": "be"}))
 
 
 def test_junit_has_a_case_for_each_failure() -> None:
     closed, opened = (
         gate(prompts={"system": "be " * 17}, tools=tools_in({"tools": [PING] * 9})),
-        gate(),
+        gate(prompts={"system": "be"}),
     )
     suite = ElementTree.fromstring(junit(closed, {"tools": 3}, "main"))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
@@ -342,7 +344,8 @@ def test_a_misspelt_section_never_opens_the_gate_where_others_draw_on_the_pool()
 
 def test_strict_is_one_meaning_in_the_answer_the_exit_code_and_the_reports() -> None:
     few = Budget(8_192, [Reserve("output", 8_191, serves="output")], [Allocation("system")])
-    loose, strict = check(few, counter=words), check(few, counter=words, strict=True)
+    loose = check(few, model="gpt-4o", counter=words)
+    strict = check(few, model="gpt-4o", counter=words, strict=True)
     assert loose.findings == strict.findings != ()
     assert (loose.passed, strict.passed) == (True, False)
     assert "nothing-usable" in str(strict)
@@ -524,7 +527,7 @@ def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() 
 @pytest.mark.parametrize(
     ("settings", "headline"),
     [
-        ({}, "The gate is open."),
+        ({"prompts": {"system": "be"}}, "The gate is open."),
         ({"traces": [talk(1)]}, "The gate is open; 0 of 1 conversation lose something."),
         (
             {"traces": [talk(1), talk(80)], "most_cut": 0},
@@ -570,3 +573,68 @@ def test_what_is_no_file_and_no_counter_never_opens_the_gate_and_is_a_sentence(
     told = capsys.readouterr().err
     assert sentence in told
     assert "Errno" not in told
+
+
+NAMED = {f"tool_{number}": {"description": "Look", "parameters": {}} for number in range(12)}
+PINGS = [{"name": "ping", "inputSchema": {"type": "object"}}]
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [],
+        {},
+        NAMED,
+        {"mcpServers": {"files": {"command": "npx", "args": ["-y", "server"]}}},
+        {"openapi": "3.1.0", "info": {"title": "Shop"}, "paths": {"/orders": {"get": {}}}},
+        {"name": "package", "version": "1.0.0", "scripts": {"test": "jest"}},
+        [{"name": "ping", "descriptoin": "Look whether a host answers"}],
+        [{"name": "ping", "inputSchema": {"type": "object", "propertis": {"host": {}}}}],
+        [{"name": "ping", "type": "functoin"}],
+        {"tools": PINGS, "nextCursor": "2"},
+        {"result": {"tools": PINGS, "nextCursr": "2"}},
+        {"tols": PINGS},
+    ],
+)
+@pytest.mark.parametrize("gate", [check, checked])
+def test_tools_that_would_not_be_counted_never_open_the_gate(gate: Any, tools: Any) -> None:
+    with pytest.raises(ValueError, match="tool|page"):
+        gate(chat(8_192), tools=tools)
+
+
+@pytest.mark.parametrize("gate", [check, checked])
+@pytest.mark.parametrize("given", [{}, {"traces": []}, {"prompts": {}}, {"traces": iter(())}])
+def test_nothing_to_check_never_opens_the_gate(gate: Any, given: Any) -> None:
+    with pytest.raises(ValueError, match=r"^No"):
+        gate(chat(8_192), **given)
+
+
+@pytest.mark.parametrize("text", ["\ufeff", "\u200b\u200b", "\0", " \n\u2060"])
+def test_a_prompt_of_signs_that_nobody_sees_is_empty(text: str) -> None:
+    with pytest.raises(ValueError, match="is empty"):
+        gate(prompts={"system": text})
+
+
+@pytest.mark.parametrize("key", ["contnet", "conten", "tool_cals"])
+def test_a_misspelt_key_of_a_message_never_opens_the_gate(key: str) -> None:
+    message = {"role": "user", "content": "Why?", key: "be " * 900}
+    with pytest.raises(ValueError, match=f"Unknown key '{key}' in message 1 of a"):
+        gate(traces=[Trace("a", (Message(message),))])
+
+
+def test_tools_of_every_provider_are_accounted_for() -> None:
+    schema = {"type": "object", "properties": {"descriptoin": {"type": "string", "x-order": 1}}}
+    for tools in (
+        [{"type": "function", "function": {"name": "ping", "parameters": schema, "strict": True}}],
+        [{"name": "ping", "input_schema": schema, "cache_control": {"type": "ephemeral"}}],
+        [{"functionDeclarations": [{"name": "ping", "parameters": schema}]}],
+        [{"toolSpec": {"name": "ping", "inputSchema": {"json": schema}}}, {"cachePoint": {}}],
+        {"tools": [{"name": "ping", "inputSchema": schema, "annotations": {"readOnly": True}}]},
+    ):
+        assert check(chat(8_192), tools=tools, counter=words).passed
+
+
+def test_a_blank_cap_is_no_missing_cap() -> None:
+    text = to_yaml(Budget(100, (), [Allocation("system", 20)])).replace("cap: 20", "cap:")
+    with pytest.raises(ValueError, match="cap of 'system' is blank"):
+        bk.state.from_yaml(text)

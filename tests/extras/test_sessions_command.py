@@ -188,3 +188,23 @@ def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:
     assert "No model is named, so there is no cost in dollars" in capsys.readouterr().out
     assert run(["replay", "support-chat", "--price", "gpt-4o"]) == 0
     assert "no cost in dollars" not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are Unicode there")
+def test_a_file_name_that_is_not_utf_8_stops_nothing(home: Path, capsys: Captured) -> None:
+    place = home / ".claude" / "projects" / "-work-shop"
+    (place / "one.jsonl").rename(place / "bad\udcff.jsonl")
+    folder = home / "d\udcff"
+    folder.mkdir()
+    (folder / "two.jsonl").write_bytes((place / "bad\udcff.jsonl").read_bytes())
+    for words in (
+        ["sessions"],
+        ["sessions", "1"],
+        ["sessions", "1", "--json"],
+        ["sessions", "--folder", str(folder)],
+    ):
+        assert run(words) == 0, capsys.readouterr().err
+    assert "�" in capsys.readouterr().out  # the folder's name
+    assert run(["sessions", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["path"].endswith("bad\udcff.jsonl")
+    assert bk.sessions()["path"].tolist() == [str(place / "bad\udcff.jsonl")]

@@ -11,10 +11,9 @@ from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.running_tally import Request
 from budgetkit.conversation.trimming import budget_of, trim
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, general_policy_of
 from budgetkit.message import Message
 from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.policies.systems import policy_of
 
 #: The field of a message that holds the framework's own object.
 NATIVE = "native"
@@ -60,7 +59,7 @@ class Keeper:
         conversations: int = 256,
         **more: Any,
     ) -> None:
-        policy = None if policy is None else policy_of(policy)
+        policy = None if policy is None else general_policy_of(policy)
         self.budget, self.policy, self.counter, self.tools, self.more = (
             budget,
             policy,

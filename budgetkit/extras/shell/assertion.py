@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import chain
 from os import PathLike, fspath
 from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.extras.shell.gate import Checked, check
-from budgetkit.extras.shell.inputs import budget_of, settings_at, tools_in, tools_of
+from budgetkit.extras.shell.inputs import budget_of, settings_at, tools_of
 from budgetkit.extras.shell.terminal import printable
 from budgetkit.inputs.budgets import AnyBudget
 from budgetkit.inputs.configuration import Configuration
@@ -23,8 +23,8 @@ def checked(
     budget: Budget | Configuration | str | PathLike[str],
     *,
     window: int | None = None,
-    tools: Any = (),
-    traces: Iterable[Any] = (),
+    tools: Any = None,
+    traces: Iterable[Any] | None = None,
     model: Any = None,
     counter: Any = None,
     **rest: Any,
@@ -38,8 +38,10 @@ def checked(
     return check(
         settings,
         window=window,
-        tools=tools_of(fspath(tools)) if isinstance(tools, str | PathLike) else _listed(tools),
-        traces=chain.from_iterable(traces_of(source) for source in _sources(traces)),
+        tools=tools_of(fspath(tools)) if isinstance(tools, str | PathLike) else tools,
+        traces=None
+        if traces is None
+        else chain.from_iterable(traces_of(source) for source in _sources(traces)),
         counter=counter,
         model=model,
         **rest,
@@ -49,9 +51,3 @@ def checked(
 def _sources(traces: Any) -> Iterable[Any]:
     """List conversations and files; one alone is taken as well."""
     return [traces] if isinstance(traces, str | PathLike | Trace) else traces
-
-
-def _listed(tools: Any) -> list[dict[str, Any]]:
-    if isinstance(tools, Mapping) or list(tools):
-        return tools_in(tools)
-    return []

@@ -79,9 +79,9 @@ def command(
             "budget alone; give one of these"
         )
     checked = check(
-        prompts=_prompts(prompts),
-        tools=[tool for file in tools for tool in tools_of(file)],
-        traces=(trace for file in conversations for trace in traces_of(file)),
+        prompts=_prompts(prompts) or None,
+        tools=[tool for file in tools for tool in tools_of(file)] or None,
+        traces=[trace for file in conversations for trace in traces_of(file)] or None,
         counter=count,
         model=model,
         policy=None if policy is None else policy_of(policy),

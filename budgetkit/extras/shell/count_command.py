@@ -70,9 +70,9 @@ def command(
     if ways:
         return _ways([text for _, text in _texts(files, texts)], counters, as_json)
     if kind == "conversation":
-        pairs = _conversations(files or (PIPE,))
+        pairs = list(_conversations(files or (PIPE,)))
     else:
-        pairs = _texts(files, texts)
+        pairs = list(_texts(files, texts))
     rows: list[Any] = [(name, *_counts(value, counters)) for name, value in pairs]
     totals = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
     columns = [way.name for way in counters]
@@ -93,6 +93,21 @@ def command(
         whole = [("all", *totals)] if len(rows) > 1 else []
         show_table("Tokens", ["", *columns], [*rows, *whole])
     show_lines(filter(None, map(nearer_sentence, counters)))
+    requests = [name for name, value in pairs if kind == "text" and _is_request(value)]
+    show_lines(
+        f"{name} is the body of a request, counted as text; --as request counts what is billed"
+        for name in requests
+    )
+
+
+def _is_request(text: str) -> bool:
+    """Say whether a text is the JSON body of a request."""
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        return bool(import_module("budgetkit.requests").read_request(text).messages)
+    except ValueError:
+        return False
 
 
 def _asked(provider: str, models: tuple[str, ...]) -> list[Counter]:

@@ -32,6 +32,7 @@ from budgetkit.counters import (
     estimated_by,
     nearer_sentence,
 )
+from budgetkit.extras.shell.inputs import check_tools
 from budgetkit.extras.shell.text_files import text_of
 from budgetkit.inputs.budgets import (
     DEFAULT_COUNTER,
@@ -64,6 +65,17 @@ Count = Callable[[str], int]
 _PATH: Final = re.compile(
     r"(?!/[\w@+-]*\Z)(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}"
 )
+
+# Keys of a message that are counted, and others that are spelt much like them.
+_COUNTED_KEYS: Final = ("content", "tool_calls", "function_call", "reasoning_content", "refusal")
+_MESSAGE_KEYS: Final = {
+    *_COUNTED_KEYS,
+    "context",
+    "contexts",
+    "contents",
+    "tool_call",
+    "tool_call_id",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +199,8 @@ def check(
     budget: AnyBudget,
     *,
     prompts: Mapping[str, str | Path] | None = None,
-    tools: Any = (),
-    traces: Iterable[Trace] = (),
+    tools: Any = None,
+    traces: Iterable[Trace] | None = None,
     counter: AnyCounter | None = None,
     model: AnyModel | None = None,
     window: int | None = None,
@@ -259,7 +271,11 @@ def check(
         most_cut = _share(most_cut)
     floor = None if floor is None else check_tokens("floor", floor)
     thinking = check_tokens("thinking", thinking)
-    texts = _texts({} if prompts is None else prompts)
+    if all(given is None for given in (prompts, tools, traces, model)) and not strict:
+        raise ValueError(
+            "Nothing to check. Give conversations, prompts, tools or a model, or check the budget alone with strict."
+        )
+    texts = {} if prompts is None else _texts(prompts)
     budget = read_budget(budget)
     model, counter, policy = filled_in(budget, model, counter, policy)
     if model is None:
@@ -275,7 +291,11 @@ def check(
     count = count_of(counter)
     model = None if resolved is None else resolved.facts
     policy = None if policy is None else policy_of(policy)
+    if tools is not None:
+        check_tools(tools)
     toolset = read_tools(tools)
+    if tools is not None and not toolset.listed:
+        raise ValueError("No tool in tools. Give tool schemas, or leave tools out.")
     tools = _named_tools(toolset)
     lines = replace(budget, deficit="signed")
     prompt_sizes, schemas = _fixed(lines, texts, tools, count, framing)
@@ -293,11 +313,12 @@ def check(
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
-    for trace in traces:
+    for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
             raise TypeError(
                 f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces"
             )
+        _check_messages(trace)
         models.append(resolved or own_model(trace))
         demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
         columns = _columns(lines, demand)
@@ -310,6 +331,8 @@ def check(
                 trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing
             ).kept
             lost += [*pruned.dropped_messages, 0]
+    if traces is not None and not cut:
+        raise ValueError("No conversation in traces. Give some, or leave traces out.")
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or date.today())
     if demands:
@@ -363,6 +386,8 @@ def _texts(prompts: Any) -> dict[str, str]:
         raise TypeError(
             f"prompts is {brief(prompts)}; known is a mapping from section to text; give one"
         )
+    if not prompts:
+        raise ValueError("No prompt in prompts. Give some, or leave prompts out.")
     texts = {}
     for section, prompt in prompts.items():
         if not isinstance(prompt, str | Path):
@@ -371,7 +396,7 @@ def _texts(prompts: Any) -> dict[str, str]:
             )
         is_read = isinstance(prompt, Path)
         text = text_of(str(prompt)) if is_read else str(prompt)
-        if not text.strip():
+        if not any(mark.isprintable() and not mark.isspace() for mark in text):
             raise ValueError(
                 f"the prompt of {brief(section)} is empty; give its text, or leave it out"
             )
@@ -382,6 +407,17 @@ def _texts(prompts: Any) -> dict[str, str]:
             )
         texts[section] = text
     return texts
+
+
+def _check_messages(trace: Trace) -> None:
+    """Refuse a conversation with a misspelt key, whose value would not be counted."""
+    for place, message in enumerate(trace.messages, start=1):
+        for key in message.raw.keys() - _MESSAGE_KEYS:
+            if meant := nearest_name(str(key), _COUNTED_KEYS):
+                raise ValueError(
+                    f"Unknown key {brief(key)} in message {place} of {one_line(trace.id)}. Write {brief(meant)}, or "
+                    "leave it out."
+                )
 
 
 def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:

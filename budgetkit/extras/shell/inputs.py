@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from warnings import catch_warnings, warn
 
 from budgetkit.budget import Budget
@@ -22,8 +23,21 @@ from budgetkit.inputs.conversations import opening_model
 from budgetkit.presets import PRESETS
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import read_tools
+from budgetkit.requests.reading.formats import table as format_table
+from budgetkit.requests.reading.tools import entries, has_more_pages, opened
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import iter_traces, load_trace, load_traces
+
+# Types of tools: a function, or what a provider runs itself.
+_KINDS: Final = re.compile(
+    r"function|custom|namespace|(?:web_search|web_fetch|x_search|file_search|code_interpreter|code_execution|retrieval"
+    r"|image_generation|mcp|mcp_toolset|local_shell|shell|computer|computer_use|bash|text_editor|apply_patch|memory"
+    r"|advisor|tool_search|tool_search_tool_\w+)(?:_preview)?(?:_\d[\d_]*)?|computer-use-preview"
+)
+# Keys of a tool whose values are named by its author.
+_NAMED: Final = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+# Keys of a tool whose values are texts, or lists of them.
+_TEXTS: Final = {"name", "title", "description", "type"}
 
 
 class Piped(io.BytesIO):
@@ -143,6 +157,7 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
     [{'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}}]
     """
     try:
+        check_tools(data)
         tools = read_tools(data)
     except ValueError as error:
         raise ValueError(f"{where} holds no tool schemas: {error}") from None
@@ -151,6 +166,60 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
             f"{where} holds {brief(data)}, no tool; a tool has a name; give tool schemas"
         )
     return [dict(tool) for tool in tools.listed]
+
+
+def check_tools(data: Any) -> None:
+    """Refuse tools of which a part would not be counted.
+
+    >>> check_tools([{"name": "ping", "descriptoin": "Look whether a host answers"}])
+    Traceback (most recent call last):
+    ValueError: Unknown key 'descriptoin' in a tool. Correct it, or leave it out.
+    """
+    if has_more_pages(data):
+        raise ValueError(
+            "The answer has a next page (nextCursor). Ask the server for every page, and give all tools."
+        )
+    keys = {name: frozenset(words.split()) for name, words in format_table("tool_keys").items()}
+    words = frozenset(format_table("shared")["words"].split())
+    keys["of a schema"] = words - keys["known"] - keys["schemas"] | _TEXTS | {"format"}
+    keys["of a tool"] = keys["known"] | keys["schemas"] | keys["provider"]
+    is_answer = isinstance(data, Mapping) and "result" in data
+    if is_answer and isinstance(data["result"], Mapping):
+        _refuse_unknown(data["result"].keys() - keys["answer"])
+    for entry in entries(opened(data)):
+        kind = entry.get("type", "function")
+        if not isinstance(kind, str) or not _KINDS.fullmatch(kind):
+            raise ValueError(
+                f"Unknown type {brief(kind)} of a tool. Correct it, or leave the tool out."
+            )
+        if kind == "function" and entry.keys() - keys["provider"]:
+            _check_keys(entry, keys, "of a tool")
+
+
+def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> None:
+    """Refuse keys that are not known, at any depth of a tool; names that are its author's choice are left alone."""
+    if isinstance(value, list | tuple):
+        for entry in value:
+            _check_keys(entry, keys, place)
+    elif isinstance(value, Mapping):
+        _refuse_unknown(
+            key for key in value if key not in keys[place] and not str(key).startswith(("x-", "$"))
+        )
+        for key, entry in value.items():
+            if key in _TEXTS and isinstance(entry, Mapping):
+                raise ValueError(f"{brief(key)} in a tool holds an object. Give its text.")
+            if key in keys["schemas"] and isinstance(entry, Mapping):
+                is_wrapped = "toolSpec" in keys[place] and entry.keys() == {"json"}
+                _check_keys(entry["json"] if is_wrapped else entry, keys, "of a schema")
+            elif key in _NAMED and isinstance(entry, Mapping):
+                _check_keys([*entry.values()], keys, place)
+            elif key not in keys["free"] and key not in keys["provider"]:
+                _check_keys(entry, keys, place)
+
+
+def _refuse_unknown(keys: Iterable[object]) -> None:
+    for key in keys:
+        raise ValueError(f"Unknown key {brief(key)} in a tool. Correct it, or leave it out.")
 
 
 def policies_named(names: Iterable[str]) -> dict[str, Policy]:

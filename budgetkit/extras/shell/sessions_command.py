@@ -16,9 +16,9 @@ from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding
+from budgetkit.lab.sessions.listing import BILLED, billed_totals
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check, with_held
 from budgetkit.models.resolved import catalogue_of, product_window
-from budgetkit.trace import load_trace
 
 #: The session that is offered where there is none.
 SHIPPED: Final = "made-up-session"
@@ -94,7 +94,7 @@ def command(
     path = _path(which, folder)
     if in_lab:
         return subprocess.run([sys.executable, "-m", "budgetkit.lab.app", path]).returncode
-    session = Session(load_trace(path), prices=price)
+    session = Session(path, prices=price)
     if with_tools:
         _held(path, session, with_text)
     elif report is not None:
@@ -126,13 +126,9 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
         totals: dict[str, Any] = {}
         if time.monotonic() - begun < _SECONDS:
             read += 1
-            totals = _totals(str(row["path"]))
+            totals = billed_totals(str(row["path"]))
         row = {str(name): value for name, value in row.items()}
-        row |= {
-            name: totals.get(name)
-            for name in ("requests", "cost", "misses", "missed_cost", "compactions")
-        }
-        rows.append(row)
+        rows.append(row | {name: totals.get(name) for name in BILLED})
     if as_json:
         return show_json([row | {"changed": str(row["changed"])} for row in rows])
     shown = [
@@ -177,13 +173,6 @@ def _path(which: str, folder: str | None) -> str:
     return str(table["path"].iloc[int(which) - 1])
 
 
-def _totals(path: str) -> dict[str, Any]:
-    try:
-        return Session(load_trace(path)).totals()
-    except (ValueError, OSError, TypeError):
-        return {}  # no usage, or no session after all
-
-
 def _answer(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
     """Answer the three questions for one session, on one screen."""
     totals = session.totals()
@@ -207,6 +196,16 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     requests = many(totals["requests"], "request")
     show_lines([f"{title}{requests} to {named}{billed}", *in_short(session, table)])
 
+    if session.agents:
+        agent_requests = sum(len(agent.usage) for agent in session.agents)
+        cost = dollars(sum(float(agent.cost.sum()) for agent in session.agents))
+        agents_billed = f" for {cost}" if cost else ""
+        made = (
+            f"{many(len(session.agents), 'sub-agent')} made {many(agent_requests, 'more request')}"
+        )
+        show_lines([f"Its {made}{agents_billed}; --tools lists them."])
+    if session.unpriced:
+        show_lines([session.unpriced])
     largest = largest_of(filled).values.tolist()
     prompt = int(filled["tokens"].sum())
     question = (

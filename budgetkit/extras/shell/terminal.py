@@ -14,7 +14,4 @@ def printable(text: str) -> str:
     shown = [
         mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text
     ]
-    shown = [
-        mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text
-    ]
     return "".join(shown)

@@ -34,7 +34,7 @@ _NUMBER: Final = re.compile(
     rf"{_OPEN}#*[$€£]?[A-Z]{{0,3}}\d[\d.,:/'-]*+(?:%|°?[A-Za-z]{{1,2}})?{_SHUT}(?!\S)"
 )
 _STATEMENT: Final = re.compile(
-    r"""^[ \t]*(?:
+    r"""^[ \t]*+(?:
     (?:from\ [\w.]+\ )?import\ [\w.*]+(?:(?:,|\ as\ ).*)?;?             # imports
     |(?:(?:const|let|var|int)\ )?[\w.\[\]]+\ ?[-+*/|&:]?=\ ?[^=\s].*    # assignments
     |(?:(?:await|return|raise|throw|new)\ )*[\w.]+\(.*\)[;:]?           # calls

@@ -90,7 +90,7 @@ TIPS: Final[Mapping[str, str]] = MappingProxyType(
 
 _DIGITS: Final = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
 _NUMBER: Final = re.compile(
-    rf"(?P<sign>[-+\u2212]?)\s*(?P<digits>{_DIGITS})?(?P<fraction>\.\d+)?(?P<power>e[-+]?\d{{1,2}})?\s*(?P<unit>[km%]?)",
+    rf"(?P<sign>[-+\u2212]?)\s*+(?P<digits>{_DIGITS})?(?P<fraction>\.\d+)?(?P<power>e[-+]?\d{{1,2}})?\s*(?P<unit>[km%]?)",
     re.IGNORECASE | re.ASCII,
 )
 _UNITS: Final = {"": 1, "k": 1_000, "m": 1_000_000}

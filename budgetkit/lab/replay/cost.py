@@ -9,8 +9,10 @@ is missing too; it is never 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -26,6 +28,7 @@ from budgetkit.plan.items import Floats, Ints
 __all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
 
 MILLION = 1_000_000
+_US: Final = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
 #: What has a price of its own: fields of :class:`Prices`.
 PRICED: Final = ("input", "output", "cache_read", "cache_write")
 
@@ -49,6 +52,15 @@ class Price:
 
     base: float
     tiers: tuple[tuple[int, float], ...] = ()
+
+    def times(self, factor: float) -> Price:
+        """Return a multiple of this price, step by step.
+
+        >>> Price(1.25, ((200_000, 2.5),)).times(2).tiers
+        ((200000, 5.0),)
+        """
+        tiers = ((threshold, price * factor) for threshold, price in self.tiers)
+        return Price(self.base * factor, tuple(tiers))
 
     def of(self, sent: Ints) -> Floats:
         """Return the price at each size of request.
@@ -86,6 +98,8 @@ class Prices:
         Where they come from.
     date : str
         The day for which they hold.
+    searches : float, optional
+        For a thousand web searches of the provider's own tool, in US dollars.
 
     Examples
     --------
@@ -101,6 +115,7 @@ class Prices:
     cache_write: Price | None = None
     source: str = ""
     date: str = ""
+    searches: float | None = None
 
     def cost(
         self, fresh: Ints, cached: Ints, written: Ints, output: Ints, sent: Ints | None = None
@@ -165,6 +180,8 @@ def prices(
     *,
     provider: str | None = None,
     hour: bool = False,
+    tier: str = "",
+    region: str = "",
     **overrides: Price | float | None,
 ) -> Prices:
     """Look up what a model costs.
@@ -173,12 +190,17 @@ def prices(
     ----------
     model : str, Model or ResolvedModel
         Its name, as genai-prices knows it.
-    on : date, optional
-        The day; today when left out.
+    on : date or datetime, optional
+        The day, or the moment, as some prices change within a day; now when left out.
     provider : str, optional
         Who sells it, such as ``"azure"``; whoever made it when left out.
     hour : bool
         Whether the prompt cache is written for an hour, where that has a price of its own.
+    tier : str
+        How it is served, such as ``"batch"``, ``"flex"``, ``"priority"`` or ``"fast"``; where that has no price of its
+        own the usual one holds, and the source says so.
+    region : str
+        Where it runs, such as ``"us"``, for which Anthropic charges a tenth more.
     **overrides
         ``input``, ``output``, ``cache_read``, ``cache_write``: a price, or dollars for a million tokens.
 
@@ -205,7 +227,7 @@ def prices(
             f"no price {brief(strange[0])}; there are {', '.join(PRICED)}; use one of them"
         )
     name = model_name(model)
-    found = _listed(name, on, provider, hour)
+    found = _listed(name, on, provider, hour, tier, region)
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()
     }
@@ -266,47 +288,77 @@ def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
     return np.asarray(tokens * price.of(sent) / MILLION)
 
 
-def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Prices:
+def _listed(
+    model: str, on: date | None, provider: str | None, hour: bool, tier: str, region: str
+) -> Prices:
     """Return the prices that genai-prices lists for a model; what it does not know is missing."""
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 
-    if on is None:
-        day = datetime.now(UTC)
+    if isinstance(on, datetime):
+        moment = on
+    elif on is not None:
+        moment = datetime(on.year, on.month, on.day, tzinfo=UTC)
     else:
-        day = datetime(on.year, on.month, on.day, tzinfo=UTC)
-    release = f"genai-prices {version('genai-prices')}"
-    # A fine-tuned model has a price of its own, and so has one that a router gives away.
+        moment = datetime.now(UTC)
+    day = moment.date().isoformat()
+    source = f"genai-prices {version('genai-prices')}"
+    known = _entry(get_snapshot, id(get_snapshot()), model, provider)
+    if known is None:
+        return Prices(model, source=f"{source} knows no {brief(model)}", date=day)
+    seller, entry, spelling = known
+    source += f", {seller.id}/{entry.id}"
     name = model.rpartition("/")[2]
-    others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
-    spelled = (name, *others)
-    # Ollama runs a model on the user's own machine, which no list prices.
-    if provider is None and "ollama" in (host_of(model), host_of(name)):
-        spelled = ()
-    for spelling in spelled:
-        try:
-            seller, entry = get_snapshot().find_provider_model(spelling, None, provider, None)
-            break
-        except LookupError:
-            continue
-    else:
-        return Prices(
-            model, source=f"{release} knows no {brief(model)}", date=day.date().isoformat()
-        )
-    source = f"{release}, {seller.id}/{entry.id}"
     if spelling != name:
         source += f", of which {brief(model)} is a spelling"
-    found = entry.get_prices(day)
-    if hour:
-        longer = getattr(found, "cache_write_1h_mtok", None)
-    else:
-        longer = None
+
+    # How a request is served stands in its usage, or in the name under which a router sells it.
+    is_sold_fast = name.endswith("-fast") and "fast" not in entry.id
+    tier = "fast" if is_sold_fast else tier
+    found = entry.get_prices(moment)
+    if tier:
+        served = dict.fromkeys(("processing", "service_tier", "speed"), tier)
+        variant = entry.get_prices(moment, served)
+        if variant is found or vars(variant) == vars(found):
+            source += f"; {tier} has no price of its own"
+            if is_sold_fast:
+                return Prices(model, source=source, date=day)
+        found = variant
+    longer = getattr(found, "cache_write_1h_mtok", None) if hour else None
     write = found.cache_write_mtok if longer is None else longer
     given = zip(
         PRICED, (found.input_mtok, found.output_mtok, found.cache_read_mtok, write), strict=True
     )
     listed: dict[str, Any] = {name: _price(each) for name, each in given}
-    return Prices(model, **listed, source=source, date=day.date().isoformat())
+    if region == "us" and seller.id == "anthropic":
+        listed = {name: each and each.times(_US) for name, each in listed.items()}
+    searches = getattr(found, "web_searches_kcount", None)
+    return Prices(
+        model,
+        **listed,
+        source=source,
+        date=day,
+        searches=None if searches is None else float(getattr(searches, "base", searches)),
+    )
+
+
+@lru_cache(maxsize=256)
+def _entry(
+    snapshot: Callable[[], Any], version: int, model: str, provider: str | None
+) -> tuple[Any, Any, str] | None:
+    """Return who sells a model, its entry in a version of the list, and the spelling that it has there."""
+    # A fine-tuned model has a price of its own, and so has one that a router gives away.
+    name = model.rpartition("/")[2]
+    others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
+    # Ollama runs a model on the user's own machine, which no list prices.
+    if provider is None and "ollama" in (host_of(model), host_of(name)):
+        return None
+    for spelling in (name, *others):
+        try:
+            return (*snapshot().find_provider_model(spelling, None, provider, None), spelling)
+        except LookupError:
+            continue
+    return None
 
 
 def _price(value: Any) -> Price | None:
@@ -314,9 +366,8 @@ def _price(value: Any) -> Price | None:
     if value is None:
         return None
     if hasattr(value, "tiers"):
-        return Price(
-            float(value.base), tuple((int(tier.start), float(tier.price)) for tier in value.tiers)
-        )
+        tiers = ((int(tier.start), float(tier.price)) for tier in value.tiers)
+        return Price(float(value.base), tuple(tiers))
     return Price(float(value))
 
 

@@ -44,6 +44,8 @@ class Replay:
     over, equal, cached, written, output : int64 array, shape (requests,)
         Tokens above the limit, in the longest prefix equal to the last request's, read from and written to the
         cache, and answered.
+    warnings : tuple of str
+        Where the floor of the history gives way, in words.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Replay:
     written: Ints
     output: Ints
     prices: Prices | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def section(self) -> str:

@@ -29,8 +29,9 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.quoting import brief
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan.items import Flags, Floats, Ints, Item
+from budgetkit.requests.reading.formats import seconds
 from budgetkit.trace import Tally, Trace, Turn
-from budgetkit.trace.provider_usage import in_line, seconds, usage_frame
+from budgetkit.trace.provider_usage import in_line, usage_frame
 from budgetkit.trace.tally import UNSENT, enters_at_once, section_beside_call
 
 By = Literal["turn", "request", "usage"]

@@ -231,7 +231,7 @@ def provider_rules(model: str | Model | ResolvedModel) -> str:
     Examples
     --------
     >>> from budgetkit.models import model
-    >>> [provider_rules(model(name)) for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
+    >>> [provider_rules(model(name)) for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
     ['openai', 'anthropic-4096', 'longest prefix']
     >>> provider_rules(Model("gpt-5.6-sol", 400_000)), provider_rules(Model("claude-opus-5", 200_000))
     ('openai-5.6', 'anthropic-512')

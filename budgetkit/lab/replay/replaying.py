@@ -54,7 +54,7 @@ from budgetkit.lab.replay.prefix import (
     requests_of,
 )
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
-from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.message import Message
 from budgetkit.models.resolved import resolve
 from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
 from budgetkit.plan.items import Floats, Ints, Item
@@ -63,6 +63,7 @@ from budgetkit.pruning.dropping import (
     Retention,
     StartOn,
     Visit,
+    floor_notices,
     least_tokens,
     retain,
     room_for_history,
@@ -200,7 +201,7 @@ class _TraceDemand:
     new_blocks: Ints
     entering: list[list[int]]
     leaving: list[list[int]]
-    # for each message: its turn, and whether it is a tool's result
+    # for each message: its turn, and whether it is a tool's result that may be cut
     turns: list[int]
     is_result: list[bool]
 
@@ -242,7 +243,7 @@ class _TraceDemand:
 
 def _as_small_as_can_be(item: Item) -> Item:
     """Return a message as small as it may be cut inside."""
-    least = least_tokens(item.payload.role, item.tokens)
+    least = least_tokens(item.payload, item.tokens)
     if least == item.tokens:
         return item
     return replace(item, tokens=least)
@@ -279,7 +280,7 @@ def _demand_of(
     turns = np.searchsorted(
         [turn.start for turn in trace.turns], np.arange(len(sizes)), "right"
     ).tolist()
-    is_result = [message.role in RESULT_ROLES for message in trace.messages]
+    is_result = [message.is_cuttable for message in trace.messages]
     # Every replay hands the same array out.
     output = unwritable(answers(trace.answers(count, framing), requests, by))
     return _TraceDemand(
@@ -461,7 +462,22 @@ def _outcome(
         written=written,
         output=trace_demand.output,
         prices=prices,
+        warnings=_floor_notices(sizes, trace_demand),
     )
+
+
+def _floor_notices(sizes: _Sizes, trace_demand: _TraceDemand) -> tuple[str, ...]:
+    """Say once where the history has least room below its floor."""
+    left = np.minimum(sizes.limits, sizes.budget.usable - sizes.others) + trace_demand.pinned
+    section = trace_demand.section
+    rows = zip(trace_demand.sections[section].tolist(), left.tolist(), strict=True)
+    notices = (
+        (left, notice)
+        for demand, left in rows
+        for notice in floor_notices(sizes.budget, section, demand, left)
+    )
+    least = min(notices, default=None)
+    return () if least is None else (least[1],)
 
 
 def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:

@@ -162,7 +162,8 @@ def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
 _LEAST_ID: Final = 10_000
 # A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
 _TERM: Final = re.compile(
-    r"(?=[A-Za-z0-9_./-]{5})[A-Za-z0-9](?=[A-Za-z.-]*[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9]"
+    r"(?<![A-Za-z0-9_./-])[_./-]*+(?=[A-Za-z0-9_./-]{5})"
+    r"([A-Za-z0-9](?=[A-Za-z.-]*+[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9])"
 )
 
 

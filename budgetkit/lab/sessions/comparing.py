@@ -60,6 +60,9 @@ RECORDED: Final = "as recorded"
 UNLOGGED: Final = "(instructions and tools that the log does not hold)"
 #: A window in which no rule ever acts.
 UNLIMITED: Final = 1 << 40
+#: The extended window that providers sell beside a model's own, in tokens.
+EXTENDED_WINDOW: Final = 1_000_000
+_NEAR_THE_BILL = 0.05  # a replay of what was done that is further off ranks nothing
 #: What stands in where nobody knows a model's window, in tokens.
 USUAL_WINDOW: Final = 200_000
 
@@ -93,6 +96,9 @@ def compare(
 ) -> pd.DataFrame:
     """Put the rules of several systems side by side on the same messages, the cheapest first.
 
+    All rows are at one price list. Where a replay of what was done is more than 5 % off the bill, nothing is ranked:
+    the rows stay in the order in which they were named.
+
     Parameters
     ----------
     source : Trace or Session
@@ -100,11 +106,12 @@ def compare(
     systems : names, policies, or a mapping to them
         Names of :data:`budgetkit.pruning.policies.NAMED` or policies.
     window : int, optional
-        In tokens; the model's when left out.
+        In tokens; the model's when left out, or a larger one where a recorded prompt disproves it.
     prices : Prices or str, optional
-        What tokens cost, or the model whose prices hold; those of the session's model when left out.
+        What tokens cost, or the model whose prices hold; those of each request's model and day when left out.
     cache : PromptCache or str, optional
-        The provider's prompt cache; that of the model when left out.
+        The provider's prompt cache; that of the model when left out. The reads of a session are recorded, so none is
+        taken for one.
     counter : callable or str, optional
         How texts are counted; characters divided by 4, scaled by the session's own growth, when left out.
 
@@ -119,7 +126,13 @@ def compare(
         write a summary and exceed the window themselves), summary_cost (what these calls cost at most, in US dollars,
         within the cost) and assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as
         it was held comes to in the same replay (in US dollars, beside the bill), own_trigger, where Claude Code
-        compacted it (in tokens), and unlogged_summaries, how many of its compactions have no call in the log.
+        compacted it (in tokens), unlogged_summaries, how many of its compactions have no call in the log, and
+        disproved, the model's window where a recorded prompt is larger.
+
+    Raises
+    ------
+    ValueError
+        If a cache is named for a recorded session.
 
     Examples
     --------
@@ -154,6 +167,8 @@ def comparison(
     Comparison
         The table and, by name, what each rule did.
     """
+    if isinstance(source, Session) and prices not in (None, source.prices):
+        source = Session(source.trace, source.counter, prices)
     setup = setup_of(source, window, prices, cache, counter)
     if isinstance(systems, Mapping):
         named = dict(systems)
@@ -179,13 +194,30 @@ def comparison(
         "replayed": replayed_cost,
         "own_trigger": trigger,
         "unlogged_summaries": unlogged_summaries,
+        "disproved": 0 if window else _disproved_window(setup.trace, source.model),
     }
-    if table["least"].notna().any():
-        by = ["least", "relative"]
-    else:
-        by = ["relative"]
-    table = table.sort_values(by, kind="stable", ignore_index=True)
+    if is_ranked(table):
+        by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
+        table = table.sort_values(by, kind="stable", ignore_index=True)
     return Comparison(table=table, outcomes=outcomes, pairs=pairs, setup=setup)
+
+
+def is_ranked(table: pd.DataFrame) -> bool:
+    """Say whether rules may be ranked: the session as it was held, replayed, comes within 5 % of the bill.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+
+    Returns
+    -------
+    bool
+        Also True where nothing was recorded, or no price is known.
+    """
+    billed = table.loc[table["system"] == RECORDED, "least"].max()
+    replayed_cost = table.attrs.get("replayed", float("nan"))
+    return not (billed > 0 and abs(replayed_cost / billed - 1) > _NEAR_THE_BILL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +301,13 @@ def setup_of(
     ReplaySetup
         What every rule is replayed on.
     """
+    if isinstance(source, Session):
+        price = source.prices if price is None else price
+        if cache is not None:
+            raise ValueError(
+                "A recorded session takes no cache=: its reads are recorded. Leave cache= out, or compare "
+                "session.trace to replay its messages with another cache."
+            )
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
     is_long = False
     name = source.model
@@ -280,6 +319,13 @@ def setup_of(
     prices = prices_of(price)
     if prices is None and name is not None:
         prices = look_up(name, hour=is_long)
+    if isinstance(cache, PromptCache) and price is None and prices is not None and prices.input:
+        # A cache that is given says what its tokens cost, too.
+        prices = replace(
+            prices,
+            cache_read=prices.input.times(cache.read),
+            cache_write=prices.input.times(cache.write),
+        )
     # A session may name a model that has ended, or that nobody knows.
     with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL
@@ -340,7 +386,7 @@ def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | Non
             most_read=most_read,
             after_compaction=head,
             answered=session.usage["output_tokens"].to_numpy(dtype=np.int64)[measured.rows],
-            beside=float(np.sum(session.cost[beside])),
+            beside=float(np.sum(session.cost[beside]) + session.searches_cost[measured.rows].sum()),
         ),
     )
 
@@ -408,21 +454,35 @@ def _acting_at(tokens: int, policy: Policy) -> Policy:
 def _window(trace: Trace, name: str | None) -> int:
     """Return the window that the program's rules go by: as its log shows it, else the model's, else a usual one.
 
-    Codex shows a share of the window that its rules go by. A session that was compacted although it never came near a
+    Codex shows a share of the window that its rules go by. A prompt that is larger than the window disproves it: then
+    the session was held in an extended one. A session that was compacted although it never came near a
     large model's window was held in the usual one.
     """
+    largest = usage_frame(trace)["context_tokens"].max()  # missing where no usage is told
+    if _disproved_window(trace, name):
+        return max(int(largest), EXTENDED_WINDOW)
+    whole = _named_window(trace, name)
+    if "window" not in trace.fields and trace.fields.get("compactions") and largest <= USUAL_WINDOW:
+        return min(whole, USUAL_WINDOW)
+    return whole
+
+
+def _named_window(trace: Trace, name: str | None) -> int:
+    """Return the window as the log shows it, else the model's, else a usual one."""
     shown = trace.fields.get("window")
     if type(shown) is int:
         return catalogue_of("codex", shown)
     try:
         with catch_warnings(action="ignore"):
-            whole = model(name or "", unknown="raise").window
+            return model(name or "", unknown="raise").window
     except ValueError:
         return USUAL_WINDOW
-    largest = usage_frame(trace)["context_tokens"].max()  # missing where no usage is told
-    if trace.fields.get("compactions") and largest <= USUAL_WINDOW:
-        return min(whole, USUAL_WINDOW)
-    return whole
+
+
+def _disproved_window(trace: Trace, name: str | None) -> int:
+    """Return the window that is named where a recorded prompt is larger; 0 where none is."""
+    whole = _named_window(trace, name)
+    return whole if usage_frame(trace)["context_tokens"].max() > whole else 0
 
 
 def _with_unlogged(trace: Trace) -> Trace:

@@ -26,7 +26,7 @@ from budgetkit.plan.items import Flags, Floats, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.declarations import Count
 from budgetkit.requests.billing.messages import AnyMessage
-from budgetkit.trace import Trace, iter_traces, unpaired, usage_frame
+from budgetkit.trace import Trace, unpaired
 from budgetkit.trace.provider_usage import in_line
 
 
@@ -316,16 +316,12 @@ def agents(source: str | os.PathLike[str]) -> pd.DataFrame:
         One row a line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
         tokens) and cost (in US dollars; NaN where no price is known).
     """
+    session = Session(source)
+    names = ("requests", "prompt", "read", "written", "answered", "cost")
     rows = []
-    for number, trace in enumerate(iter_traces(source)):
-        usage = usage_frame(trace)
-        if usage.empty:
-            continue
-        session = Session(trace)
-        totals = session.totals()
-        names = ("requests", "prompt", "read", "written", "answered", "cost")
-        row: dict[str, Any] = {"line": "main line" if number == 0 else trace.id}
-        row["side_chain"] = bool(usage["side_chain"].any()) or number > 0
+    for number, line in enumerate((session, *session.agents)):
+        totals = line.totals()
+        row = {"line": line.trace.id if number else "main line", "side_chain": number > 0}
         rows.append(row | {name: totals[name] for name in names})
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
     return pd.DataFrame(rows, columns=columns)

@@ -19,7 +19,6 @@ import pandas as pd
 
 from budgetkit.budget.quoting import brief
 from budgetkit.lab.sessions.session import Session
-from budgetkit.trace import load_trace
 
 #: Where each program keeps its sessions, below the home folder, and which files they are.
 PLACES: Final = {
@@ -88,23 +87,24 @@ def sessions(
             "megabytes": file.bytes / 1e6,
         }
         if billed:
-            row |= _billed(file.path)
-        rows.append(row | {"path": str(file.path)})
+            row |= billed_totals(file.path)
+        rows.append(row)
     names = [
         "number",
         "program",
         "changed",
         "project",
         "megabytes",
-        *(_BILLED if billed else ()),
-        "path",
+        *(BILLED if billed else ()),
     ]
     table = pd.DataFrame(rows, columns=names)
+    # Names that are not UTF-8 stand here as Python reads them, which a column of texts cannot hold.
+    table["path"] = pd.Series([str(file.path) for file in files[:newest]], dtype=object)
     table.attrs["folders"] = [str(folder) for folder in folders]
     return table
 
 
-_BILLED: Final = ("requests", "cost", "misses", "missed_cost", "compactions")
+BILLED: Final = ("requests", "cost", "misses", "missed_cost", "compactions")
 
 
 def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[Found]]:
@@ -141,6 +141,17 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
                 for path, size, changed in _own_files(root):
                     if _depth(path, root) == depth:
                         files.append(Found(path, program, size, changed))
+    # A sub-agent's file belongs to the session beside whose folder it stands.
+    paths = {file.path for file in files}
+    files = [
+        file
+        for file in files
+        if "subagents" not in file.path.parts
+        or not any(
+            folder.name == "subagents" and folder.parent.with_suffix(".jsonl") in paths
+            for folder in file.path.parents
+        )
+    ]
     return folders, sorted(files, key=lambda file: file.changed, reverse=True)
 
 
@@ -165,13 +176,9 @@ def project_of(file: Found) -> str:
     for line in head.splitlines()[:40]:
         place = _working_folder(line)
         if place:
-            return place.replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
+            name = place.replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
+            return name.encode("utf-8", "replace").decode()
     return ""
-
-
-def load(path: str | os.PathLike[str]) -> Session:
-    """Read the session in a file."""
-    return Session(load_trace(path))
 
 
 def _own_files(root: Path) -> Iterator[tuple[Path, int, datetime]]:
@@ -216,10 +223,14 @@ def _working_folder(line: bytes) -> str:
     return place if isinstance(place, str) else ""
 
 
-def _billed(path: Path) -> dict[str, Any]:
-    """Return a session's sums; missing where it cannot be read or tells no usage."""
+def billed_totals(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return a session's sums, its sub-agents among them; missing where it cannot be read or tells no usage."""
     try:
-        totals = load(path).totals()
+        session = Session(path)
+        totals = session.totals()
+        for agent in session.agents:
+            totals["requests"] += len(agent.usage)
+            totals["cost"] += float(agent.cost.sum())
     except (ValueError, OSError, TypeError):
-        return dict.fromkeys(_BILLED)
-    return {name: totals[name] for name in _BILLED}
+        return dict.fromkeys(BILLED)
+    return {name: totals[name] for name in BILLED}

@@ -8,13 +8,18 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget.quoting import many
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, is_ranked
 from budgetkit.lab.sessions.session import Session
 
 #: How sure each number of a request is.
 MARKS: Final = (
     "Exact, from the provider: prompt, read, written, fresh, answered. Estimated, from the log: counted. "
     "Derived: unlogged and difference, with which counted sums to the prompt."
+)
+
+
+_UNRANKED: Final = (
+    "A replay of what was done is more than 5 % off the bill, so the rules are not ranked by cost."
 )
 
 
@@ -93,7 +98,9 @@ def with_held(table: pd.DataFrame) -> pd.DataFrame:
     held = billed.assign(label="as recorded, in this replay", least=replayed, most=replayed)
     billed = billed.assign(label="as recorded, as billed")
     rules = table[table["system"] != RECORDED]
-    rows = pd.concat([rules, held, billed])
+    rows = pd.concat([rules, held, billed], ignore_index=True)
+    if not is_ranked(table):
+        return rows
     return rows.sort_values(["least", "relative"], kind="stable", ignore_index=True)
 
 
@@ -122,6 +129,8 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
             "what was new": kinds["new"],
             "answers": kinds["answered"],
         }
+        if "searches" in kinds:
+            paid["web searches"] = kinds["searches"]
         dear += ": " + ", ".join(f"${cost:,.2f} for {name}" for name, cost in paid.items())
     dear = f"{dear}. {session.sentence}"
     by_cause = session.misses().groupby("cause")["missed"].sum()
@@ -147,7 +156,9 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
 
     systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
     acting = systems[_act(systems)].to_dict("records")
-    if not np.isnan(totals["cost"]) and acting:
+    if acting and not is_ranked(table):
+        lines.append(_UNRANKED)
+    elif not np.isnan(totals["cost"]) and acting:
         row = acting[0]
         cost = f"{_range(row['least'], row['most'])} under a rule modelled on {row['label']}"
         gone = many(row["used_later"], "message")
@@ -197,6 +208,8 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
         else:
             unpriced = "this session's model"
         return f"No price is known for {unpriced}, so nothing is set beside the bill; --price names another model."
+    if not is_ranked(table):
+        return _UNRANKED
     words = sentence(table, str(acting["system"].iloc[0]), recorded)
     replayed = table.attrs.get("replayed", float("nan"))
     as_it_was = recorded if np.isnan(replayed) else replayed
@@ -267,6 +280,11 @@ def notices(table: pd.DataFrame) -> list[str]:
         "overflows": "sends a prompt that exceeds the window",
     }
     sentences = []
+    if disproved := table.attrs.get("disproved"):
+        sentences.append(
+            f"A recorded prompt is larger than the model's window of {disproved:,} tokens, so the rules act in an "
+            "extended one; window= sets another."
+        )
     for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
         for column, words in troubles.items():
             if row[column] == 1:

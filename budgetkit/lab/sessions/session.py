@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +25,8 @@ from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices, prices_of
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
 from budgetkit.plan.items import Floats, Ints
-from budgetkit.trace import readings, usage_frame
+from budgetkit.requests.reading.formats import filled
+from budgetkit.trace import load_traces, readings, usage_frame
 
 Count = Callable[[str], int]
 # beyond these a scale is no scale
@@ -71,8 +73,11 @@ class Session:
     counter: Count | str | None = None
     prices: Prices | str | None = None
     usage: pd.DataFrame = field(init=False, compare=False)
+    _file: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
+        if isinstance(self.trace, str | PathLike):
+            object.__setattr__(self, "_file", self.trace)
         object.__setattr__(self, "trace", trace_of(self.trace))
         usage = usage_frame(self.trace)
         if usage.empty:
@@ -81,6 +86,16 @@ class Session:
                 "give a session of a coding agent, such as made-up-session, or replay it instead"
             )
         object.__setattr__(self, "usage", usage)
+
+    @cached_property
+    def agents(self) -> tuple[Session, ...]:
+        """The session's sub-agents, whose requests are not among its own; none where it was not read from a file."""
+        traces = [] if self._file is None else load_traces(self._file)[1:]
+        return tuple(
+            Session(trace, self.counter, self.prices)
+            for trace in traces
+            if usage_frame(trace)["side_chain"].any()
+        )
 
     @cached_property
     def count(self) -> Count:
@@ -174,13 +189,37 @@ class Session:
 
     @cached_property
     def cost(self) -> Floats:
-        """What each request cost, in US dollars, at the prices of its model; NaN where none is known."""
-        return self._cost(with_steps=True)
+        """What each request cost, in US dollars, at its model's prices of its time; NaN where none is known.
+
+        Web searches are in it where they have a price; :attr:`unpriced` names what is not.
+        """
+        return self._cost() + self.searches_cost
+
+    @property
+    def searches_cost(self) -> Floats:
+        """What the web searches of each request cost, in US dollars; 0 where they have no price."""
+        rates = np.array([rate.searches or 0.0 for rate, _ in self._rates])
+        return np.asarray(self.usage["web_searches"].to_numpy(dtype=np.int64) * rates / 1_000)
+
+    @property
+    def unpriced(self) -> str:
+        """What the cost does not hold, in one sentence; "" for nothing."""
+        usage = self.usage
+        has_price = np.array([rate.searches is not None for rate, _ in self._rates])
+        tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
+        parts = [many(tools, "call") + " of tools that cost money"] if tools else []
+        lacking = {
+            tier
+            for tier, (rate, _) in zip(usage["tier"], self._rates, strict=True)
+            if tier and self.prices is None and "no price of its own" in rate.source
+        }
+        parts += [f"the price of the tier {tier}" for tier in sorted(lacking)]
+        return f"Not in the cost: {', '.join(parts)}." if parts else ""
 
     @cached_property
     def steps_cost(self) -> Floats:
         """What each request cost because its prompt stood above a step of its model's price, in US dollars."""
-        return self.cost - self._cost(with_steps=False)
+        return self._cost() - self._cost(with_steps=False)
 
     @cached_property
     def input_prices(self) -> tuple[Floats, Floats]:
@@ -222,18 +261,13 @@ class Session:
             long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
         else:
             long = none
-        cost = np.full(len(usage), np.nan)
-        for name in usage["model"].unique():
-            rows = (usage["model"] == name).to_numpy() | (
-                usage["model"].isna() & (name is None)
-            ).to_numpy()
-            short_prices, long_prices = self._prices(name)
-            if short_prices is None or long_prices is None:
-                continue
-            of_all = short_prices.cost(
+        cost = np.zeros(len(usage))
+        for short, long_lived in dict.fromkeys(self._rates):
+            rows = np.array([rates == (short, long_lived) for rates in self._rates])
+            of_all = short.cost(
                 priced["fresh"], priced["read"], priced["written"] - long, priced["answered"], sent
             )
-            cost[rows] = (of_all + long_prices.cost(none, none, long, none, sent))[rows]
+            cost[rows] = (of_all + long_lived.cost(none, none, long, none, sent))[rows]
         return cost
 
     def misses(self) -> pd.DataFrame:
@@ -434,10 +468,12 @@ class Session:
         Returns
         -------
         dict
-            In US dollars by "read", "new" and "answered"; NaN where the price of a request is not known.
+            In US dollars by "read", "new" and "answered", and by "searches" where the provider searched the web; NaN
+            where the price of a request is not known.
         """
         kinds = {"read": ("read",), "new": ("fresh", "written"), "answered": ("answered",)}
-        return {name: float(self._cost(kinds=columns).sum()) for name, columns in kinds.items()}
+        costs = {name: float(self._cost(kinds=columns).sum()) for name, columns in kinds.items()}
+        return costs | filled(searches=float(self.searches_cost.sum()))
 
     def __repr__(self) -> str:
         return f"Session({brief(self.trace.id)}, {many(len(self.usage), 'request')})"
@@ -455,24 +491,31 @@ class Session:
     def prices_by_request(self) -> tuple[Prices, ...]:
         """Return what each request cost a token: its model's prices, for writes that live as long as its own did."""
         of_hour = self.usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64) > 0
-        known: dict[tuple[Any, bool], Prices] = {}
-        for model, is_long in zip(self.usage["model"].tolist(), of_hour.tolist(), strict=True):
-            if (model, is_long) not in known:
-                short, long = self._prices(model if isinstance(model, str) else None)
-                known[model, is_long] = (long if is_long else short) or Prices("")
         return tuple(
-            known[model, is_long]
-            for model, is_long in zip(self.usage["model"].tolist(), of_hour.tolist(), strict=True)
+            long if is_long else short
+            for (short, long), is_long in zip(self._rates, of_hour.tolist(), strict=True)
         )
 
-    def _prices(self, model: str | None) -> tuple[Prices | None, Prices | None]:
-        """Return what a model costs, with writes that live five minutes and with those that live an hour."""
+    @cached_property
+    def _rates(self) -> tuple[tuple[Prices, Prices], ...]:
+        """What each request cost a token, with writes that live five minutes and with those that live an hour."""
         if self.prices is not None:
-            one_price = prices_of(self.prices)
-            return one_price, one_price
-        if model is None:
-            return None, None
-        return prices(model), prices(model, hour=True)
+            given = prices_of(self.prices) or Prices("")
+            return ((given, given),) * len(self.usage)
+        # No listed price changes within half an hour. Requests at the same prices have the same objects.
+        usage = self.usage.assign(time=self.usage["time"].dt.floor("30min"))
+        known: dict[Prices, Prices] = {}
+        rates: dict[Any, tuple[Prices, Prices]] = {}
+        keys: list[Any] = [*usage[["model", "time", "tier", "region"]].itertuples(index=False)]
+        for key in dict.fromkeys(keys):
+            short = long = Prices("")
+            if key.model is not None:
+                on = None if pd.isna(key.time) else key.time.to_pydatetime()
+                about: dict[str, Any] = {"tier": key.tier, "region": key.region}
+                short = prices(key.model, on, **about)
+                long = prices(key.model, on, hour=True, **about)
+            rates[key] = (known.setdefault(short, short), known.setdefault(long, long))
+        return tuple(rates[key] for key in keys)
 
     def _miss_cost(self, place: int, missed: int) -> float:
         """Return what missed tokens cost beyond reading them: as they were written, or afresh where nothing was."""
@@ -480,9 +523,7 @@ class Session:
         missed = min(
             int(missed), int(row["context_tokens"]) - int(row["cache_read_tokens"])
         )  # what left is not paid
-        short, long = self._prices(row["model"])
-        if short is None or long is None:
-            return float("nan")
+        short, long = self._rates[place]
         tokens = np.array([missed])
         none = np.array([0])
         if not pd.isna(row["cache_write_1h_tokens"]):

@@ -109,7 +109,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     Returns
     -------
     System
-        A policy, for replays and running conversations.
+        A policy, for replays.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class Charge:
     Parameters
     ----------
     kind : str
-        ``"framing"``, ``"message"``, ``"image"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
+        ``"framing"``, ``"message"``, ``"image"``, ``"media"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
     part : str
         What it is: a message's role, a tool's name.
     texts : tuple of str

@@ -1,27 +1,32 @@
-"""What an image costs, in tokens, from its size in pixels: three providers' rules.
+"""What an image costs, in tokens, from its size in pixels: the rules that ``data/images.toml`` names.
 
-    tiles      base + tile * ceil(w / 512) * ceil(h / 512)   after fitting into 2048 x 2048 and a short side of 768
-    patches    ceil(m * ceil(w / 32) * ceil(h / 32))         after shrinking to a cap on the number of patches
-    28-pixel   ceil(w / 28) * ceil(h / 28)                   Anthropic's, without its caps
+    tiles      base + tile * ceil(w / 512) * ceil(h / 512)    OpenAI's, after fitting into 2048 x 2048 and a short
+                                                              side of 768
+    patches    ceil(m * ceil(w / 32) * ceil(h / 32)) + 1      OpenAI's, after shrinking to a cap on the patches
+    squares    ceil(w / s) * ceil(h / s) + rows + more        Anthropic's, Mistral's and Qwen's, after shrinking
+    grid       floor(sqrt(T w / h)) * floor(sqrt(T h / w))    Gemini 3's, of at most T tokens
+    crops      258 for an image of up to 384 pixels, else 258 a crop and for the whole: Gemini 2's
 
-The constants are OpenAI's and Anthropic's, read on 2026-11-21 in their documentation on images and vision, and
-compared there with a public table of measured costs (huggingface.co/datasets/JOHNISKING/image-token-cost). Which model
-has which rule and constants stands in ``data/framings.toml``; those of gpt-5-mini, gpt-5-nano and gpt-5.4, and the one
-token that patches cost beyond the formula, were derived from recorded calls of public projects (read 2026-11-21).
+Each row names its models, its source and its date. The one token that patches cost beyond the formula was derived from
+recorded calls of public projects (read 2026-11-21).
 """
 
 from __future__ import annotations
 
+import re
 from binascii import Error, a2b_base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor, sqrt
 from struct import unpack
-from typing import Final
+from typing import Any, Final
 
+from budgetkit.files import read_toml
 from budgetkit.message import Image, Message
 from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel, images_rule, model_name
+from budgetkit.models.names import bare
+from budgetkit.models.resolved import ResolvedModel, model_name
 from budgetkit.requests.billing.declarations import Charge
 
 
@@ -57,7 +62,9 @@ def tile_tokens(
     return base + tile * ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
-def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: float = 1) -> int:
+def patch_tokens(
+    width: int, height: int, cap: int | None = 1536, multiplier: float = 1, longest: int = 0
+) -> int:
     """Price an image for OpenAI's models that see it in patches of 32 pixels square.
 
     Parameters
@@ -68,6 +75,8 @@ def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: fl
         Most patches; a larger image is shrunk until it has no more. ``None`` never shrinks.
     multiplier : float
         Tokens a patch, e.g. 1.62 for gpt-4.1-mini.
+    longest : int
+        Longest side, in pixels, to which a larger image is shrunk first; 0 never shrinks.
 
     Returns
     -------
@@ -81,6 +90,8 @@ def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: fl
     >>> [patch_tokens(4032, 3024, cap, 1.2) for cap in (None, 2_500, 10_000)]
     [14364, 2942, 11868]
     """
+    fit = min(1, longest / max(width, height)) if longest else 1
+    width, height = max(1, round(width * fit)), max(1, round(height * fit))
     columns = ceil(width / 32)
     rows = ceil(height / 32)
     if cap is not None and columns * rows > cap:
@@ -95,8 +106,11 @@ def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: fl
     )  # the provider rounds floats: 300 patches at 1.62 are 487
 
 
-def square_tokens(width: int, height: int, side: int = 28) -> int:
-    """Price an image for Anthropic's models, before any cap a model sets.
+@lru_cache(maxsize=1024)
+def square_tokens(
+    width: int, height: int, side: int = 28, cap: int = 0, longest: int = 0, row: int = 0
+) -> int:
+    """Price an image for Anthropic's models and others that see it in squares.
 
     Parameters
     ----------
@@ -104,6 +118,12 @@ def square_tokens(width: int, height: int, side: int = 28) -> int:
         In pixels.
     side : int
         Of the square that costs one token, in pixels.
+    cap : int
+        Most tokens; a larger image is shrunk until it has no more. 0 never shrinks.
+    longest : int
+        Longest side, in pixels, to which a larger image is shrunk; 0 never shrinks.
+    row : int
+        Tokens at the end of each row.
 
     Returns
     -------
@@ -114,22 +134,46 @@ def square_tokens(width: int, height: int, side: int = 28) -> int:
     --------
     >>> square_tokens(256, 256), square_tokens(1280, 720)
     (100, 1196)
+    >>> square_tokens(1800, 1200, cap=1_568, longest=1_568), square_tokens(1800, 1200, cap=4_784, longest=2_576)
+    (1536, 2795)
     """
-    return ceil(width / side) * ceil(height / side)
+    most = max(width, height)
+    for edge in range(min(most, longest or most), 0, -1):
+        columns = ceil(max(1, round(width * edge / most)) / side)
+        rows = ceil(max(1, round(height * edge / most)) / side)
+        if not cap or columns * rows <= cap:
+            break
+    return (columns + row) * rows
+
+
+def _grid_tokens(width: int, height: int, most: int) -> int:
+    """Price an image for Gemini 3: the largest grid of its shape that has no more than so many tokens."""
+    return max(1, floor(sqrt(most * width / height))) * max(1, floor(sqrt(most * height / width)))
+
+
+def _crop_tokens(width: int, height: int, tile: int) -> int:
+    """Price an image for Gemini 2: its crops, whose side is two thirds of the short one, and the whole."""
+    if max(width, height) <= 384:
+        return tile
+    side = min(768, max(256, floor(min(width, height) / 1.5)))
+    return tile * (ceil(width / side) * ceil(height / side) + 1)
 
 
 # What an image is taken for whose size nobody can read: so many pixels, square.
 _ASSUMED_SIDE: Final = 1024
-# The rules that data/framings.toml names, each with the numbers of its row.
-_RULES: Final[Mapping[str, Callable[..., int]]] = {
-    "tiles": tile_tokens,
-    "patches": lambda width, height, _, multiplier: (
-        patch_tokens(width, height, 1536, multiplier) + 1
-    ),
-    # Anthropic shrinks an image of more than about 1,568 tokens to that, as its documentation says.
-    "squares": lambda width, height, _: min(1_568, square_tokens(width, height)) + 4,
-    "fixed": lambda width, height, _, tokens: tokens,
-}
+
+
+def images_row(name: str) -> Mapping[str, Any]:
+    """Return the row of ``data/images.toml`` for a model; an unknown model's is gpt-4o's.
+
+    Examples
+    --------
+    >>> images_row("gpt-4o-mini")["rule"], images_row("claude-opus-4-1")["auto"]
+    ('tiles', [1568, 1568])
+    """
+    plain = bare(name)
+    rows: list[Mapping[str, Any]] = read_toml("images.toml")["image"]
+    return next(row for row in rows if re.search(row["models"], plain))
 
 
 def image_price(
@@ -140,8 +184,22 @@ def image_price(
     >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
     [425, 14167, 488, 361, 517]
     """
-    rule, numbers = images_rule(model_name(model))
-    return _RULES[rule](width, height, detail, *numbers)
+    row = images_row(model_name(model))
+    sizes = row.get(detail, row.get("auto"))
+    match row["rule"]:
+        case "tiles":
+            return tile_tokens(width, height, detail, row["base"], row["tile"])
+        case "patches":
+            cap, longest = sizes
+            return patch_tokens(width, height, cap or None, row["multiplier"], longest) + 1
+        case "squares":
+            squares = square_tokens(width, height, row["side"], *sizes, row.get("row", 0))
+            return squares + int(row.get("more", 0))
+        case "grid":
+            return _grid_tokens(width, height, sizes[0])
+        case "crops":
+            return int(sizes or _crop_tokens(width, height, row["base"]))
+    return int(row["base"])
 
 
 def priced(image: Image, model: str) -> int:

@@ -7,11 +7,13 @@ alike in all formats, by :mod:`budgetkit.requests.reading.parts`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from datetime import datetime
+from fnmatch import fnmatchcase, translate
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Final
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.files import read_toml
@@ -290,7 +292,15 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(entry) for entry in value)
 
 
-def usage_of(raw: Any, message_index: int | None, model: Any = None) -> dict[str, Any] | None:
+_DEEPEST: Final = 6
+_LATEST: Final = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
+_ABOUT_ROW: Final = ("by", "source", "example", "right")
+_USUAL: Final = ("standard", "default", "auto", "on_demand", "not_available", "global")
+
+
+def usage_of(
+    raw: Any, message_index: int | None, model: Any = None, tier: Any = None
+) -> dict[str, Any] | None:
     """Read one usage record of any provider; None where it counts no input.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
@@ -300,30 +310,136 @@ def usage_of(raw: Any, message_index: int | None, model: Any = None) -> dict[str
     """
     if not isinstance(raw, Mapping):
         return None
-    names = table("usage")
-    sent = _count(raw, names["input"])
-    if sent is None and found(raw, names["output"]) is None:
-        sent = _count(raw, "totalTokens")  # what Gemini says when it is asked to count
+    named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
+    unknown = filled(unknown=_unknown_fields(raw))
+    paths = _paths()
+    count = {meaning: _count(raw, where) for meaning, where in paths.items()}
+    sent = count["input"]
+    if sent is None and count["output"] is None:
+        sent = count["input_alone"]
     if sent is None:
-        return None
-    # litellm adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing
-    inside = "prompt_tokens" in raw
-    read, written = (_count(raw, names[f"{what}_beside"]) or 0 for what in ("read", "written"))
-    counted = {
-        "message_index": message_index,
-        "model": model if isinstance(model, str) else None,
+        return named | {"context_tokens": None} | unknown if unknown else None
+    sent += count["input_beside"] or 0
+    answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
+
+    # What a cache read and wrote stands beside the input or inside it.
+    lives = {life: count[f"written_for_{life}"] for life in ("5m", "1h")}
+    is_beside = bool(count["read_beside"] or count["written_beside"])
+    read = count["read_beside"] or count["read_inside"] or 0
+    written = (
+        count["written_beside"]
+        or count["written_inside"]
+        or sum(map(int, filled(**lives).values()))
+    )
+    total = count["total"]
+    # LiteLLM adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing.
+    is_beside = is_beside and "prompt_tokens" not in raw
+    if read + written > sent or (read + written and total == sent + read + written + answered):
+        is_beside = True
+    context = sent + (read + written if is_beside else 0)
+
+    # The total says whether thoughts are a part of the answer, as their row does where it is not told.
+    if (thoughts := count["thoughts_beside"]) and total == context + answered - thoughts:
+        answered -= thoughts
+    elif (thoughts := count["thoughts_inside"]) and total == context + answered + thoughts:
+        answered += thoughts
+
+    usage = named | {
         "input_tokens": sent,
-        "output_tokens": (_count(raw, names["output"]) or 0)
-        + (_count(raw, names["thoughts"]) or 0),
-        "cache_read_tokens": read or _count(raw, names["read_inside"]) or 0,
-        "cache_write_tokens": written or _count(raw, names["written_inside"]) or 0,
-        "context_tokens": sent + (0 if inside else read + written),
+        "output_tokens": answered,
+        "cache_read_tokens": read,
+        "cache_write_tokens": written,
+        "context_tokens": context,
     }
-    for life in ("5m", "1h"):
-        tokens = _count(raw, names[f"written_for_{life}"])
-        if tokens is not None:
-            counted[f"cache_write_{life}_tokens"] = tokens
-    return counted
+    usage |= {
+        f"cache_write_{life}_tokens": tokens for life, tokens in lives.items() if tokens is not None
+    }
+    speed, served, region = (_text(raw, paths[name]) for name in ("speed", "tier", "region"))
+    usage |= filled(
+        tier=speed or served or _priced_apart(tier),
+        region=region,
+        web_searches=count["searches"],
+        paid_tools=sum(_counts(raw, paths["paid"])),
+    )
+    # A compaction by the provider is a request of its own; its tokens are in none of the sums.
+    for request in found(raw, paths["requests"]) or ():
+        if isinstance(request, Mapping) and request.get("type") == "compaction":
+            for name, tokens in (usage_of(request, None) or {}).items():
+                if name.endswith("_tokens") and tokens:
+                    usage[name] = usage.get(name, 0) + tokens
+    return usage | unknown
+
+
+def seconds(stamp: Any) -> float:
+    """Return the seconds since 1970 of a time as a log writes it; NaN where it is none.
+
+    >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
+    True
+    """
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
+        if stamp > 1e11:
+            return stamp / 1000
+        return float(stamp)
+    try:
+        return datetime.fromisoformat(str(stamp)).timestamp()
+    except ValueError:
+        return float("nan")
+
+
+@cache
+def _paths() -> Mapping[str, str]:
+    """Join what all rows of the table say of each meaning."""
+    rows = table("usage")
+    meanings = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT_ROW)
+    return {
+        meaning: "|".join(row[meaning].strip() for row in rows if meaning in row)
+        for meaning in meanings
+    }
+
+
+@cache
+def _known_fields() -> re.Pattern[str]:
+    """Return what matches the path of any field in the table."""
+    return re.compile(
+        "|".join(translate(p) for where in _paths().values() for p in where.split("|"))
+    )
+
+
+def _unknown_fields(raw: Mapping[str, Any]) -> list[str]:
+    """List the paths of the numbers and texts in a usage record that no row of the table knows."""
+    known = _known_fields()
+    return [path for path in _filled_fields(raw, ()) if not known.match(path)]
+
+
+def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
+    """Give the path of each number and text that is not 0 or empty, with * for every element of a list."""
+    if isinstance(value, Mapping) and len(steps) < _DEEPEST:
+        for name, field in value.items():
+            yield from _filled_fields(field, (*steps, str(name)))
+    elif isinstance(value, list) and len(steps) < _DEEPEST:
+        for field in value:
+            yield from _filled_fields(field, (*steps, "*"))
+    elif isinstance(value, int | float | str) and not isinstance(value, bool) and value:
+        yield ".".join(steps)
+
+
+def _text(raw: Mapping[str, Any], paths: str) -> str:
+    """Return the first word at some paths that sets a price apart; "" for none."""
+    return next(filter(None, (_priced_apart(found(raw, path)) for path in paths.split("|"))), "")
+
+
+def _priced_apart(word: Any) -> str:
+    word = word.lower().removeprefix("on_demand_") if isinstance(word, str) else ""
+    return "" if word in _USUAL else word
+
+
+def _counts(raw: Mapping[str, Any], paths: str) -> Iterator[int]:
+    """Give the whole numbers at some paths, or below them."""
+    for path in paths.split("|"):
+        values = found(raw, path)
+        for value in values if isinstance(values, list) else [values]:
+            if type(value) is int:
+                yield check_tokens(f"{path} of a provider's usage", value)
 
 
 def _count(raw: Mapping[str, Any], paths: str) -> int | None:

@@ -181,9 +181,11 @@ def _image_part(part: Raw) -> dict[str, Any]:
     address = found(part, table("paths")["image_url"])
     if isinstance(encoded, str):
         address = f"data:{_media_type(part)};base64,{encoded}"
-    size = {name: part[name] for name in ("width", "height", "detail") if name in part}
+    size = {name: part[name] for name in ("width", "height") if name in part}
+    detail = str(found(part, table("paths")["detail"]) or "").casefold()
     url = {"url": address} if isinstance(address, str) else {}
-    return {"type": "image_url", "image_url": url, **size}
+    shown = filled(detail=detail.removeprefix("media_resolution_"))
+    return {"type": "image_url", "image_url": url, **size, **shown}
 
 
 def _media_type(part: Raw) -> str:

@@ -145,6 +145,7 @@ def read_records(
     read = Records() if read is None else read
     skipped = 0
     last = row
+    response: Any = None  # the answer whose calls are records of their own, each with its usage
     for record in records:
         line, raw = placed(record)
         spelling = _spelling(raw, last) or (
@@ -163,7 +164,8 @@ def read_records(
             read.formats += [spelling.name] if spelling.name else []
         if messages and found(messages[-1], "role") == "assistant":
             usage = _usage(raw, len(read.messages) - 1, model)
-            read.usage += [usage] if usage else []
+            before, response = response, found(raw, table("paths")["response"])
+            read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
         read.notes.append(f"records that hold no message are left out: {skipped:,}")
     return read
@@ -437,10 +439,11 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
 def _usage(raw: Any, place: int, model: Any) -> dict[str, Any] | None:
     if not isinstance(raw, Mapping):
         return None
-    named = raw.get("model")
+    paths = table("paths")
+    named = found(raw, paths["model"])
     counted = usage_of(
-        found(raw, table("paths")["usage"]), place, named if isinstance(named, str) else model
+        found(raw, paths["usage"]), place, named if isinstance(named, str) else model
     )
-    if counted and counted["context_tokens"]:
+    if counted and (counted["context_tokens"] or "unknown" in counted):
         return counted
     return None

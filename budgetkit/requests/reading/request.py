@@ -46,6 +46,7 @@ _SERVER_STATE: Final = {
     "responses": ("previous_response_id", "conversation", "prompt"),
     "gemini": ("cachedContent",),
 }
+_RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
 # The row of the table of formats that reads the messages of a shape; chat needs none.
 _FORMATS: Final = {
     "responses": "openai-responses",
@@ -195,9 +196,22 @@ def _listed(raw: Raw, shape: str) -> list[Any]:
             {"role": "user", "content": item} if isinstance(item, str) else item for item in records
         ]
     if shape == "gemini":
-        return [
+        contents = [
             {"parts": [{"text": content}]} if isinstance(content, str) else content
             for content in records
+        ]
+        # One resolution for all media, where a part says none of its own.
+        resolution = found(raw, _RESOLUTION)
+        if not isinstance(resolution, str):
+            return contents
+        return [
+            {
+                **content,
+                "parts": [{"mediaResolution": resolution, **part} for part in content["parts"]],
+            }
+            if objects(as_object(content).get("parts"))
+            else content
+            for content in contents
         ]
     return records
 

@@ -93,9 +93,9 @@ def read_tools(value: Any) -> Toolset:
     ValueError: tools of type str; tools are a list of schemas, each an object with a name, or an MCP server's answer \
 to tools/list; write them so
     """
-    entries = _entries(_opened(value))
-    tools = [tool for entry in entries for tool in _flat(_without_nulls(entry))]
-    if _has_more_pages(value):
+    listed = entries(opened(value))
+    tools = [tool for entry in listed for tool in _flat(_without_nulls(entry))]
+    if has_more_pages(value):
         uncounted = ["further pages of tools"]
     else:
         uncounted = []
@@ -114,11 +114,11 @@ to tools/list; write them so
         listed=tuple(tools),
         functions=tuple(functions),
         uncounted=tuple(dict.fromkeys(uncounted)),
-        entries=tuple(sent for entry in entries for sent in _as_sent(entry)),
+        entries=tuple(sent for entry in listed for sent in _as_sent(entry)),
     )
 
 
-def _opened(value: Any) -> Any:
+def opened(value: Any) -> Any:
     """Return what stands inside the envelopes around a list of tools."""
     for _ in range(_DEEPEST_ENVELOPE):
         value = _dumped(value)
@@ -148,7 +148,7 @@ def _without_nulls(entry: Schema) -> Schema:
     return {field: value for field, value in entry.items() if value is not None}
 
 
-def _has_more_pages(value: Any) -> bool:
+def has_more_pages(value: Any) -> bool:
     """Say whether an MCP server answered with the first of several pages."""
     if isinstance(value, Mapping):
         answer = value.get("result", value)
@@ -157,7 +157,7 @@ def _has_more_pages(value: Any) -> bool:
     return isinstance(answer, Mapping) and "tools" in answer and bool(answer.get("nextCursor"))
 
 
-def _entries(value: Any) -> Sequence[Schema]:
+def entries(value: Any) -> Sequence[Schema]:
     """List what stood inside an envelope; one tool by itself is a list of one."""
     if value is None or value == {}:
         return ()
@@ -179,7 +179,7 @@ def _flat(entry: Schema) -> Iterator[Schema]:
     if isinstance(spec, Mapping):
         yield _renamed(spec, "input_schema")
     elif declarations is not None:
-        yield from map(_declared, _entries(entry[declarations]))
+        yield from map(_declared, entries(entry[declarations]))
         yield from ({name: settings} for name, settings in entry.items() if name != declarations)
     elif "inputSchema" in entry and "function" not in entry:
         yield {"type": "function", "function": _renamed(entry, "parameters")}

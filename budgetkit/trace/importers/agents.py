@@ -6,12 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from budgetkit.requests.reading.formats import Format, filled, found, table, usage_of
+from budgetkit.requests.reading.formats import Format, filled, found, seconds, table, usage_of
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
 from budgetkit.trace.jsonl import Numbered
 
 _ITEMS: Final = Format(name="", label="", items=True)
+_PARENT: Final = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
+_PAUSE = (
+    1.0  # seconds; copied records follow one another faster, and no request is answered as fast
+)
 _NEAR = 20  # messages in which the answer of a request is looked for
 
 
@@ -29,6 +33,10 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
     aside: list[Any] = []
     usage: list[dict[str, Any]] = []
     about: dict[str, Any] = {}
+    copied_until: float | None = (
+        None  # the time of the newest copied record; None where none is copied
+    )
+    copied = 0
     billed: Any = None  # the sums of the last request, to know a record that only repeats them
     started: Any = None  # when the newest thing was written that the next request sends
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
@@ -40,13 +48,22 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
         payload = found(record, "payload") if kind else record
         time = record.get("timestamp")
 
+        if kind == "session_meta" and "id" not in about and found(payload, _PARENT):
+            copied_until = seconds(time)
+        elif copied_until is not None and not seconds(time) - copied_until < _PAUSE:
+            copied_until = None
+        elif copied_until is not None:
+            copied_until = max(copied_until, seconds(time))
+
         # What the record holds for a prompt: the instructions, an item, or all that a compaction left.
         items: list[Any] = []
         if kind == "session_meta" or (kind is None and "id" not in about):
-            about |= {"id": found(payload, "id"), "model": found(payload, "model")}
+            # Codex repeats this record at each turn that it resumes; the first one holds.
             instructions = found(payload, "base_instructions.text|instructions")
-            if isinstance(instructions, str) and instructions:
+            if isinstance(instructions, str) and instructions and "id" not in about:
                 items = [{"role": "system", "content": instructions}]
+            about = filled(id=found(payload, "id"), model=found(payload, "model")) | about
+            about.setdefault("id", None)
         elif kind == "turn_context":
             about["model"] = found(payload, "model")
         elif kind == "compacted":
@@ -83,12 +100,19 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
         if counted is None or not counted["context_tokens"] or sums == billed:
             continue
         billed = sums
+        if copied_until is not None:
+            copied += 1
+            continue
         if counted["message_index"] < 0:
             counted["message_index"] = None
         usage.append(counted | filled(time=time, started=started))
         started = time  # results are written before this record, so the next request starts with it
 
     notes = [*notes, *paired(read.messages, strict=False)]
+    if copied:
+        notes.append(
+            f"Requests of the session that this one continues are not counted: {copied:,}."
+        )
     compactions = [
         compaction for compaction in compactions if compaction["at"] < len(read.messages)
     ]
@@ -209,7 +233,7 @@ def _answer(record: Raw) -> list[dict[str, Any]]:
         "role": "model",
         "parts": parts,
         **_about(record),
-        **filled(usage=_usage(record.get("tokens"))),
+        **filled(usage=record.get("tokens")),
     }
     results = [part for call in calls for part in _parts(call.get("result"))]
     if not results:
@@ -229,18 +253,6 @@ def _parts(content: Any) -> list[Any]:
 
 def _thought(thought: Raw) -> str:
     return "\n".join(str(thought[name]) for name in ("subject", "description") if thought.get(name))
-
-
-def _usage(tokens: Any) -> dict[str, Any]:
-    """Return what was counted under the names of Gemini's API."""
-    if not isinstance(tokens, Mapping):
-        return {}
-    return {
-        "promptTokenCount": tokens.get("input"),
-        "candidatesTokenCount": tokens.get("output"),
-        "thoughtsTokenCount": tokens.get("thoughts"),
-        "cachedContentTokenCount": tokens.get("cached"),
-    }
 
 
 def _about(record: Raw) -> dict[str, Any]:
@@ -286,7 +298,7 @@ def cline_conversation(messages: list[Any]) -> dict[str, Any]:
         if not isinstance(text, str) or not text:
             continue
         if kind == "api_req_started":
-            if (counted := _usage_cline(text, len(shown))) is not None:
+            if (counted := _usage(raw, text, len(shown))) is not None:
                 usage.append(counted | filled(time=raw.get("ts"), started=raw.get("ts")))
         elif kind in _OF_USER or (kind == "text" and not shown):
             shown.append({"role": "user", "content": text, "timestamp": raw.get("ts")})
@@ -300,19 +312,13 @@ def cline_conversation(messages: list[Any]) -> dict[str, Any]:
     return {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]} | filled(usage=usage)
 
 
-def _usage_cline(text: str, place: int) -> dict[str, Any] | None:
+def _usage(raw: Mapping[str, Any], text: str, place: int) -> dict[str, Any] | None:
     """Read the numbers of one request; Cline writes what was read from a cache beside the rest."""
     try:
         numbers = json.loads(text)
     except ValueError:
         return None
-    named = {
-        "input_tokens": found(numbers, "tokensIn"),
-        "output_tokens": found(numbers, "tokensOut"),
-        "cache_read_input_tokens": found(numbers, "cacheReads"),
-        "cache_creation_input_tokens": found(numbers, "cacheWrites"),
-    }
-    counted = usage_of({name: count for name, count in named.items() if count is not None}, place)
+    counted = usage_of(numbers, place, found(raw, "modelInfo.modelId"))
     if counted is not None and counted["context_tokens"]:
         return counted
     return None
@@ -451,22 +457,8 @@ def _text(value: Any) -> str:
 
 
 def _usage_opencode(counts: Any, info: Raw, place: int | None) -> dict[str, Any] | None:
-    """Read what a step billed; OpenCode writes what was read from a cache and what was thought beside the rest."""
-    if not isinstance(counts, Mapping):
-        return None
-    read, written = (found(counts, f"cache.{name}") for name in ("read", "write"))
-    names = {"input_tokens": counts.get("input"), "output_tokens": counts.get("output")}
-    named = names | {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}
-    counted = usage_of(
-        {name: count for name, count in named.items() if count is not None},
-        place,
-        info.get("modelID"),
-    )
+    """Read the usage of a step and its times; None for a step that sent nothing."""
+    counted = usage_of(counts, place, info.get("modelID"))
     if counted is None or not counted["context_tokens"]:
         return None
-    # Where a total is told, it says whether the thoughts are part of the answer; older files count them beside it.
-    thoughts = counts.get("reasoning")
-    total = counts.get("total")
-    if type(thoughts) is int and total != counted["context_tokens"] + counted["output_tokens"]:
-        counted["output_tokens"] += thoughts
     return counted | filled(time=found(info, "time.completed"), started=found(info, "time.created"))

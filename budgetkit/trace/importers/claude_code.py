@@ -65,12 +65,20 @@ def _parents(records: Sequence[Record]) -> list[int]:
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
     places.pop(None, None)
     parents: list[int] = []
+    summaries: dict[Any, int] = {}  # by the record that a compaction keeps last
     for place, record in enumerate(records):
         named = (
             _name(record.get(field)) for field in ("parentUuid", "parentId", "logicalParentUuid")
         )
         candidates = (places[name] for name in named if name in places)
-        parents.append(next(candidates, place - 1))
+        parent = next(candidates, place - 1)
+        # What follows a compaction may name the end of the kept part; it follows the summary.
+        summary = summaries.get(parent, place)
+        parents.append(parent if summary >= place else summary)
+        kept = found(record, "compactMetadata.preservedSegment")
+        anchor, tail = (places.get(_name(found(kept, f"{end}Uuid"))) for end in ("anchor", "tail"))
+        if anchor is not None:
+            summaries[tail] = anchor
     return parents
 
 
@@ -113,6 +121,7 @@ class Entry:
     counts: bool
     started: Any = None  # when the newest message was written that the request sends
     usage: Raw | None = None
+    calls: set[str] | None = None  # the ids of its blocks, once it goes on over a second record
 
 
 def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
@@ -120,7 +129,7 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
     main: list[Numbered] = []
     agents: dict[str, list[Numbered]] = {}
     aside: list[Any] = []
-    for line, record in lines:
+    for line, record in _once(lines):
         agent, event = _speaker(record)
         if agent is not None and _is_event(event):
             agents.setdefault(agent, []).append((line, event))
@@ -153,6 +162,17 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
         yield records[0][0], side | {"other_lines": []}
 
 
+def _once(lines: list[Numbered]) -> Iterator[Numbered]:
+    """Leave out records that are written again, as a branch copies them."""
+    known: dict[str, Raw] = {}
+    for line, record in lines:
+        first: Any = record
+        if _is_event(record) and isinstance(uuid := record.get("uuid"), str):
+            first = known.setdefault(uuid, record)
+        if first is record or first["message"] != record["message"]:
+            yield line, record
+
+
 def _speaker(record: Any) -> tuple[str | None, Any]:
     """Return the sub-agent that speaks in a record, None for the main conversation, and the event itself."""
     if not isinstance(record, Mapping):
@@ -164,8 +184,9 @@ def _speaker(record: Any) -> tuple[str | None, Any]:
         and data.get("type") == "agent_progress"
     ):
         return str(data.get("agentId") or _SIDE), data.get("message")
-    if record.get("isSidechain") is True:
-        return str(record.get("agentId") or _SIDE), record
+    called_by = record.get("parent_tool_use_id")  # in a stream
+    if record.get("isSidechain") is True or isinstance(called_by, str):
+        return str(record.get("agentId") or called_by or _SIDE), record
     return None, record
 
 
@@ -187,10 +208,14 @@ def _conversation(
     settings: list[dict[str, Any]] = []  # where the thinking was set otherwise, for the next answer
     level: Any = None
     level_before: Any = None
-    left_messages = left_requests = roleless = 0
+    left_messages = left_requests = roleless = copied = 0
+    told = 0  # requests before the newest record that tells the result of a run
     for entry in _entries(lines):
         record = entry.record
         start = len(read.messages)
+        if record.get("type") == "result":
+            _apply_result(usage, told, usage_of(record.get("usage"), None))
+            told = len(usage)
         named = {
             key: start for key in (record.get("id"), record.get("uuid")) if isinstance(key, str)
         }
@@ -199,6 +224,7 @@ def _conversation(
         if record.get("type") == "thinking_level_change":
             level = record.get("thinkingLevel")
 
+        copied += entry.usage is not None and _is_copied(record)
         # A branch that was left is in no later request; what it cost stays in the list.
         if not entry.counts:
             left_messages += entry.message is not None
@@ -239,6 +265,10 @@ def _conversation(
             billed = ""
         notes.append(
             f"messages of branches that were left are not counted: {left_messages:,}{billed}"
+        )
+    if copied:
+        notes.append(
+            f"Requests of the session that this one continues are not counted: {copied:,}."
         )
     notes += paired(read.messages, strict=False)
     conversation = {"id": name, "messages": read.messages, "usage": usage, "format": "session"}
@@ -285,18 +315,31 @@ def _answer_id(record: Raw) -> Hashable | None:
 def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> None:
     """Add the blocks of a further record to an answer; a call that stands there already is the same call."""
     before = entry.message or {}
-    # A list, as an id in a broken file may be what no set can hold.
-    calls = [
-        block["id"] for block in _blocks(before) if isinstance(block, Mapping) and "id" in block
-    ]
-    more = [
+    if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
+        before = {**before, "content": [*_blocks(before)]}
+        entry.calls = _ids_claude_code(before)
+    more = {**(message or {})}
+    blocks = before["content"]
+    blocks += [
         block
-        for block in _blocks(message or {})
-        if not (isinstance(block, Mapping) and block.get("id") in calls)
+        for block in _blocks(more)
+        if not (isinstance(block, Mapping) and _id_of(block) in entry.calls)
     ]
-    entry.message = {**before, **(message or {}), "content": [*_blocks(before), *more]}
+    entry.calls |= _ids_claude_code(more)
+    entry.message = {**before, **more, "content": blocks}
     if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
         entry.usage = usage
+
+
+def _ids_claude_code(message: Raw) -> set[str]:
+    blocks = [block for block in _blocks(message) if isinstance(block, Mapping)]
+    return {_id_of(block) for block in blocks} - {""}
+
+
+def _id_of(block: Raw) -> str:
+    """Return the id of a block; "" where it has none, or in a broken file one of another type."""
+    id = block.get("id")
+    return id if isinstance(id, str) else ""
 
 
 def _answered(usage: Any) -> int:
@@ -347,13 +390,36 @@ def _named(event: Raw) -> dict[str, Any] | None:
 
 
 def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> dict[str, Any] | None:
-    """Return what an answer's request billed and when; None where it billed nothing, as after an error."""
+    """Return what an answer's request billed and when; None where it billed nothing, as after an error or in a copy."""
+    if _is_copied(entry.record):
+        return None
     model = (entry.message or {}).get("model")
     counted = usage_of(entry.usage, message_index, model)
     if counted is None or not counted["context_tokens"]:
         return None
     times = filled(time=entry.record.get("timestamp"), started=entry.started)
     return counted | times | filled(side_chain=side_chain)
+
+
+def _apply_result(usage: list[dict[str, Any]], first: int, result: dict[str, Any] | None) -> None:
+    """Correct the usage of a streamed run by its result: the records of the stream are written before answers end.
+
+    The result of one request replaces its usage; of several it says how long their answers were in all, and what is
+    lacking belongs to the last.
+    """
+    rows = usage[first:]
+    if not rows or result is None or not result["context_tokens"]:
+        return
+    if len(rows) == 1:
+        rows[0] |= {name: count for name, count in result.items() if name.endswith("_tokens")}
+        return
+    lacking = result["output_tokens"] - sum(row["output_tokens"] for row in rows)
+    rows[-1]["output_tokens"] += max(0, lacking)
+
+
+def _is_copied(record: Raw) -> bool:
+    """Say whether a record was copied from another session, whose request it is."""
+    return isinstance(record.get("forkedFrom"), Mapping)
 
 
 def _compaction(
@@ -370,6 +436,9 @@ def _compaction(
         first_kept = places.get(("line", line), start)
     uuids = found(boundary, "preservedMessages.uuids.*") or []
     kept_slots = [places[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in places]
+    ends = [found(boundary, f"preservedSegment.{end}Uuid") for end in ("head", "tail")]
+    if not uuids and all(isinstance(uuid, str) and uuid in places for uuid in ends):
+        kept_slots = list(range(places[ends[0]], places[ends[1]] + 1))
     before = found(boundary, "preTokens") or record.get("tokensBefore")
     measured = filled(
         before_tokens=before if type(before) is int else 0, trigger=found(boundary, "trigger")

@@ -51,6 +51,7 @@ _DOCUMENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[Conversation]]
     "pydantic-ai": frameworks.pydantic_ai_documents,
 }
 _ROOM = 12
+_TIER = "service_tier|response.service_tier|response.body.service_tier"  # beside the usage, as OpenAI writes it
 
 
 def _at(value: Any, path: str) -> Any:
@@ -220,6 +221,7 @@ def _by_row(
             _at(value, row.usage) or counted,
             len(messages) + len(answer_messages) - 1,
             model_of(answer, model),
+            "batch" if "batch" in row.name else _at(value, _TIER),
         )
         conversation = {
             **{k: v for k, v in body.items() if k not in ("messages", "format")},

@@ -102,9 +102,7 @@ def _response(raw: Raw, parts: list[Raw]) -> list[dict[str, Any]]:
             # A file, an image: what nobody can count is named.
             texts.append({**part, "type": str(kind)})
     answer = {"role": "assistant", "content": _one_text(texts)}
-    extras = filled(
-        tool_calls=calls, reasoning_content="\n".join(thoughts), usage=_usage(raw.get("usage"))
-    )
+    extras = filled(tool_calls=calls, reasoning_content="\n".join(thoughts), usage=raw.get("usage"))
     about = filled(timestamp=raw.get("timestamp"), model=raw.get("model_name"))
     return [{**answer, **extras, **about, "native": raw}, *results]
 
@@ -139,21 +137,6 @@ def _one_text(parts: list[Any]) -> Any:
     if len(parts) == 1 and parts[0].get("type") == "text":
         return parts[0]["text"]
     return parts or None
-
-
-def _usage(usage: Any) -> dict[str, Any]:
-    """Return what was counted; pydantic-ai counts what a cache holds inside the input."""
-    if not isinstance(usage, Mapping):
-        return {}
-    cached = {
-        "cached_tokens": usage.get("cache_read_tokens"),
-        "cache_creation_tokens": usage.get("cache_write_tokens"),
-    }
-    return {
-        "prompt_tokens": found(usage, "input_tokens|request_tokens"),
-        "completion_tokens": found(usage, "output_tokens|response_tokens"),
-        "prompt_tokens_details": cached,
-    }
 
 
 def agents_traces_documents(value: Raw) -> list[dict[str, Any]]:
@@ -404,11 +387,11 @@ def assembled(answer: Any) -> Any:
         parts = [
             part for event in events for part in found(event, "candidates.0.content.parts.*") or []
         ]
-        return {"role": "model", "parts": parts, "usage": _usage_answers(events)}
+        return {"role": "model", "parts": parts, "usage": _usage(events)}
     names = table("streams")
     if not any(found(event, names["mark"]) is not None for event in events):
         return answer
-    return {"role": "assistant", "content": _blocks(events, names), "usage": _usage_answers(events)}
+    return {"role": "assistant", "content": _blocks(events, names), "usage": _usage(events)}
 
 
 def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -439,7 +422,7 @@ def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str,
     return list(blocks.values())
 
 
-def _usage_answers(events: Sequence[Event]) -> dict[str, Any]:
+def _usage(events: Sequence[Event]) -> dict[str, Any]:
     """Merge the usage of several events; later values win."""
     usages = [
         at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)

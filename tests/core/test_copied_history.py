@@ -1,0 +1,191 @@
+"""Copied and missing requests: forks, branches, sub-agents beside their session, models told in some requests only."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import budgetkit as bk
+
+Rows = list[dict[str, Any]]
+
+
+def written(folder: Path, rows: Rows, name: str = "s.jsonl") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+def codex(second: float, kind: str, **payload: Any) -> dict[str, Any]:
+    stamp = pd.Timestamp("2026-07-28T12:00:00Z") + pd.Timedelta(seconds=second)
+    return {"timestamp": stamp.isoformat(), "type": kind, "payload": payload}
+
+
+def counted(second: float, sent: int, cached: int, total: int) -> dict[str, Any]:
+    last = {"input_tokens": sent, "cached_input_tokens": cached, "output_tokens": 50}
+    sums = {"input_tokens": total, "output_tokens": 50}
+    info = {"last_token_usage": last, "total_token_usage": sums}
+    return codex(second, "event_msg", type="token_count", info=info)
+
+
+def message(second: float, role: str, text: str) -> dict[str, Any]:
+    return codex(second, "response_item", type="message", role=role, content=text)
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        {"forked_from_id": "A"},
+        {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "A"}}}},
+    ],
+)
+def test_a_codex_fork_bills_its_own_requests(tmp_path: Path, parent: dict[str, Any]) -> None:
+    rows = [
+        codex(20, "session_meta", id="B", **parent),
+        codex(20, "session_meta", id="A"),
+        codex(20, "turn_context", model="gpt-5.5"),
+        message(20, "user", "fix the test"),
+        message(20.1, "assistant", "on it"),
+        counted(20.1, 10000, 0, 10000),
+        message(20.2, "user", "go on"),
+        message(20.2, "assistant", "done"),
+        counted(20.3, 11000, 10000, 21000),
+        message(22, "user", "look into the parser"),
+        message(30, "assistant", "fine"),
+        counted(31, 12000, 11000, 33000),
+        # Another turn of the same size is another request.
+        message(40, "assistant", "fine"),
+        counted(41, 12000, 11000, 45000),
+    ]
+    session = bk.Session(written(tmp_path, rows))
+    assert session.requests()["prompt"].tolist() == [12000, 12000]
+    assert len(session.trace.messages) == 7
+    assert session.trace.id == "B"
+    assert "not counted: 2." in session.trace.warnings[-1]
+    alone = [row for row in rows if row["payload"].get("id") != "B"]
+    assert len(bk.Session(written(tmp_path, alone)).requests()) == 4
+
+
+def claude(number: int, role: str, content: Any, **more: Any) -> dict[str, Any]:
+    inside = {"role": role, "content": content}
+    if role == "assistant":
+        usage = {"input_tokens": 4, "cache_read_input_tokens": 900 * number, "output_tokens": 20}
+        inside |= {"id": f"m{number}", "model": "claude-opus-4-8", "usage": usage}
+        more |= {"requestId": f"r{number}"}
+    about = {"sessionId": "s", "uuid": f"u{number}", "isSidechain": False}
+    about |= {"parentUuid": f"u{number - 1}" if number > 1 else None}
+    return (
+        {"type": role, "timestamp": f"2026-07-01T10:00:{number:02d}Z", **about}
+        | more
+        | {"message": inside}
+    )
+
+
+def test_a_branch_of_claude_code_bills_its_own_requests(tmp_path: Path) -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "ls", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "alpha beta gamma"}
+    old = [
+        claude(1, "user", "list the files"),
+        claude(2, "assistant", [call]),
+        claude(3, "user", [result]),
+        claude(4, "assistant", [{"type": "text", "text": "There are three."}]),
+    ]
+    new = [
+        claude(5, "user", "count again"),
+        claude(6, "assistant", [{"type": "text", "text": "3"}]),
+    ]
+    copied = [row | {"forkedFrom": {"sessionId": "s1", "messageUuid": row["uuid"]}} for row in old]
+    again = [row | {"parentUuid": None} for row in old]
+    for rows in (copied + new, copied + again + new):
+        session = bk.Session(written(tmp_path, rows))
+        assert session.requests()["read"].tolist() == [5400]
+        texts = [one.text for one in session.trace.messages]
+        assert len(texts) == 6
+        assert texts[3] == "There are three."
+        assert any("not counted: 2." in note for note in session.trace.warnings)
+
+
+def test_sub_agents_beside_a_session_belong_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    project = tmp_path / ".claude/projects/-w-demo"
+    main = [claude(1, "user", "go"), claude(2, "assistant", "ok"), claude(3, "assistant", "done")]
+    path = written(project, main)
+    side = [row | {"isSidechain": True, "agentId": "a1"} for row in main]
+    written(project, side, "s/subagents/agent-a1.jsonl")
+    written(
+        project, [row | {"agentId": "a2"} for row in side], "s/subagents/workflows/w/agent-a2.jsonl"
+    )
+
+    assert [trace.id for trace in bk.load_traces(path)] == ["s", "s agent a1", "s agent a2"]
+    session = bk.Session(path)
+    assert session.totals()["requests"] == 2
+    assert [len(agent.usage) for agent in session.agents] == [2, 2]
+    for folder in (None, project):
+        table = bk.sessions(folder, billed=True)
+        assert table["requests"].tolist() == [6]
+        assert table["cost"].iloc[0] == pytest.approx(3 * session.totals()["cost"])
+
+
+def test_a_repeated_session_meta_changes_nothing(tmp_path: Path) -> None:
+    meta = codex(0, "session_meta", id="A", base_instructions={"text": "You are Codex."})
+    turn = [message(1, "user", "hi"), message(3, "assistant", "ok")]
+    rows = [meta, codex(0, "turn_context", model="gpt-5.5"), *turn, counted(4, 10000, 0, 10000)]
+    rows += [meta, *turn, counted(8, 10050, 10000, 20050)]
+    session = bk.Session(written(tmp_path, rows))
+    assert [one.role for one in session.trace.messages].count("system") == 1
+    assert session.usage["model"].tolist() == ["gpt-5.5", "gpt-5.5"]
+
+
+def test_a_session_names_a_model_in_some_requests_only() -> None:
+    usage = [
+        {"message_index": 1, "context_tokens": 900, "output_tokens": 5, "model": model}
+        | {"cache_read_tokens": 0, "cache_write_tokens": 0}
+        for model in ("gpt-4o", None)
+    ]
+    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ok"}]
+    session = bk.Session(bk.Trace("toy", tuple(map(bk.Message, said)), fields={"usage": usage}))
+    assert session.requests()["cost"].isna().tolist() == [False, True]
+    assert not session.happened["new_model"].iloc[0]
+
+
+def test_models_of_cline_and_openhands(tmp_path: Path) -> None:
+    numbers = json.dumps({"tokensIn": 10, "tokensOut": 200, "cacheWrites": 20000, "cacheReads": 0})
+    about = {"modelInfo": {"modelId": "claude-opus-4-6"}, "type": "say"}
+    shown = [
+        {"ts": 1, "say": "task", "text": "List the files", **about},
+        {"ts": 2, "say": "api_req_started", "text": numbers, **about},
+        {"ts": 3, "say": "text", "text": "Two files.", **about},
+    ]
+    (tmp_path / "ui.json").write_text(json.dumps(shown))
+    assert bk.Session(tmp_path / "ui.json").requests()["cost"].tolist() == [pytest.approx(0.13005)]
+
+    answer: dict[str, Any] = {"id": "c1", "model": "claude-3-5-sonnet-20241022"}
+    answer |= {"usage": {"prompt_tokens": 3000, "completion_tokens": 30}}
+    events: Rows = [{"id": 0, "source": "user", "action": "message", "args": {"content": "Fix it"}}]
+    for id in (1, 2):  # two calls of one answer
+        call = {"function_name": "run", "tool_call_id": f"call_{id}", "model_response": answer}
+        event = {"id": id, "source": "agent", "action": "run", "args": {"command": "ls"}}
+        events.append(event | {"tool_call_metadata": call})
+    usage = bk.trace.usage_frame(bk.load_trace({"history": events}))
+    assert usage[["model", "context_tokens"]].values.tolist() == [[answer["model"], 3000]]
+
+
+def test_a_result_corrects_a_stream(tmp_path: Path) -> None:
+    result = {"input_tokens": 4, "cache_read_input_tokens": 1800, "output_tokens": 57}
+    rows = [claude(1, "user", "hi"), claude(2, "assistant", "ok")]
+    rows.append({"type": "result", "usage": result, "session_id": "s"})
+    assert bk.Session(written(tmp_path, rows)).requests()["answered"].tolist() == [57]
+    rows[2:2] = [claude(3, "user", "more"), claude(4, "assistant", "ok")]
+    assert bk.Session(written(tmp_path, rows)).requests()["answered"].tolist() == [20, 37]
+
+
+def test_other_tasks_of_a_file_are_no_sub_agents(tmp_path: Path) -> None:
+    call = {"messages": [{"role": "user", "content": "hi"}], "model": "gpt-4o"}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
+    recorded = {"request": call, "response": answer | {"usage": {"prompt_tokens": 9}}}
+    assert bk.Session(written(tmp_path, [recorded, recorded])).agents == ()

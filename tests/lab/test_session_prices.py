@@ -1,0 +1,107 @@
+"""Prices of recorded requests: of their day and moment, by tier and region, with the provider's own tools."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+
+DAY = "2026-11-20T10:00:00Z"
+
+
+def session(usage: dict[str, Any], model: str, time: str = DAY, **response: Any) -> bk.Session:
+    """Load one call whose message says when it was answered."""
+    answer = {"role": "assistant", "parts": [{"type": "text", "text": "ok"}], "model": model}
+    question = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
+    trace = bk.load_trace([question, answer | {"usage": usage}])
+    rows = [row | {"time": time} for row in trace.fields["usage"]]
+    return bk.Session(bk.Trace("s", trace.messages, fields={"usage": rows}))
+
+
+def cost(*call: Any) -> float:
+    return float(session(*call).totals()["cost"])
+
+
+def test_a_request_costs_what_it_cost_on_its_day() -> None:
+    usage = {"input_tokens": 27985, "cached_input_tokens": 27136, "output_tokens": 60}
+    before = cost(usage, "gpt-5.6-sol", "2026-07-28T12:00:00Z")
+    assert before == pytest.approx(0.019613)
+    assert cost(usage, "gpt-5.6-sol", "2026-08-21T12:00:00Z") == pytest.approx(0.0154504)
+    both = session(usage, "gpt-5.6-sol", "2026-07-28T12:00:00Z")
+    assert both.prices_by_request()[0].date == "2026-07-28"
+
+
+def test_prices_of_a_moment_follow_the_hours() -> None:
+    def listed(hour: int) -> Any:
+        return bk.cost.prices("deepseek-reasoner", datetime(2025, 6, 1, hour, tzinfo=UTC)).input
+
+    assert listed(20).base < listed(12).base
+
+
+@pytest.mark.parametrize(
+    ("more", "model", "factor"),
+    [
+        ({"speed": "fast"}, "claude-opus-5", 2.0),
+        ({"speed": "fast"}, "claude-opus-4-8", 2.0),
+        ({"speed": "fast"}, "claude-opus-4-6", 1.0),
+        ({"speed": "standard", "inference_geo": "not_available"}, "claude-opus-5", 1.0),
+        ({"service_tier": "batch"}, "claude-opus-4-8", 0.5),
+        ({"inference_geo": "us"}, "claude-opus-4-8", 1.1),
+    ],
+)
+def test_tier_and_region_change_the_price(more: dict[str, str], model: str, factor: float) -> None:
+    usage = {"input_tokens": 100_000, "cache_read_input_tokens": 50_000, "output_tokens": 1_000}
+    assert cost(usage | more, model) == pytest.approx(factor * cost(usage, model))
+
+
+def test_a_tier_without_a_price_of_its_own_is_named() -> None:
+    usage = {"input_tokens": 100, "output_tokens": 10}
+    assert session(usage | {"speed": "fast"}, "claude-opus-5").unpriced == ""
+    odd = session(usage | {"service_tier": "priority"}, "claude-opus-5")
+    assert odd.unpriced == "Not in the cost: the price of the tier priority."
+
+
+def test_a_name_that_sells_the_fast_tier() -> None:
+    fast = bk.cost.prices("anthropic/claude-opus-4.8-fast", datetime(2026, 11, 20))
+    assert fast.input == bk.cost.Price(10.0)
+    assert bk.cost.prices("anthropic/claude-opus-4.6-fast").input is None
+    assert bk.cost.prices("grok-4-fast").input is not None
+
+
+def test_the_tier_beside_the_usage_is_read() -> None:
+    request = {"model": "gpt-5", "messages": [{"role": "user", "content": "hi"}]}
+    choice = {"message": {"role": "assistant", "content": "ok"}}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 10}
+    response = {"model": "gpt-5", "choices": [choice], "usage": usage}
+
+    def told(**more: str) -> bk.Session:
+        return bk.Session(bk.load_trace({"request": request, "response": response | more}))
+
+    whole = told(service_tier="default").totals()["cost"]
+    assert told(service_tier="flex").totals()["cost"] == pytest.approx(whole / 2)
+    batched = bk.load_trace({"custom_id": "a", "response": {"body": response}, "error": None})
+    assert bk.Session(batched).totals()["cost"] == pytest.approx(whole / 2)
+
+
+def test_web_searches_are_in_the_cost_and_other_tools_are_named() -> None:
+    usage = {"input_tokens": 100, "output_tokens": 10}
+    searched = session(usage | {"server_tool_use": {"web_search_requests": 3}}, "claude-opus-5")
+    assert searched.totals()["cost"] == pytest.approx(cost(usage, "claude-opus-5") + 0.03)
+    kinds = searched.cost_by_kind()
+    assert sum(kinds.values()) == pytest.approx(searched.totals()["cost"])
+    assert kinds["searches"] == pytest.approx(0.03)
+    assert searched.unpriced == ""
+    calls = {"server_side_tool_usage_details": {"x_search_calls": 2, "mcp_calls": 1}}
+    other = session(usage | calls, "grok-4.20")
+    assert other.unpriced == "Not in the cost: 2 calls of tools that cost money."
+
+
+def test_own_prices_hold_for_all_requests() -> None:
+    prices = bk.cost.Prices("mine", bk.cost.Price(1.0), bk.cost.Price(2.0))
+    trace = session(
+        {"input_tokens": 1_000_000, "output_tokens": 0, "speed": "fast"}, "claude-opus-5"
+    ).trace
+    own = bk.Session(trace, prices=prices)
+    assert own.totals()["cost"] == pytest.approx(1.0)
+    assert own.unpriced == ""
