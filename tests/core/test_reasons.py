@@ -148,3 +148,22 @@ def test_the_best_few_hold_for_numbers_as_for_items() -> None:
     assert items.cut == numbers["cut"] == 378
     swept = bk.sweep(budget, demand.tail(1), window=[50_000, 100_000])
     assert swept.query("section == 'knowledge'")["granted"].tolist() == [360, 360]
+
+
+def test_build_takes_markers_and_tells_the_budget() -> None:
+    """Document 003 has both; 0.3.0 took neither."""
+    budget = presets.agent_prompt(4_000)
+    built = bk.build(
+        budget,
+        "gpt-4o",
+        markers={"first": "[...truncated]", "best": "[...]", "newest": "[...]"},
+        tell=True,
+        system_prompt="so " * 900,
+        current_message="Why?",
+    )
+    assert built.messages[0]["content"].endswith("[...truncated]")
+    assert built.messages[-1]["role"] == "system"
+    assert "- system_prompt: 500/500" in built.messages[-1]["content"]
+    assert bk.count_request({"messages": built.messages}, model="gpt-4o").tokens <= 4_000
+    without = bk.build(budget, "gpt-4o", current_message="Why?")
+    assert [message["role"] for message in without.messages] == ["user"]
