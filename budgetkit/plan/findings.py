@@ -21,8 +21,8 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Share, tokens_of
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
+from budgetkit.plan.advice import missing_answer, overcommitted, unused_answers
 from budgetkit.plan.allocating import allocate_frame
-from budgetkit.plan.decisions import missing_answer, overcommitted, unused_answers
 
 LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")
