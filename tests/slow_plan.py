@@ -14,6 +14,7 @@ import numpy as np
 
 from budgetkit import Allocation, Budget, Item
 from budgetkit.budget.allocation import Fill, Overflow
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.allocating import by_weight, with_undeclared
 from budgetkit.plan.decisions import (
@@ -151,9 +152,7 @@ class _Choice:
             return replace(item, tokens=min(item.tokens, room), payload=None)
         shorter = self.cut(item, room, allocation)
         if shorter is not None and not isinstance(shorter, Item):
-            raise TypeError(
-                f"cut returned {brief(shorter)}; known are an Item and None; give one of them back"
-            )
+            raise TypeError(wrong_type("result of cut", shorter, "an Item or None"))
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:

@@ -37,9 +37,20 @@ def wrong_type(what: str, value: object, expected: str) -> str:
     Examples
     --------
     >>> print(wrong_type("cut", 3, "a function of an item, a limit and an allocation"))
-    Invalid cut 3: expected a function of an item, a limit and an allocation.
+    Invalid cut: 3. Expected a function of an item, a limit and an allocation.
     """
-    return f"Invalid {what} {brief(value)}: expected {expected}."
+    return f"Invalid {what}: {brief(value)}. Expected {expected}."
+
+
+def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
+    """Return the error for a value that is not one of a few.
+
+    Examples
+    --------
+    >>> print(wrong_choice("fill", "most", ("prefix", "skip", "knapsack")))
+    Invalid fill: 'most'. Choose one of: prefix, skip, knapsack.
+    """
+    return f"Invalid {what}: {brief(value)}. Choose one of: {', '.join(choices)}."
 
 
 def out_of_range(what: str, value: object, limits: str) -> str:
@@ -48,10 +59,10 @@ def out_of_range(what: str, value: object, limits: str) -> str:
     Examples
     --------
     >>> print(out_of_range("window", -5, "a whole number of tokens from 0 on"))
-    Invalid window -5: use a whole number of tokens from 0 on.
+    Invalid window: -5. Use a whole number of tokens from 0 on.
     """
     number = f"{value:,}" if isinstance(value, int) and abs(value) < 10**30 else brief(value)
-    return f"Invalid {what} {number}: use {limits}."
+    return f"Invalid {what}: {number}. Use {limits}."
 
 
 def missing_extra(feature: str, extra: str) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_all
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.decisions import grants_of
@@ -206,7 +207,7 @@ def with_undeclared(
     """
     if not isinstance(budget, Budget):
         raise TypeError(
-            f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)"
+            wrong_type("budget", budget, "a Budget, such as budgetkit.presets.chat(8_192)")
         )
     caps = budget.caps
     new = [s for s in sections if s not in caps]

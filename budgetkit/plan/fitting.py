@@ -24,6 +24,7 @@ import numpy as np
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.allocating import allocate_in_order, with_undeclared
 from budgetkit.plan.decisions import (
@@ -83,9 +84,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     1900
     """
     if cut is not None and not callable(cut):
-        raise TypeError(
-            f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one"
-        )
+        raise TypeError(wrong_type("cut", cut, "a function of an item, a limit and an allocation"))
     if isinstance(items, Items):
         columns = items
     else:
@@ -280,9 +279,7 @@ class _Choice:
         else:
             return None
         if shorter is not None and not isinstance(shorter, Item):
-            raise TypeError(
-                f"cut returned {brief(shorter)}; known are an Item and None; give one of them back"
-            )
+            raise TypeError(wrong_type("result of cut", shorter, "an Item or None"))
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, Literal
 
-from budgetkit.budget.allocation import Allocation, Fill, Reserve
+from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, amount_of, check_tokens
 from budgetkit.budget.budget import Budget, WindowKind
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import quoted
 from budgetkit.budget.validation import check_room
 from budgetkit.files import Table, read_toml
 from budgetkit.models import Model, model
@@ -302,10 +302,7 @@ def working_memory(
     146100
     """
     size = window_of(window) | ({} if kind is None else {"kind": kind})
-    if current not in ("actual", "fixed", "larger"):
-        raise ValueError(
-            f"current is {brief(current)}; known are actual, fixed, larger; choose one of them"
-        )
+    check_choice("current", current, ("actual", "fixed", "larger"))
     if current == "actual":
         incoming_reserves = []
     else:

@@ -1127,7 +1127,7 @@ def test_a_saved_state_of_wrong_kinds_leaves_what_held() -> None:
     before = explorer.budget
     explorer.load("budgetkit: 1\nbudget: {window: 100, constrained_below: x}")
     assert explorer.budget == before
-    assert "budget.constrained_below is 'x'; known is a whole number" in explorer.status
+    assert "Invalid budget.constrained_below: 'x'. Expected a whole number" in explorer.status
     assert not explorer.view.state["actions"]["undo"]
 
 
