@@ -6,6 +6,7 @@ Every column is made at once, every plan makes its units anew, and nothing is le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from budgetkit import Allocation, Budget, Item
 from budgetkit.budget.allocation import Fill, Overflow
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.allocating import by_weight, with_undeclared
 from budgetkit.plan.decisions import (
@@ -131,7 +133,8 @@ class _Choice:
         if not len(dropped):
             return
         members = rows[units.unit == dropped[0]]
-        if self.cut is None and self.columns.group[members[0]] < 0:
+        is_alone = self.columns.group[members[0]] < 0
+        if self.cut is None and is_alone and not allocation.required:
             self.reasons[members] = UNCUT
         shorter = self._shorter(allocation, members, room)
         if shorter is not None:
@@ -140,17 +143,16 @@ class _Choice:
 
     def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
         # A group stays or goes together, uncut, also where its other members stand in another section.
-        if (
-            self.cut is None
-            or allocation.granularity == "item"
-            or self.columns.group[members[0]] >= 0
-        ):
+        if allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
-        shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
+        item = self.columns.items[int(members[0])]
+        if self.cut is None:
+            if not allocation.required or getattr(item.payload, "role", "") == "tools":
+                return None
+            return replace(item, tokens=min(item.tokens, room), payload=None)
+        shorter = self.cut(item, room, allocation)
         if shorter is not None and not isinstance(shorter, Item):
-            raise TypeError(
-                f"cut returned {brief(shorter)}; known are an Item and None; give one of them back"
-            )
+            raise TypeError(wrong_type("result of cut", shorter, "an Item or None"))
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:
@@ -186,6 +188,10 @@ def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) 
     reasons[:best] = FITS
     if cap is not None:
         _let_go(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
+        over = np.flatnonzero(reasons == OVER_CAP)
+        fitting = int(units.tokens[reasons == FITS].sum())
+        if len(over) and fitting < limit < cap and allocation.overflow == "truncate":
+            reasons[over[0]] = WINDOW_FULL
     if not allocation.required and (cap is None or limit < cap):
         _let_go(reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill)
     return reasons

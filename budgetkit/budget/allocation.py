@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.budget.amounts import Amount, amount_of, check_tokens, whole_number
+from budgetkit.budget.errors import wrong_choice, wrong_type
 from budgetkit.budget.quoting import brief, quoted
 
 Overflow = Literal["truncate", "drop"]
@@ -231,13 +232,11 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
     ('system',)
     """
     if not isinstance(values, Iterable):
-        raise TypeError(f"{what} is {brief(values)}; known is a list of {kind.__name__}; give one")
+        raise TypeError(wrong_type(what, values, f"a list of {kind.__name__}"))
     checked = []
     for value in values:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(
-                f"{what}: {brief(value)} is a {type(value).__name__}; known is {kind.__name__}; give one"
-            )
+            raise TypeError(wrong_type(what, value, kind.__name__))
         checked.append(value)
     return tuple(checked)
 
@@ -250,9 +249,7 @@ def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     >>> check_choice("fill", "skip", ("prefix", "skip"))
     """
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(
-            f"{what} is {brief(value)}; known are {', '.join(choices)}; choose one of them"
-        )
+        raise ValueError(wrong_choice(what, value, choices))
 
 
 LineT = TypeVar("LineT", Reserve, Allocation)

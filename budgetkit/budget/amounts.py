@@ -19,6 +19,7 @@ from math import ceil
 from operator import index
 from typing import Final, Literal, get_args
 
+from budgetkit.budget.errors import wrong_choice
 from budgetkit.budget.quoting import brief
 
 #: Most tokens of anything, over a trillion: millions of such numbers still add up in 64 bits.
@@ -246,9 +247,7 @@ def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...
 
 def _rounded(exact: Fraction, rounding: str) -> int:
     if not isinstance(rounding, str) or rounding not in ROUNDINGS:
-        raise ValueError(
-            f"rounding is {brief(rounding)}; known are {', '.join(ROUNDINGS)}; choose one of them"
-        )
+        raise ValueError(wrong_choice("rounding", rounding, ROUNDINGS))
     if rounding == "nearest":
         return int(exact + Fraction(1, 2))
     return int(exact)

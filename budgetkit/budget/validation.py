@@ -87,7 +87,9 @@ def check_room(window: int, reserved: int, capped: int) -> None:
     ...
     ValueError: reserves (600) and caps (500) exceed the window (1,000) by 100 tokens; lower a cap or a reserve
     """
-    if reserved >= window and reserved:
+    if not window:
+        raise ValueError("Window is 0 tokens. Give 1 or more.")
+    if reserved >= window:
         raise ValueError(
             f"reserves ({reserved:,}) leave nothing of the window ({window:,}); "
             "lower a reserve or choose a larger window"

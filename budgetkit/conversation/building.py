@@ -18,7 +18,7 @@ from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
-from budgetkit.conversation.assembly import messages, tools
+from budgetkit.conversation.assembly import describe, messages, tools
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.reading import (
     AnyListings,
@@ -44,7 +44,7 @@ from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_o
 from budgetkit.requests.reading.writing import system_text
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.conversation import messages_in
-from budgetkit.truncation import cutter
+from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
 
 #: Names by which `build` takes the question, whatever the budget calls its section.
 QUESTION_NAMES = ("question", "query", "user", "current")
@@ -86,6 +86,8 @@ def build(
     form: Form | None = None,
     start_on: StartOn = "user",
     as_one: AnyListings = None,
+    markers: Mapping[str, str] = SECTION_MARKERS,
+    tell: bool = False,
     **sections: Any,
 ) -> Built:
     """Build a request from what its sections are to hold.
@@ -115,6 +117,10 @@ def build(
     as_one : mapping or iterable of str, optional
         Sections whose passages go out as one message, as Octopus sends what it retrieved: each with a title or an
         :class:`budgetkit.conversation.reading.Listing`, or their names alone. The plan counts that one message.
+    markers : Mapping
+        What stands where a text was cut, for sections kept as "newest", "best" and "first".
+    tell : bool, default False
+        Whether the last message tells the model how its window is used, see :func:`budgetkit.assembly.describe`.
     **sections
         By section: a text, a message, a passage (an object with text, content or page_content, a Document of
         LangChain, an Item), a pair of one of these and its score, or a list of them; None for nothing. Texts of
@@ -165,7 +171,7 @@ def build(
     roles = dict(budget.roles or DEFAULT_ROLES)
     question_section = _question_section(budget, roles)
     history = roles.get("user")
-    cut = cutter(count)
+    cut = cutter(count, markers=markers)
 
     # Each section is counted by itself; the question may share one with the history.
     parts: dict[str, list[Item]] = {}
@@ -244,6 +250,8 @@ def build(
         items = [item for place, item in enumerate(items) if place not in early]
         plan = planned(items)
     raws = whole(messages(plan, context_role, question_last=bool(question), as_one=listings))
+    if tell and (text := describe(plan, count, framing=framing)):
+        raws.append({"role": "system", "content": text})
     check_sendable(map(Message, raws))
     sent = SentRequest.of(
         raws, form or form_of_all(forms_of(raws)), framing, read_tools(tools(plan))

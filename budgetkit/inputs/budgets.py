@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetkit.budget import Budget
+from budgetkit.budget.errors import unknown_name, wrong_type
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import count_of
 from budgetkit.inputs.configuration import (
@@ -266,13 +267,9 @@ def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
     if callable(preset):
         return preset
     if not isinstance(preset, str):
-        raise TypeError(
-            f"a budget of type {type(preset).__name__}; known are {_KNOWN}; give one of these"
-        )
+        raise TypeError(wrong_type("budget", preset, _KNOWN))
     if preset not in PRESETS:
-        raise LookupError(
-            f"no preset {brief(preset)}; known are {quoted(PRESETS)}; name one, or give {_KNOWN}"
-        )
+        raise LookupError(f"{unknown_name('preset', preset, PRESETS)} Or give {_KNOWN}.")
     return PRESETS[preset]
 
 
@@ -393,9 +390,7 @@ def policies_of(
     if isinstance(policies, Policy | str):
         entries = [policies]
     elif not isinstance(policies, Iterable):
-        raise TypeError(
-            f"policies {brief(policies)}; known are policies and their names; give one, or a list of them"
-        )
+        raise TypeError(wrong_type("policies", policies, "policies or their names"))
     else:
         entries = list(policies)
     return {name_of(policy): policy_of(policy) for policy in entries}

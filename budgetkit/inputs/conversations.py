@@ -12,6 +12,7 @@ from numbers import Real
 from os import PathLike
 from typing import Any, Final
 
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.message import Passage
 from budgetkit.models import Model
@@ -157,7 +158,7 @@ def _is_conversation(value: Any) -> bool:
 def _source(value: Any) -> Any:
     if value is None or isinstance(value, int | float | bytes):
         forms = "a Trace, a shipped trace's name, a path, a file, a frame, or a list of messages"
-        raise TypeError(f"a conversation {brief(value)}; known are {forms}; give one of these")
+        raise TypeError(wrong_type("conversation", value, forms))
     return value
 
 

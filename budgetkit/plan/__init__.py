@@ -1,10 +1,10 @@
 """Who gets how much: a grant for each section, a decision for each item.
 
-- `limits.py` asks the sections one after the other and applies each cap; `allocating.py` does so for demands in
-  tokens: `allocate`.
-- `fitting.py` keeps, cuts or drops whole items: `fit`. `items.py` and `selection.py` say which come first.
-- `plan.py` is what comes out; `losses.py` and `why.py` put it into words.
-- `sweeps.py` and `batch.py` plan many times, `findings.py` looks a budget over before any plan.
+- `allocating.py` grants tokens to one section after the other, by limits and caps: `allocate`.
+- `fitting.py` keeps, cuts or drops whole items: `fit`. `items.py` orders and selects them.
+- `plan.py` and `decisions.py` hold the records that come out; `batch.py` plans many times: `sweep`.
+- Words about these records: `advice.py` (warnings), `why.py` (changes that keep a loss), `findings.py` (a budget before
+  any plan).
 """
 
 from budgetkit.plan.allocating import allocate, allocate_many

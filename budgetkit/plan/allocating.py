@@ -12,10 +12,11 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_all
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.decisions import grants_of
-from budgetkit.plan.items import Ints
+from budgetkit.plan.items import Ints, Item, Items
 from budgetkit.plan.plan import Plan, raise_if_overrun
 
 
@@ -206,7 +207,7 @@ def with_undeclared(
     """
     if not isinstance(budget, Budget):
         raise TypeError(
-            f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)"
+            wrong_type("budget", budget, "a Budget, such as budgetkit.presets.chat(8_192)")
         )
     caps = budget.caps
     new = [s for s in sections if s not in caps]
@@ -283,12 +284,11 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     3    1  history     150    100      100   50
     """
     check_all("demands", [demands], pd.DataFrame)
-    demand_columns = {str(name): demands[name].to_numpy() for name in demands.columns}
-    if len(demand_columns) < demands.shape[1]:
+    if len({*map(str, demands.columns)}) < demands.shape[1]:
         raise ValueError(
             "two columns of demands have one name; a section has one column; add them up or rename one"
         )
-    columns = allocate_columns(budget, demand_columns, len(demands), [demands.attrs.get("roles")])
+    columns = allocate_frame(budget, demands)
     if any(demands.index.names):
         index = demands.index
     else:
@@ -301,8 +301,37 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str, Ints]]:
+    """Grant tokens for a frame of demands, to no more passages than a section keeps.
+
+    >>> from budgetkit import Allocation, Budget
+    >>> demands = pd.DataFrame({"knowledge": [60]})
+    >>> demands.attrs["passages"] = {"knowledge": {0: [(0.2, 10), (0.9, 20), (0.5, 30)]}}
+    >>> best = Budget(100, (), [Allocation("knowledge", keep="best", limit_items=2)])
+    >>> allocate_frame(best, demands)["knowledge"]["granted"].tolist()
+    [50]
+    """
+    columns = {str(name): demands[name].to_numpy() for name in demands.columns}
+    most: dict[str, Ints] = {}
+    for line in budget.allocations:
+        by_row = demands.attrs.get("passages", {}).get(line.section)
+        if not by_row or line.limit_items is None or line.section not in columns:
+            continue
+        column = most[line.section] = np.array(columns[line.section])
+        for place, row in enumerate(demands.index):
+            passages = [Item(line.section, size, score) for score, size in by_row.get(row, ())]
+            units = Items(passages).units((line.section,), line.keep, (line.importance,))
+            if units.total == column[place]:  # nothing but passages
+                column[place] = units.sums[: line.limit_items + 1][-1]
+    return allocate_columns(budget, columns, len(demands), [demands.attrs.get("roles")], most)
+
+
 def allocate_columns(
-    budget: Budget, demands: Mapping[str, Ints], rows: int = 0, tables: Iterable[object] = ()
+    budget: Budget,
+    demands: Mapping[str, Ints],
+    rows: int = 0,
+    tables: Iterable[object] = (),
+    most: Mapping[str, Ints] | None = None,
 ) -> dict[str, dict[str, Ints]]:
     """Grant tokens for many demands at once, in arrays and out arrays.
 
@@ -324,8 +353,14 @@ def allocate_columns(
             )
     whole_demands = {section: column.astype(np.int64) for section, column in columns.items()}
     grants: dict[str, dict[str, Ints]] = {}
+    # A section that keeps its best few asks for these alone.
+    limited = {s: np.minimum(whole_demands[s], few) for s, few in (most or {}).items()}
     steps = allocate_in_order(
-        budget, whole_demands, granted_by(np.minimum, np.where), least=np.minimum, most=np.maximum
+        budget,
+        whole_demands | limited,
+        granted_by(np.minimum, np.where),
+        least=np.minimum,
+        most=np.maximum,
     )
     for allocation, limit, granted in steps:
         demand = whole_demands[allocation.section]

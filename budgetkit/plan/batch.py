@@ -25,7 +25,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_choice
 from budgetkit.budget.amounts import Amount
 from budgetkit.budget.quoting import quoted
-from budgetkit.plan.allocating import allocate_columns, allocate_in_order, with_undeclared
+from budgetkit.plan.allocating import allocate_frame, allocate_in_order, with_undeclared
 from budgetkit.plan.fitting import Cut, fit
 from budgetkit.plan.items import Flags, Ints, Items
 
@@ -85,9 +85,7 @@ class RequestBatch:
                 return columns
         signed = replace(budget, deficit="signed")
         if self.items is None:
-            columns = allocate_columns(
-                signed, self.demands, len(self.demand), [self.demand.attrs.get("roles")]
-            )
+            columns = allocate_frame(signed, self.demand)
         else:
             columns = self._by_items(signed)
         for array in (
@@ -164,7 +162,7 @@ class RequestBatch:
 
     def _is_special(self, allocation: Allocation) -> bool:
         return allocation.fill != "prefix" or (
-            allocation.granularity != "item" and self.cut is not None
+            allocation.granularity != "item" and (self.cut is not None or allocation.required)
         )
 
 
@@ -345,8 +343,7 @@ def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.Dat
         frame = demand
     else:
         frame = pd.DataFrame([demand])
-    demand_columns = {str(name): frame[name].to_numpy() for name in frame.columns}
-    columns = allocate_columns(changed, demand_columns, len(frame), [frame.attrs.get("roles")])
+    columns = allocate_frame(changed, frame)
     index = _index(demand, frame)
     sizes = _sizes(changed, point)
     held_tokens = changed.held

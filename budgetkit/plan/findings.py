@@ -21,8 +21,8 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Share, tokens_of
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
-from budgetkit.plan.allocating import allocate_columns
-from budgetkit.plan.decisions import overcommitted, unused_answers
+from budgetkit.plan.advice import missing_answer, overcommitted, unused_answers
+from budgetkit.plan.allocating import allocate_frame
 
 LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")
@@ -168,6 +168,10 @@ def _above_output(case: _Case) -> Iterator[tuple[str, str]]:
     yield from unused_answers(case.budget, case.longest)
 
 
+def _missing_answer(case: _Case) -> Iterator[tuple[str, str]]:
+    yield from missing_answer(case.budget, case.longest)
+
+
 def _nothing_usable(case: _Case) -> Iterator[tuple[str, str]]:
     budget = case.budget
     if budget.usable < max(1, LEAST_USABLE.of(budget.window)):
@@ -287,10 +291,7 @@ def _open_pool(case: _Case) -> Iterator[tuple[str, str]]:
         return
 
     # Caps limit, they promise nothing: whoever is asked before them may take what they claim.
-    columns = allocate_columns(
-        replace(budget, deficit="signed", undeclared="pool"),
-        {str(name): case.demand[name].to_numpy() for name in case.demand},
-    )
+    columns = allocate_frame(replace(budget, deficit="signed", undeclared="pool"), case.demand)
     taken = sum(
         (columns[section]["granted"] for section in sharing), np.zeros(len(case.demand), np.int64)
     )
@@ -381,6 +382,7 @@ def has_buffer(budget: Budget) -> bool:
 
 _CHECKS: Final[Mapping[str, Callable[[_Case], Iterator[tuple[str, str]]]]] = {
     "reserve-above-output": _above_output,
+    "no-answer-reserve": _missing_answer,
     "nothing-usable": _nothing_usable,
     "trigger-never-reached": _unreachable,
     "target-below-fixed": _low_target,

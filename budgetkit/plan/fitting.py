@@ -24,6 +24,7 @@ import numpy as np
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.allocating import allocate_in_order, with_undeclared
 from budgetkit.plan.decisions import (
@@ -83,9 +84,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     1900
     """
     if cut is not None and not callable(cut):
-        raise TypeError(
-            f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one"
-        )
+        raise TypeError(wrong_type("cut", cut, "a function of an item, a limit and an allocation"))
     if isinstance(items, Items):
         columns = items
     else:
@@ -255,7 +254,8 @@ class _Choice:
         if place is None:
             return
         members = self._rows(outcome)[outcome.units.unit == place]
-        if self.cut is None and self.columns.group[members[0]] < 0:
+        is_alone = self.columns.group[members[0]] < 0
+        if self.cut is None and is_alone and not allocation.required:
             outcome.reasons[place] = UNCUT
         shorter = self._shorter(allocation, members, room)
         if shorter is not None:
@@ -267,17 +267,19 @@ class _Choice:
 
         A group stays or goes together, uncut, also where its other members stand in another section.
         """
-        if (
-            self.cut is None
-            or allocation.granularity == "item"
-            or self.columns.group[members[0]] >= 0
-        ):
+        if allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
-        shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
+        item = self.columns.items[int(members[0])]
+        if self.cut is not None:
+            shorter = self.cut(item, room, allocation)
+        elif allocation.required and getattr(item.payload, "role", "") != "tools":
+            # As `allocate` grants it. The text is not shortened with the number, so none is left to send; schemas of
+            # tools cannot be shortened at all.
+            shorter = replace(item, tokens=min(item.tokens, room), payload=None)
+        else:
+            return None
         if shorter is not None and not isinstance(shorter, Item):
-            raise TypeError(
-                f"cut returned {brief(shorter)}; known are an Item and None; give one of them back"
-            )
+            raise TypeError(wrong_type("result of cut", shorter, "an Item or None"))
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:
@@ -328,6 +330,9 @@ def _reasons(
         granted = units.sums[most_units]
     if cap is not None and granted > cap:
         granted = _drop_to(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
+        # Where the first unit dropped begins in what the window has left and ends beyond it, no higher cap keeps it.
+        if granted < limit < cap and allocation.overflow == "truncate":
+            reasons[reasons.index(OVER_CAP)] = WINDOW_FULL
     if granted > limit and not allocation.required:
         granted = _drop_to(
             reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from budgetkit.budget.allocation import Fill, Keep
 from budgetkit.budget.amounts import MOST_TOKENS, whole_number
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 
 
@@ -267,9 +268,7 @@ class Items:
 
     def __init__(self, items: Iterable[Item]) -> None:
         if type(items) is not list and not isinstance(items, Iterable):
-            raise TypeError(
-                f"items is {brief(items)}; known is an iterable of Item; give a list of them"
-            )
+            raise TypeError(wrong_type("items", items, "a list of Item"))
         self.items = tuple(items)
         by_section: dict[str, list[Item]] = defaultdict(list)
         self.is_grouped = False
@@ -482,7 +481,7 @@ def _not_items(items: tuple[Any, ...]) -> TypeError | None:
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(
-                f"item {place} is {brief(item)}; known is Item; make one: Item('history', 40)"
+                wrong_type(f"item {place}", item, "an Item, such as Item('history', 40)")
             )
         for name, is_valid in _KNOWN.items():
             value = getattr(item, name)

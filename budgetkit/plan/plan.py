@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,8 +13,9 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import POOL, block
-from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.validation import OUTPUT, unknown_section
+from budgetkit.plan.advice import misspelt, warnings_of
 from budgetkit.plan.decisions import (
     NO_DECISIONS,
     OVER_CAP,
@@ -25,10 +26,6 @@ from budgetkit.plan.decisions import (
     Grant,
     Loss,
     losses,
-    misspelt,
-    overcommitted,
-    sentence,
-    unused_answers,
 )
 from budgetkit.plan.items import Item
 from budgetkit.plan.why import Replan, Why, explain
@@ -175,9 +172,9 @@ class Plan:
         """What went where, in one call, by the names of anchor's document (004).
 
         ``token_usage_by_source`` has the tokens of each section that has some, ``shared_pool_usage`` those of sections
-        without a cap, ``budget_overflow_by_source`` the number of items that left for their section's cap, and
-        ``window_overflow_by_source`` of those that left because window or pool were full. A plan of numbers has no
-        items, and counts tokens there.
+        without a cap, ``budget_overflow_by_source`` the number of items that were dropped or cut because of their
+        section's cap, and ``window_overflow_by_source`` because the window or the pool was full. A plan of numbers has
+        no items, and counts tokens there.
 
         Examples
         --------
@@ -190,7 +187,7 @@ class Plan:
         overflow: dict[bool, dict[str, int]] = {True: {}, False: {}}
         for loss in self.losses:
             by_section = overflow[loss.reason == OVER_CAP]
-            lost = loss.items if len(self.decisions) else loss.tokens
+            lost = loss.items + loss.cut if len(self.decisions) else loss.tokens
             if lost:
                 section = loss.allocation.section
                 by_section[section] = by_section.get(section, 0) + lost
@@ -206,48 +203,12 @@ class Plan:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
-        lost = self.losses
-        sentences = [
-            *self._overrun(lost),
-            *(sentence(loss, self.budget, self.grants) for loss in lost),
-        ]
-        long = [
-            f"{problem}; {mend}."
-            for problem, mend in unused_answers(self.budget, self.budget.max_output)
-        ]
-        sentences += [*self._above_caps(), *long, *misspelt(self.budget, self.grants)]
-        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
-        if moved:
-            sentences.append(f"{moved[0].upper()}{moved[1:]}.")
-        return tuple(sentences)
+        return tuple(warnings_of(self))
 
     @cached_property
     def losses(self) -> list[Loss]:
         """What is lost, by section and reason."""
         return losses(self.budget, self.grants, self.decisions, self.free)
-
-    def _overrun(self, lost: list[Loss]) -> Iterator[str]:
-        budget = self.budget
-        if self.free < 0:
-            needs = ", ".join(
-                f"{one_line(g.section)} {g.granted:,}" for g in self.grants if g.granted
-            )
-            yield (
-                f"The window ({budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
-                f"reserves {self.reserved:,}; lower a reserve or a floor, or choose a larger window."
-            )
-        if budget.unclaimed < 0 and any(loss.reason in (WINDOW_FULL, POOL_FULL) for loss in lost):
-            yield overcommitted(budget)
-
-    def _above_caps(self) -> Iterator[str]:
-        for grant in self.grants:
-            cap = self.budget.caps[grant.section]
-            if cap is not None and grant.granted > cap:
-                yield (
-                    f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
-                    f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
-                    'or in code let it be cut inside, with granularity="line" and a cut for fit.'
-                )
 
     def why(self, of: int | Item | str) -> Why:
         """Say why an item was kept or lost, and which smallest single changes would keep it.

@@ -7,7 +7,7 @@ No preset has an algorithm of its own: what makes them differ are the fields of 
 import json
 from typing import Any
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.errors import unknown_name
 from budgetkit.files import read_bytes
 from budgetkit.presets.application import agent, chat, memory_engine, rag, working_memory
 from budgetkit.presets.registry import PRESETS, Preset, preset
@@ -32,9 +32,8 @@ CONTEXT_BUDGET_SCHEMA: dict[str, Any]
 def __getattr__(name: str) -> Any:
     """Read the schema when it is first asked for."""
     if name != "CONTEXT_BUDGET_SCHEMA":
-        raise AttributeError(
-            f"{__name__} has no {brief(name)}; it has {', '.join(sorted(__all__))}; take one of these"
-        )
+        functions = [each for each in sorted(__all__) if each.islower()]
+        raise AttributeError(unknown_name("preset", name, functions))
     return globals().setdefault(name, json.loads(read_bytes("context_budget.schema.json")))
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, Literal
 
-from budgetkit.budget.allocation import Allocation, Fill, Reserve
+from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, amount_of, check_tokens
 from budgetkit.budget.budget import Budget, WindowKind
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import quoted
+from budgetkit.budget.validation import check_room
 from budgetkit.files import Table, read_toml
 from budgetkit.models import Model, model
 from budgetkit.models.resolved import ResolvedModel, resolve
@@ -41,7 +42,8 @@ def window_of(window: Window) -> dict[str, Any]:
         window = window.facts
     if isinstance(window, Model):
         return {"window": window.window, "kind": window.kind, "max_output": window.max_output}
-    return {"window": check_tokens("window", window)}
+    check_room(tokens := check_tokens("window", window), 0, 0)
+    return {"window": tokens}
 
 
 #: The sources that anchor knows, in the order of a request, with their importance and which items of each stay.
@@ -228,12 +230,14 @@ def with_pool(
 
 #: What Octopus promises to the history, in tokens (document 000).
 HISTORY_FLOOR = 4_000
+#: What Octopus reserves for the answer, in tokens (document 000).
+OUTPUT_TOKENS = 4_096
 
 
 def working_memory(
     window: Window = 100_000,
     *,
-    output: Amount | float = 4_096,
+    output: Amount | float = OUTPUT_TOKENS,
     current: Literal["actual", "fixed", "larger"] = "actual",
     incoming: int = 500,
     knowledge: Amount | float = 3_000,
@@ -254,7 +258,7 @@ def working_memory(
     ----------
     window : int, Model or str, default 100,000
         Size of the context window, in tokens. In one below 8,096 the defaults of `output`, `knowledge` and
-        `episodes` exceed it, and the formula's deficit is told; give smaller ones.
+        `episodes` exceed it, and the deficit is a negative number; give smaller ones.
     output : int, float or Share, default 4,096
         Reserve for the answer.
     current : {"actual", "fixed", "larger"}
@@ -280,7 +284,7 @@ def working_memory(
     Raises
     ------
     ValueError
-        If `current` is none of the three.
+        If `current` is none of the three, or an `output` other than the default leaves nothing of the window.
 
     Notes
     -----
@@ -298,19 +302,14 @@ def working_memory(
     146100
     """
     size = window_of(window) | ({} if kind is None else {"kind": kind})
-    if current not in ("actual", "fixed", "larger"):
-        raise ValueError(
-            f"current is {brief(current)}; known are actual, fixed, larger; choose one of them"
-        )
+    check_choice("current", current, ("actual", "fixed", "larger"))
     if current == "actual":
         incoming_reserves = []
     else:
         incoming_reserves = [Reserve("incoming", incoming, serves="current")]
-    return Budget(
-        reserves=[
-            Reserve("output", amount_of("output", output), serves="output"),
-            *incoming_reserves,
-        ],
+    reserves = [Reserve("output", amount_of("output", output), serves="output"), *incoming_reserves]
+    budget = Budget(
+        reserves=reserves,
         deficit="signed",
         remainder="history",
         **_named(
@@ -322,6 +321,9 @@ def working_memory(
         ),
         **size,
     )
+    if output != OUTPUT_TOKENS:  # in a small window the default is shown as a deficit
+        check_room(budget.window, budget.reserved, 0)
+    return budget
 
 
 def memory_engine(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.errors import unknown_name
+from budgetkit.budget.quoting import brief
 from budgetkit.files import Table, read_toml
 from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.presets.application import agent, chat, memory_engine, rag, working_memory
@@ -129,7 +130,5 @@ def preset(name: str) -> Preset:
     'Chat with some retrieval'
     """
     if name not in PRESETS:
-        raise LookupError(
-            f"no preset {brief(name)}; known are {quoted(PRESETS)}; choose one of them"
-        )
+        raise LookupError(unknown_name("preset", name, PRESETS))
     return PRESETS[name]

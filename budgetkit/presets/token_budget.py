@@ -10,6 +10,7 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens, exact_number
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
 from budgetkit.presets.application import ROLES, SECTIONS, TOOL_ROLES, Window, window_of, with_pool
@@ -260,16 +261,16 @@ def _mapping(what: str, value: object) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        hint = "known is a mapping, such as {'sections': {'rag_memories': {'max_tokens': 600}}}"
-        raise ValueError(f"{what} is {brief(value)}; {hint}; write one, or leave it empty")
+        example = (
+            "a mapping, such as {'sections': {'rag_memories': {'max_tokens': 600}}}, or nothing"
+        )
+        raise ValueError(wrong_type(what, value, example))
     return dict(value)
 
 
 def _check_switch(what: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise ValueError(
-            f"{what} is {brief(value)}; known are true and false; write one of them, without quotes"
-        )
+        raise ValueError(wrong_type(what, value, "true or false, without quotes"))
 
 
 def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: bool) -> Allocation:
@@ -295,9 +296,7 @@ def _amount(what: str, value: object) -> Amount | None:
         return value
     if isinstance(value, str) and value.strip().endswith("%"):
         return _percent(what, value.strip()[:-1])
-    raise ValueError(
-        f"{what} is {brief(value)}; known are tokens (500), a percentage ('12.5%') and None; give one"
-    )
+    raise ValueError(wrong_type(what, value, "tokens (500), a percentage ('12.5%') or None"))
 
 
 def _percent(what: str, number: str) -> Share:

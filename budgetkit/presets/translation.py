@@ -14,6 +14,7 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
 from budgetkit.presets.application import SECTIONS, working_memory
@@ -141,7 +142,7 @@ def _fields_of(given: Any, system: str) -> dict[str, Any]:
             },
         )
     raise ValueError(
-        f"{system} was given {brief(given)}; known are a Budget, a mapping, and the system's own object; give one"
+        wrong_type(f"budget of {system}", given, "a Budget, a mapping, or the system's own object")
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from budgetkit.budget import Budget
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import quoted
 from budgetkit.plan.plan import Plan
 from budgetkit.state.plain_data import (
@@ -69,9 +70,7 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
         return {"budgetkit": VERSION, "budget": plain(changed(value), "this budget")}
     if isinstance(value, Plan):
         return {"budgetkit": VERSION, "plan": plain(plan_parts(value, texts), "this plan")}
-    raise TypeError(
-        f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass one of these"
-    )
+    raise TypeError(wrong_type("value to save", value, "a Budget or a Plan"))
 
 
 def from_dict(data: object) -> Budget | Plan:

@@ -35,6 +35,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
 from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.errors import wrong_choice, wrong_type
 from budgetkit.budget.quoting import brief, one_line, quoted
 
 DEEPEST = 100  # levels of lists and mappings that are written; YAML's reader takes some 300
@@ -340,6 +341,6 @@ def _told(problem: ValidationError) -> str:
             return f"{where}: {context['error']}"
         return str(context["error"])
     if first["type"] == "literal_error":
-        return f"{where} is {brief(first['input'])}; known are {context['expected']}; choose one of them"
+        return wrong_choice(where, first["input"], [context["expected"]])
     sentence = _KINDS.get(first["type"].removesuffix("_type"), first["msg"])
-    return f"{where} is {brief(first['input'])}; known is {sentence}; write one"
+    return wrong_type(where, first["input"], sentence)

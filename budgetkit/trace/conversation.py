@@ -423,11 +423,13 @@ class Trace:
         -------
         pandas.DataFrame
             One row a turn (index ``turn``, from 1), one int64 column a section, in tokens; ``attrs["roles"]`` has
-            the role table.
+            the role table, ``attrs["passages"]`` score and tokens of each passage, by section and turn.
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
-        frame = self.tally(counter, roles, framing).demand(self.turns, sections)
+        tally = self.tally(counter, roles, framing)
+        frame = tally.demand(self.turns, sections)
+        frame.attrs["passages"] = tally.passages(self.turns)
         frame.attrs["roles"] = None if callable(roles) else dict(roles)
         return frame
 

@@ -321,6 +321,15 @@ class Tally:
             return self.past[at]
         return self.present[at]
 
+    def passages(self, turns: Sequence[Turn]) -> dict[str, dict[int, list[tuple[float, int]]]]:
+        """Return score and tokens of each passage, by section and turn."""
+        table: dict[str, dict[int, list[tuple[float, int]]]] = {}
+        for number, turn in enumerate(turns, 1):
+            for item in self._passages_of(turn):
+                of_turn = table.setdefault(item.section, {}).setdefault(number, [])
+                of_turn.append((item.score, item.tokens))
+        return table
+
     def _passages_of(self, turn: Turn) -> list[Item]:
         """List the passages that were retrieved for the messages of a turn."""
         return [

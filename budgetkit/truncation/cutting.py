@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.errors import out_of_range, wrong_choice
 from budgetkit.counters import count_of
 from budgetkit.counters.protocol import checked
 from budgetkit.message import Message
@@ -228,18 +228,10 @@ class _Cut(NamedTuple):
 
 def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
     if type(limit) is not int or not 0 <= limit <= MOST_TOKENS:
-        if type(limit) is int and limit > 0:
-            allowed = f"at most {MOST_TOKENS:,}"
-        else:
-            allowed = "at least 0"
-        raise ValueError(
-            f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of {allowed}; give one"
-        )
+        raise ValueError(out_of_range("limit", limit, f"a whole number from 0 to {MOST_TOKENS:,}"))
     for (parameter, choices), value in zip(_CHOICES.items(), (keep, by, marker_at), strict=True):
         if value not in choices:
-            raise ValueError(
-                f"{parameter} {brief(value)} was asked for; known are {', '.join(choices)}; use one of these"
-            )
+            raise ValueError(wrong_choice(parameter, value, choices))
 
 
 #: What stands where text was left out, by what the section keeps.

@@ -123,7 +123,7 @@ def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
         ({"budget": None}, "a configuration has no budget"),
         ({"context_budget": {}}, "one of budget and context_budget is known"),
         ({"budget": 3}, "budget of a configuration is 3"),
-        ({"budget": "chatt"}, "no preset 'chatt'"),
+        ({"budget": "chatt"}, "Unknown preset 'chatt'"),
         ({"model": ["gpt-4o"]}, "model of a configuration is"),
         ({"window": "8k"}, "window"),
         ({"counter": 4}, "counter of a configuration is 4"),

@@ -55,11 +55,11 @@ def test_anchors_example_in_its_own_words() -> None:
         ),
         (
             (9_000, [{**SYSTEM, "source": "retreival"}]),
-            "source is 'retreival'; known are system, memory, retrieval",
+            "Invalid source: 'retreival'. Choose one of: system, memory, retrieval",
         ),
         (
             (9_000, [{**SYSTEM, "overflow_strategy": "burn"}]),
-            "overflow_strategy of system is 'burn'",
+            "Invalid overflow_strategy of system: 'burn'",
         ),
         ((9_000, [{"source": "system"}]), "it has a source and max_tokens"),
         ((9_000, ["system"]), "an allocation is 'system'; it has a source and max_tokens"),
@@ -116,7 +116,7 @@ RULES = st.fixed_dictionaries(
 SETTINGS = st.fixed_dictionaries(
     {},
     optional={
-        "total_tokens": st.integers(0, 9_000) | st.none(),
+        "total_tokens": st.integers(1, 9_000) | st.none(),
         "output_reserve": st.integers(0, 900) | st.just("15%") | st.none(),
         "enabled": st.booleans() | st.none(),
         "overflow_policy": st.sampled_from(["truncate_low_priority", "drop_low_priority"])
@@ -214,7 +214,7 @@ def test_a_marker_at_the_end_as_plan_195_places_it() -> None:
     plan = bk.fit(budget, [bk.Item("events", count(LINES), payload=LINES)], cut)
     assert plan.decisions.items[0].payload.endswith("the invoice\n[older]")
     assert count(plan.decisions.items[0].payload) == plan["events"].granted <= 60
-    with pytest.raises(ValueError, match="marker_at 'start' was asked for; known are cut, end"):
+    with pytest.raises(ValueError, match="Invalid marker_at: 'start'. Choose one of: cut, end"):
         bk.truncate(LINES, 40, count, marker_at="start")  # type: ignore[arg-type]
 
 

@@ -49,6 +49,7 @@ TAKING = replace(
 )
 FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_001), {"model": MINE}),
+    "no-answer-reserve": (PLAIN.assign(output=0), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_999), {}),
     "trigger-never-reached": (PLAIN.assign(output=3_001), {"policy": system("haystack")}),
     "target-below-fixed": (
@@ -73,6 +74,7 @@ FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
 }
 SOUND: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_000), {"model": MINE}),
+    "no-answer-reserve": (PLAIN.assign(output=1), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_900), {}),
     "trigger-never-reached": (PLAIN.assign(output=3_000), {"policy": system("haystack")}),
     "target-below-fixed": (
@@ -164,8 +166,11 @@ def test_marks_of_a_window_of_which_the_answer_takes_half_collapse() -> None:
 def test_no_preset_for_a_model_with_its_own_encoding_is_found_fault_with(
     preset: str, name: str
 ) -> None:
+    """Plan #195 reserves nothing for the answer unless its configuration says so."""
     known = model(name)
-    assert codes(PRESETS[preset](known), model=known, today=TODAY) == []
+    holds_answer = known.kind == "shared"
+    expected = ["no-answer-reserve"] if preset == "agent_prompt" and holds_answer else []
+    assert codes(PRESETS[preset](known), model=known, today=TODAY) == expected
 
 
 def test_sections_that_may_each_take_the_pool_are_found_before_any_request() -> None:

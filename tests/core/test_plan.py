@@ -315,7 +315,7 @@ WEIGHTED = st.lists(
 
 
 @given(
-    st.integers(0, 600),
+    st.integers(1, 600),
     WEIGHTED,
     st.lists(st.integers(0, 300), min_size=6, max_size=6),
     st.permutations(range(6)),
@@ -557,7 +557,7 @@ def test_many_demands_at_once_are_the_same_walk(
 
 
 @given(
-    ITEMS, st.integers(0, 300), st.integers(0, 300), st.sampled_from(["first", "newest", "best"])
+    ITEMS, st.integers(1, 300), st.integers(0, 300), st.sampled_from(["first", "newest", "best"])
 )
 def test_prefix_is_monotone_in_the_window(
     items: list[bk.Item], window: int, more: int, keep: str
@@ -571,7 +571,7 @@ def test_prefix_is_monotone_in_the_window(
     assert ((small.kept > 0) <= (large.kept > 0)).all()
 
 
-@given(st.integers(0, 500), st.integers(0, 100), DEMANDS)
+@given(st.integers(1, 500), st.integers(0, 100), DEMANDS)
 def test_allocate_is_monotone_in_the_window_for_absolute_amounts(
     window: int, more: int, demand: dict[str, int]
 ) -> None:
@@ -622,7 +622,7 @@ def test_knapsack_finds_what_greedy_misses() -> None:
     assert kept == {"skip": 600, "knapsack": 1_000}
 
 
-@given(ITEMS.filter(lambda items: len(items) <= 10), st.integers(0, 300))
+@given(ITEMS.filter(lambda items: len(items) <= 10), st.integers(1, 300))
 def test_knapsack_equals_trying_every_choice(items: list[bk.Item], limit: int) -> None:
     """Held against the slow, obvious twin."""
     assume(items)

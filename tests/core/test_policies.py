@@ -90,7 +90,7 @@ def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
         Floor(9, "tokens"),
     )
     with pytest.raises(
-        ValueError, match="prune is 'best'; known are oldest, window, summarise; choose one"
+        ValueError, match="Invalid prune: 'best'. Choose one of: oldest, window, summarise"
     ):
         bk.policies.octopus("best")  # type: ignore[arg-type]
 
@@ -120,13 +120,13 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
     ("make", "sentence"),
     [
         (lambda: Floor(0), "a floor of 0; the newest message stays where it fits; give at least 1"),
-        (lambda: Floor(1, "words"), "unit of the floor is 'words'; known are tokens"),  # type: ignore[arg-type]
+        (lambda: Floor(1, "words"), "Invalid unit of the floor: 'words'. Choose one of: tokens"),  # type: ignore[arg-type]
         (
             lambda: SlidingWindow(0),
             "a sliding window of 0 turns would keep nothing; keep at least 1 turn",
         ),
         (lambda: Step(0), "a step of 0 tokens; blocks have a size; give at least 1"),
-        (lambda: OldestFirst(unit="word"), "unit of the policy is 'word'; known are message, turn"),  # type: ignore[arg-type]
+        (lambda: OldestFirst(unit="word"), "Invalid unit of the policy: 'word'. Choose one of: message, turn"),  # type: ignore[arg-type]
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(make: Callable[[], object], sentence: str) -> None:

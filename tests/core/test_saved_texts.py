@@ -138,7 +138,7 @@ ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
                 *ONE_ITEM,
                 ', "texts": {"items": [{"message": 3}], "cuts": []}',
             ),
-            "plan.texts.items[0].message is 3; known is a mapping; write one",
+            "Invalid plan.texts.items[0].message: 3. Expected a mapping",
         ),
         (
             PLAN

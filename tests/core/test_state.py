@@ -192,11 +192,11 @@ ITEMS_OF_A = (
         ('{"budgetkit": 1, "budget": {"window": -1}}', "window is -1"),
         (
             '{"budgetkit": 1, "budget": {"window": "1"}}',
-            "budget.window is '1'; known is a whole number; write one",
+            "Invalid budget.window: '1'. Expected a whole number",
         ),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "reserves": 3}}',
-            "budget.reserves is 3; known is a list; write one",
+            "Invalid budget.reserves: 3. Expected a list",
         ),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "reserves": [{"name": "a", "size": {"ratio": 2}}]}}',
@@ -205,24 +205,24 @@ ITEMS_OF_A = (
         ('{"budgetkit": 1, "plan": {"budget": {"window": 1}}}', "plan lacks 'cuts', 'grants'"),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "constrained_below": "x"}}',
-            "budget.constrained_below is 'x'; known is",
+            "Invalid budget.constrained_below: 'x'. Expected",
         ),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "roles": {"user": 3}}}',
-            "budget.roles.user is 3; known is a text",
+            "Invalid budget.roles.user: 3. Expected a text",
         ),
         ('{"budgetkit": 1, "budget": {"window": 1, "allocations": ["a"]}}', "allocation is a str"),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "allocations": [{"section": "a", "importance": "hi"}]}}',
-            "budget.allocations[0].importance is 'hi'; known is a whole number; write one",
+            "Invalid budget.allocations[0].importance: 'hi'. Expected a whole number",
         ),
-        (PLAN % ("[]", "null", "[]"), "plan.reasons is None; known is a list"),
-        (PLAN % ("[]", "[[]]", "[]"), "plan.reasons[0] is []; known are 'fits', "),
+        (PLAN % ("[]", "null", "[]"), "Invalid plan.reasons: None. Expected a list"),
+        (PLAN % ("[]", "[[]]", "[]"), "Invalid plan.reasons[0]: []. Choose one of: 'fits', "),
         (PLAN % ("[]", "[]", "[7]"), "cuts is [7]; known are positions of 0 items"),
-        (PLAN % ("5", "[]", "[]"), "plan.kept is 5; known is a list"),
-        (ITEMS_OF_A % ('"30!"', "", "30"), "plan.grants[0].granted is '30!'; known is a whole"),
-        (ITEMS_OF_A % ("30", "", '"30"'), "plan.kept[0] is '30'; known is"),
-        (ITEMS_OF_A % ("30", "", "1e999"), "plan.kept[0] is inf; known is a whole"),
+        (PLAN % ("5", "[]", "[]"), "Invalid plan.kept: 5. Expected a list"),
+        (ITEMS_OF_A % ('"30!"', "", "30"), "Invalid plan.grants[0].granted: '30!'. Expected a whole"),
+        (ITEMS_OF_A % ("30", "", '"30"'), "Invalid plan.kept[0]: '30'. Expected"),
+        (ITEMS_OF_A % ("30", "", "1e999"), "Invalid plan.kept[0]: inf. Expected a whole"),
         (
             ITEMS_OF_A % ("30", ', "group": {"a": 1}', "30"),
             "group of an item is {'a': 1}; groups are texts",
@@ -233,7 +233,7 @@ ITEMS_OF_A = (
         ),
         (
             ITEMS_OF_A % ("30", ', "importance": "high"', "30"),
-            "plan.items[0].importance is 'high'; known is",
+            "Invalid plan.items[0].importance: 'high'. Expected",
         ),
         (
             ITEMS_OF_A % ("30", ', "score": "high"', "30"),
@@ -274,7 +274,7 @@ def test_any_text_is_a_state_or_a_value_error(text: str) -> None:
 
 def test_only_budgets_and_plans_are_saved() -> None:
     """Anything else says what is."""
-    with pytest.raises(TypeError, match="a int was to be saved; known are Budget and Plan"):
+    with pytest.raises(TypeError, match="Invalid value to save: .*. Expected a Budget or a Plan"):
         state.to_json(3)  # type: ignore[arg-type]
     assert state.to_json(presets.chat(8_192)).startswith('{\n  "budgetkit": 1')
 
@@ -282,7 +282,7 @@ def test_only_budgets_and_plans_are_saved() -> None:
 @pytest.mark.parametrize("number", ["010", "1:30", "0x10", "0b11", "-0o7", "1:30.5", "2026-11-21"])
 def test_what_yaml_alone_takes_for_another_number_is_a_text(number: str) -> None:
     """A window of 010 tokens was one of 8, and 1:30 one of 90."""
-    with pytest.raises(ValueError, match=f"window is '{number}'; known is a whole number"):
+    with pytest.raises(ValueError, match=f"Invalid budget.window: '{number}'. Expected a whole number"):
         state.from_yaml(f"budgetkit: 1\nbudget: {{window: {number}}}")
     plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload=number)])
     assert state.from_yaml(state.to_yaml(plan, texts=True)) == plan

@@ -86,7 +86,7 @@ def test_a_configuration_may_be_a_dataclass_and_nothing_else_is_guessed_at() -> 
     read = presets.translate(MemoryConfig(), "octopus")
     assert (read.budget.window, read.budget.sizes["output"]) == (8_000, 500)
     with pytest.raises(
-        ValueError, match="known are a Budget, a mapping, and the system's own object"
+        ValueError, match="Expected a Budget, a mapping, or the system's own object"
     ):
         presets.translate(3, "anchor")
 
@@ -139,7 +139,7 @@ def test_every_preset_is_told_to_every_system_and_each_change_of_it_is_listed(
     ("given", "system", "said"),
     [
         (presets.chat(8_192), "octobus", "octopus"),
-        ("max_tokens", "langchain", "known are a Budget, a mapping, and"),
+        ("max_tokens", "langchain", "Expected a Budget, a mapping, or"),
         ({"tokens": 9}, "langchain", "a configuration without max_tokens; it has 'tokens'"),
         ({"reserve_tokens": 9}, "anchor", "a configuration without total_tokens"),
         (presets.chat(8_192, deficit="signed").assign(system=8_000), "anchor", "caps"),

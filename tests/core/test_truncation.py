@@ -146,7 +146,7 @@ def test_a_character_of_a_million_code_points_stays_whole_or_goes() -> None:
 def test_a_limit_is_a_whole_number_from_zero_on(limit: Any) -> None:
     with pytest.raises(
         ValueError,
-        match=r"a limit of .* tokens was asked for; a limit is a whole number .*; give one",
+        match=r"Invalid limit: .*\. Use a whole number from 0 to ",
     ):
         truncate("text", limit, words)
 
@@ -156,7 +156,7 @@ def test_a_limit_is_a_whole_number_from_zero_on(limit: Any) -> None:
 )
 def test_an_unknown_choice_is_told_the_known_ones(parameter: str, known: str) -> None:
     with pytest.raises(
-        ValueError, match=f"{parameter} 'best' was asked for; known are {known}; use one of these"
+        ValueError, match=f"Invalid {parameter}: 'best'. Choose one of: {known}"
     ):
         truncate("text", 1, words, **{parameter: "best"})  # type: ignore[arg-type]
 

@@ -193,3 +193,24 @@ def test_a_manifest_of_something_else_is_a_file_like_any_other(tmp_path: Path) -
     (tmp_path / "notes.md").write_text("# Notes", encoding="utf-8")
     found = folder(tmp_path)
     assert {document.name for document in found} == {"MANIFEST.csv", "notes.md"}
+
+
+def test_the_class_of_an_own_file_comes_from_its_text(tmp_path: Path) -> None:
+    """0.3.0 took a Chinese .txt for prose and a Japanese .md for markup."""
+    texts = {
+        "a.py": "for i in range(3):\n    print(i)",
+        "b.txt": "Where is my order?",
+        "c.txt": "您的包裹已于星期一离开仓库。",
+        "d.md": "# お知らせ\n荷物は月曜日に倉庫を出ました。",
+        "e.txt": "택배가 월요일에 창고를 떠났습니다.",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    documents = folder(tmp_path).documents
+    assert [(document.kind, document.language) for document in documents] == [
+        ("code", "python"),
+        ("prose", "text"),
+        ("cjk", "zh hans"),
+        ("cjk", "ja"),
+        ("cjk", "ko"),
+    ]

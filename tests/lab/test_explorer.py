@@ -389,7 +389,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
             "no line 'histroy'",
         ),
         (lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}), "tokens"),
-        (lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}), "no preset 'chatt'"),
+        (lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}), "Unknown preset 'chatt'"),
         (lambda e: hear(e, {"kind": "explode", "id": "1"}), "no command 'explode'"),
         (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "has 1 to 3"),
         (
@@ -497,7 +497,7 @@ def test_a_path_that_cannot_be_read_gives_way_to_the_last_one_that_could(tmp_pat
 
 
 def test_a_constructor_that_cannot_says_why() -> None:
-    with pytest.raises(LookupError, match="no preset 'chatt'"):
+    with pytest.raises(LookupError, match="Unknown preset 'chatt'"):
         BudgetExplorer("chatt")
     with pytest.raises(FileNotFoundError, match="nowhere.jsonl"):
         BudgetExplorer("chat", "nowhere.jsonl")
@@ -1134,7 +1134,7 @@ def test_a_saved_state_of_wrong_kinds_leaves_what_held() -> None:
     before = explorer.budget
     explorer.load("budgetkit: 1\nbudget: {window: 100, constrained_below: x}")
     assert explorer.budget == before
-    assert "budget.constrained_below is 'x'; known is a whole number" in explorer.status
+    assert "Invalid budget.constrained_below: 'x'. Expected a whole number" in explorer.status
     assert not explorer.view.state["actions"]["undo"]
 
 

@@ -451,7 +451,7 @@ def test_a_pause_is_measured_from_the_last_known_time() -> None:
 
 def test_an_unknown_breakpoint_and_a_negative_minimum_are_refused() -> None:
     with pytest.raises(
-        ValueError, match="breakpoint is 'middle'; known are head, end; choose one of them"
+        ValueError, match="Invalid breakpoint: 'middle'. Choose one of: head, end"
     ):
         PromptCache(breakpoints=("middle",))  # type: ignore[arg-type]
     with pytest.raises(

@@ -18,15 +18,13 @@ from typing import Final
 import pandas as pd
 
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
+from budgetkit.lab.accuracy.corpora.reading import is_cjk
 
 CODE = "code"
 CJK = "CJK"
 PROSE = "prose"
 _FENCE: Final = re.compile(r"^[ ]{0,3}(?:```|~~~).*$", re.MULTILINE)
 _GAP: Final = re.compile(r"\n\s*\n")
-_CJK: Final = re.compile(
-    r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]"
-)
 _OPEN = r"""(?<!\S)["'(“‘«]*+"""
 _SHUT = r"""["')”’».,?!]*+"""
 _WORD: Final = re.compile(
@@ -57,9 +55,9 @@ def kind(paragraph: str) -> str:
     >>> kind("for i in range(3): print(i)"), kind("您的包裹已于星期一离开仓库。"), kind("Hello, how are you?")
     ('code', 'CJK', 'prose')
     """
-    printed = len("".join(paragraph.split()))
-    if not paragraph.isascii() and len(_CJK.findall(paragraph)) >= 0.2 * printed:
+    if is_cjk(paragraph):
         return CJK
+    printed = len("".join(paragraph.split()))
     if 2 * len(_STATEMENT.findall(paragraph)) > paragraph.strip().count("\n") + 1:
         return CODE
     if len(_MARK.findall(paragraph)) < 0.08 * printed + 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -215,6 +216,33 @@ LANGUAGES: Final[dict[str, tuple[str, str]]] = {
     ".pem": ("odd", "base64"),
 }
 
+#: Classes of files whose text may as well be Chinese, Japanese or Korean.
+_OF_TEXT: Final = ("prose", "markup", "log", "text")
+_CJK: Final = re.compile(
+    r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]"
+)
+_KANA: Final = re.compile(r"[\u3040-\u30ff]")
+_HANGUL: Final = re.compile(r"[\uac00-\ud7af]")
+
+
+def is_cjk(text: str) -> bool:
+    """Tell whether a fifth of a text or more is Chinese, Japanese or Korean.
+
+    >>> is_cjk("您的包裹已于星期一离开仓库。"), is_cjk("The parcel left on Monday.")
+    (True, False)
+    """
+    if text.isascii():
+        return False
+    return 5 * len(_CJK.findall(text)) >= len("".join(text.split()))
+
+
+def _language_of_cjk(text: str) -> str:
+    if _KANA.search(text):
+        return "ja"
+    if _HANGUL.search(text):
+        return "ko"
+    return "zh hans"
+
 
 def folder(
     path: str | Path,
@@ -234,7 +262,7 @@ def folder(
     pattern : str
         Which of its files, as a glob.
     kind, language : str
-        What they all are; by default each file's suffix says it.
+        What they all are; by default each file's suffix and, of Chinese, Japanese and Korean, its text say it.
     most : int
         Longest file that is read, in bytes.
 
@@ -285,13 +313,16 @@ def files(
     """Read files, each a document."""
     read: list[Document | Problem] = []
     for path in paths:
-        by_suffix = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
+        text = text_of(path, most)
+        if isinstance(text, Problem):
+            read.append(text)
+        if isinstance(text, Problem) or not text:
+            continue
+        about = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
+        if about[0] in _OF_TEXT and is_cjk(text):
+            about = ("cjk", _language_of_cjk(text))
         name = path.relative_to(root).as_posix()
-        text_file = _document(
-            path, most, kind or by_suffix[0], language or by_suffix[1], source, name
-        )
-        if isinstance(text_file, Problem) or text_file.text:
-            read.append(text_file)
+        read.append(Document(text, kind or about[0], language or about[1], source, name))
     return _sorted_out(read)
 
 

@@ -17,7 +17,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_wind
 from budgetkit.lab.explorers.shelves import advice, title_of, vocabulary_name
 from budgetkit.models import Model
 from budgetkit.plan import Plan
-from budgetkit.plan.decisions import overcommitted, unused_answers
+from budgetkit.plan.advice import overcommitted, unused_answers
 from budgetkit.state import to_json, to_yaml
 from budgetkit.trace import Trace, shipped_traces
 

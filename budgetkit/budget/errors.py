@@ -1,0 +1,87 @@
+"""The usual errors, each worded in one place: the problem, then its fix.
+
+A function returns the text alone; its caller chooses the kind of error and raises it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from budgetkit.budget.quoting import brief, nearest_name, one_line, quoted
+
+_BEGINNING = 6  # characters of a misspelt name that suffice to find a longer one
+
+
+def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
+    """Return the error for a name that is none of those known.
+
+    Examples
+    --------
+    >>> print(unknown_name("preset", "wroking", ["chat", "working_memory"]))
+    Unknown preset 'wroking'. Did you mean 'working_memory'? Choose one of: 'chat', 'working_memory'.
+    """
+    known = list(names)
+    near = ""
+    if isinstance(name, str):
+        near = nearest_name(name, known)
+    if not near and isinstance(name, str) and len(name) >= _BEGINNING:
+        beginnings = {other[: len(name)]: other for other in known}
+        near = beginnings.get(nearest_name(name, beginnings), "")
+    meant = f" Did you mean {near!r}?" if near else ""
+    return f"Unknown {kind} {brief(name)}.{meant} Choose one of: {quoted(known)}."
+
+
+def wrong_type(what: str, value: object, expected: str) -> str:
+    """Return the error for a value of the wrong type.
+
+    Examples
+    --------
+    >>> print(wrong_type("cut", 3, "a function of an item, a limit and an allocation"))
+    Invalid cut: 3. Expected a function of an item, a limit and an allocation.
+    """
+    return f"Invalid {what}: {brief(value)}. Expected {expected}."
+
+
+def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
+    """Return the error for a value that is not one of a few.
+
+    Examples
+    --------
+    >>> print(wrong_choice("fill", "most", ("prefix", "skip", "knapsack")))
+    Invalid fill: 'most'. Choose one of: prefix, skip, knapsack.
+    """
+    return f"Invalid {what}: {brief(value)}. Choose one of: {', '.join(choices)}."
+
+
+def out_of_range(what: str, value: object, limits: str) -> str:
+    """Return the error for a number outside its limits.
+
+    Examples
+    --------
+    >>> print(out_of_range("window", -5, "a whole number of tokens from 0 on"))
+    Invalid window: -5. Use a whole number of tokens from 0 on.
+    """
+    number = f"{value:,}" if isinstance(value, int) and abs(value) < 10**30 else brief(value)
+    return f"Invalid {what}: {number}. Use {limits}."
+
+
+def missing_extra(feature: str, extra: str) -> str:
+    """Return the error for a feature whose packages are not installed.
+
+    Examples
+    --------
+    >>> print(missing_extra("Counting Mistral's tokens", "mistral"))
+    Counting Mistral's tokens needs an optional package. Install it: pip install "budgetkit[mistral]".
+    """
+    return f'{feature} needs an optional package. Install it: pip install "budgetkit[{extra}]".'
+
+
+def missing_file(path: object) -> str:
+    """Return the error for a file that does not exist.
+
+    Examples
+    --------
+    >>> print(missing_file("chat.jsonl"))
+    File not found: chat.jsonl. Check the path.
+    """
+    return f"File not found: {one_line(str(path))}. Check the path."
