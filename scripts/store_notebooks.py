@@ -1,10 +1,10 @@
-"""Run notebooks and store in them what nbval is to compare: numbers and small tables, nothing else.
+"""Run notebooks and store the outputs that nbval compares, and static pictures of figures and explorers.
 
     python scripts/store_notebooks.py notebooks/01-count-tokens.ipynb ...
 
-A cell keeps its outputs when each is plain text, or a table that pandas or this kit drew, and no longer than a page. A
-figure, a widget and a cell tagged "unstored" (what it shows differs from run to run) keep none, and no number of
-execution either, so that nbval runs them and compares nothing. Running it again changes no byte.
+Text and tables of at most 30 lines are stored and compared. Of a figure its SVG is stored, and of an explorer its HTML
+still, at most 40 kB each; the cell is tagged so that nbval runs it without comparing. A cell tagged "unstored", whose
+output differs from run to run, stores nothing. Running it again changes no byte.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from nbclient import NotebookClient
 
 os.environ["BUDGETKIT_TODAY"] = "2026-11-26"  # as their tests do
 LONGEST = 30  # lines
+LARGEST = 40_000  # bytes of a picture
+PICTURES = {"image/svg+xml": "<svg", "text/html": 'bk-still"'}  # of a figure, and of an explorer
+PICTURED = "nbval-ignore-output"
 SECONDS = 120
 DRAWN = ('class="dataframe"', 'class="tex2jax_ignore')  # a table of pandas, and a value of this kit
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
@@ -32,15 +35,28 @@ def store(path: Path) -> None:
     ).execute()
     notebook.metadata = nbformat.from_dict(KERNEL)
     for cell in notebook.cells:
-        tags = cell.metadata.get("tags", [])
+        tags = [tag for tag in cell.metadata.get("tags", []) if tag != PICTURED]
+        if cell.cell_type == "code":
+            pictures = [drawn for output in cell.outputs if (drawn := picture(output))]
+            if pictures:
+                cell.outputs = pictures
+                tags.append(PICTURED)
+            elif "unstored" in tags or not all(map(is_comparable, cell.outputs)):
+                cell.outputs = []
+            if not cell.outputs:
+                cell.execution_count = None
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
-        if cell.cell_type == "code" and (
-            "unstored" in tags or not all(map(is_comparable, cell.outputs))
-        ):
-            cell.outputs = []
-        if cell.cell_type == "code" and not cell.outputs:
-            cell.execution_count = None
     nbformat.write(notebook, path)
+
+
+def picture(output: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a figure's SVG or an explorer's still as an output, if it is small enough."""
+    data = output.get("data", {})
+    for kind, mark in PICTURES.items():
+        text = data.get(kind, "")
+        if mark in text and 0 < len(text.encode()) <= LARGEST:
+            return nbformat.v4.new_output("display_data", {kind: text}, metadata={})
+    return None
 
 
 def is_comparable(output: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The accuracy explorer in real JupyterLab, by hand: notebook 05 run from its top to its end.
+"""The accuracy explorer in real JupyterLab, by hand: notebook 04 run from its top to its end.
 
 Every test also fails when a request leaves the machine or a script on the page fails (see conftest).
 """
@@ -15,7 +15,7 @@ from budgetkit.state import from_yaml
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
 from tests.browser.explored import expect_kpi, show
 
-NAME = "05-counter-accuracy.ipynb"
+NAME = "04-errors.ipynb"
 CHARTS = 7
 AS_AT_FIRST = (
     "explorer.view.opened = []; explorer.controls.corpus.value = 'my texts'; explorer.reset(); "

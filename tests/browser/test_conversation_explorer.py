@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
 from tests.browser.explored import expect_kpi, show
 
-NAME = "06-long-conversations.ipynb"
+NAME = "06-pruning-and-caches.ipynb"
 AS_AT_FIRST = """
 explorer.view.opened = []
 while explorer.view.state["actions"]["undo"]:

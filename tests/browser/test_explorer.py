@@ -42,9 +42,9 @@ WEIGH = """() => {
 @pytest.fixture(scope="module")
 def notebook_04(chromium: Browser, server: Server) -> Iterator[Notebook]:
     """Open the notebook that people see first, once for the tests that share it."""
-    shutil.copy(CHECKOUT / "notebooks" / "04-explore.ipynb", server.root / "notebooks")
+    shutil.copy(CHECKOUT / "tests" / "browser" / "explore.ipynb", server.root / "notebooks")
     with opened_tab(chromium, server) as page:
-        found = Notebook(page, server, "04-explore.ipynb")
+        found = Notebook(page, server, "explore.ipynb")
         page.evaluate("jupyterapp.shell.collapseLeft()")
         yield explored(found)
         found.shut_down()

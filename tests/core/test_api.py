@@ -103,7 +103,8 @@ DOORS = {
         ("tokenizers", "mistral_common", "litellm", "sentencepiece", "ctok"), {"counters"}
     ),
     "plotly": SHOWN,
-    **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {"lab.app", "lab.explorers"}),
+    **dict.fromkeys(("ipywidgets", "anywidget"), {"lab.app", "lab.explorers"}),
+    "IPython": {"lab.app", "lab.explorers", "lab.figures"},
     "genai_prices": {"models", "lab.replay"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),

@@ -261,7 +261,7 @@ def test_a_file_that_is_no_tokenizer_is_one_clear_error(content: bytes, tmp_path
 
 
 LANGUAGES = ("en", "python", "zh-Hans")  # the columns of the notebook's table
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "05-counter-accuracy.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "04-errors.ipynb"
 
 
 def test_the_notebooks_table_of_five_makers_is_what_their_vocabularies_count() -> None:

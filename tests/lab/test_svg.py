@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import plotly.io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,10 +115,36 @@ def test_the_first_cut_runs_between_what_is_cut_and_what_is_not() -> None:
     )
     assert line.count("M") >= 2
     cells = [
-        node for node in picture.iter(f"{SVG}rect") if (node.get("fill") or "").startswith("rgb")
+        node.get("d", "")
+        for node in picture.iter(f"{SVG}path")
+        if node.get("fill", "").startswith("rgb")
     ]
-    assert len(cells) == 15
+    assert "".join(cells).count("M") == 15
     assert between([[0, "#000000"], [1, "#ffffff"]], 1.0) == "rgb(255,255,255)"
+
+
+def test_a_map_of_seven_hundred_cells_is_small_enough_to_be_stored() -> None:
+    budget = bk.presets.chat(16_384)
+    lines = {"window": range(8_000, 24_001, 500), "conversation": range(4_000, 14_001, 500)}
+    swept = bk.sweep(budget, {"conversation": 9_135, "user": 55}, **lines)
+    assert len(figures.sweep_map.svg(swept)) < 40_000
+
+
+def test_a_figure_is_shown_with_its_picture_and_never_as_a_png(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plotly.io.renderers, "default", "plotly_mimetype")
+    bundle = figures.window(bk.presets.chat(8_192))._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.plotly.v1+json", "image/svg+xml"}
+    picture = ET.fromstring(bundle["image/svg+xml"])
+    assert picture.get("aria-label") == "What fills the window?"
+    assert texts(picture) == texts(ET.fromstring(figures.window.svg(bk.presets.chat(8_192))))
+
+
+def test_a_figure_changed_by_hand_is_shown_without_a_picture_where_none_can_be_drawn() -> None:
+    figure = figures.window(bk.presets.chat(8_192))
+    figure.add_pie(values=[1, 2])
+    assert "image/svg+xml" not in figure._repr_mimebundle_()
 
 
 def test_boxes_show_the_middle_half_of_the_errors() -> None:

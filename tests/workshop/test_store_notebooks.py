@@ -13,7 +13,8 @@ CELLS = {
     "number": "6 * 7",
     "said": "print('hello')",
     "table": "import pandas as pd\npd.DataFrame({'tokens': [1, 2]})",
-    "figure": "from IPython.display import HTML\nHTML('<b>a figure</b>')",
+    "html": "from IPython.display import HTML\nHTML('<b>not a table</b>')",
+    "figure": "import budgetkit as bk\nbk.figures.window(bk.presets.chat(8_192))",
     "address": "object()",
     "long": "print('line\\n' * 31)",
     "warned": "import sys\nprint('careful', file=sys.stderr)",
@@ -49,7 +50,13 @@ def cells(path: Path) -> dict[str, dict[str, Any]]:
 
 def test_numbers_texts_and_small_tables_are_stored(notebook: Path) -> None:
     stored = {name for name, cell in cells(notebook).items() if cell["outputs"]}
-    assert stored == {"number", "said", "table"}
+    assert stored == {"number", "said", "table", "figure"}
+
+
+def test_of_a_figure_only_its_picture_is_stored_and_nbval_ignores_it(notebook: Path) -> None:
+    cell = cells(notebook)["figure"]
+    assert cell["metadata"]["tags"] == ["nbval-ignore-output"]
+    assert [list(output["data"]) for output in cell["outputs"]] == [["image/svg+xml"]]
 
 
 def test_a_number_of_execution_goes_with_an_output_only(notebook: Path) -> None:

@@ -32,6 +32,14 @@ _ELSEWHERE = {
         "document_errors",
         "error_by_length",
     ),
+    "budgetkit.lab.accuracy.figures.texts": (
+        "overrun",
+        "tokens",
+    ),
+    "budgetkit.lab.figures.tables": (
+        "bars",
+        "frontier",
+    ),
     "budgetkit.lab.replay.figures.replays": (
         "caching",
         "dropping",

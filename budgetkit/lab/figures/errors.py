@@ -90,8 +90,14 @@ def _line(table: Columns, column: str, colour: str, text: str) -> Spec:
     return line(table["turn"], table[column], name=text, line=drawn, hovertemplate=hover)
 
 
+def _say(table: Columns) -> str:
+    error = table["error"][-1]
+    way = "too low" if error < 0 else "too high"
+    return f"At turn {table['turn'][-1]:,} the count is {abs(error):,} tokens {way}"
+
+
 #: Draw a rough counter's error on a conversation, and how far it moves the history budget.
-counter_error = Question("What does a rough count cost?", _answer, _draw)
+counter_error = Question("What does a rough count cost?", _answer, _draw, _say)
 
 
 CUT = "cut in all"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import pandas as pd
@@ -113,6 +114,8 @@ class Question(Generic[P]):
         Returns what answers it: a tidy frame, or the columns of one as plain lists.
     draw : callable
         Turns that answer into ``{"data": [...], "layout": {...}}``.
+    say : callable, optional
+        Returns the subtitle: the answer in one sentence, with its number.
 
     Examples
     --------
@@ -126,6 +129,7 @@ class Question(Generic[P]):
     title: str
     answer: Callable[P, Any]  # a DataFrame or Columns, whichever `draw` takes
     draw: Callable[[Any], Spec]
+    say: Callable[[Any], str] | None = None
 
     def table(self, *args: P.args, **options: P.kwargs) -> pd.DataFrame:
         """Return the tidy frame that the figure is drawn from.
@@ -155,7 +159,12 @@ class Question(Generic[P]):
         dict
             ``{"data": [...], "layout": {...}}``, ready for JSON.
         """
-        return self.draw(self.answer(*args, **options))
+        answer = self.answer(*args, **options)
+        spec = self.draw(answer)
+        if self.say is not None:
+            meta = {**spec["layout"].get("meta", {}), "answer": plain(self.say(answer))}
+            spec["layout"] = {**spec["layout"], "meta": meta}
+        return spec
 
     def svg(self, *args: P.args, **options: P.kwargs) -> str:
         """Return the figure as SVG, without plotly and without a browser.
@@ -170,7 +179,8 @@ class Question(Generic[P]):
         str
             One element; the same, letter by letter, for the same table.
         """
-        return svg(self.spec(*args, **options), self.title)
+        spec = self.spec(*args, **options)
+        return svg(spec, self._asked(spec))
 
     def save(self, path: str | os.PathLike[str], *args: P.args, **options: P.kwargs) -> None:
         """Write the figure to a file: SVG always, PNG where there is a Chromium on this machine.
@@ -192,13 +202,26 @@ class Question(Generic[P]):
         save(path, self.svg(*args, **options))
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
-        """Return plotly's figure; nothing is shown."""
+        """Return a plotly figure that a notebook stores with its SVG."""
         with extra("lab", "a figure of plotly's"):
-            import plotly.graph_objects as go
+            stored = import_module("budgetkit.lab.figures.stored")
 
         spec = self.spec(*args, **options)
-        title = {"text": self.title, "x": 0, "xref": "paper", "font": {"size": 17}}
-        return go.Figure(data=spec["data"], layout={**spec["layout"], "title": title})
+        drawn = spec["layout"]
+        title: Spec = {
+            "text": plain(self._asked(spec)),
+            "x": 0,
+            "xref": "paper",
+            "font": {"size": 17},
+        }
+        if answer := drawn.get("meta", {}).get("answer"):
+            title["subtitle"] = {"text": answer, "font": {"size": 13}}
+            drawn["margin"] = {**drawn["margin"], "t": 72}
+        return stored.StoredFigure(data=spec["data"], layout={**drawn, "title": title})
+
+    def _asked(self, spec: Spec) -> str:
+        """Return the question, which a figure of any table takes from its caller."""
+        return str(spec["layout"].get("meta", {}).get("asks", self.title))
 
 
 def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:

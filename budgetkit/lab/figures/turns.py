@@ -269,8 +269,15 @@ def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
     }
 
 
+def _say(table: Columns) -> str:
+    for turn, section in zip(table["turn"], table["first_cut"], strict=True):
+        if section:
+            return f"Turn {turn:,} is the first cut, of the {section}"
+    return f"Nothing is cut in {len(table['turn']):,} turns"
+
+
 #: Draw the history budget and what is asked of it, turn by turn, with the turn that first loses something.
-turns = Question("How many turns does it last?", _answer, _draw_turns)
+turns = Question("How many turns does it last?", _answer, _draw_turns, _say)
 
 
 LINE = 30  # pixels for one bar and the space around it

@@ -108,8 +108,15 @@ def _few_letters(row: dict[str, Any]) -> str:
     return f"{granted} of {demand}"
 
 
+def _say(table: Columns) -> str:
+    cut = [tokens for tokens in table["cut"] if tokens]
+    if not cut:
+        return "Every section gets what it asks for"
+    return f"{len(cut)} of {len(table['cut'])} sections lose {sum(cut):,} tokens"
+
+
 #: Draw what each section asked for and was granted, with the items that were cut.
-sections = Question("Who asks for how much, and gets it?", _answer, _draw)
+sections = Question("Who asks for how much, and gets it?", _answer, _draw, _say)
 
 
 LINE = 26  # pixels for one bar and the space around it
@@ -242,6 +249,15 @@ def _segment(line: str, tokens: int, total: int) -> Spec:
     return bars([tokens], width=[0.8], customdata=[line], marker=marker, **text, **hover)
 
 
+def _say_window(table: Columns) -> str:
+    sums = dict.fromkeys(("section", "pool", "reserve"), 0)
+    for kind, tokens in zip(table["kind"], table["tokens"], strict=True):
+        sums[kind] += tokens
+    if sums["pool"] < 0:
+        return f"{-sums['pool']:,} tokens too many are claimed"
+    return f"{sums['reserve']:,} reserved, {sums['section']:,} claimed, {sums['pool']:,} in the shared pool"
+
+
 def _waterfall_answer(plan: Plan | Budget) -> Columns:
     plan = _planned(plan)
     budget = plan.budget
@@ -308,6 +324,10 @@ def _draw_waterfall(table: Columns) -> Spec:
     return {"data": [bar], "layout": layout(len(lines) * LINE + 84, x, y, meta=meta)}
 
 
+def _say_waterfall(table: Columns) -> str:
+    return f"{signed(table['tokens'][-1])} tokens: the {table['line'][-1]}"
+
+
 def _planned(plan: Plan | Budget) -> Plan:
     if isinstance(plan, Budget):
         return allocate(plan, {})
@@ -315,7 +335,9 @@ def _planned(plan: Plan | Budget) -> Plan:
 
 
 #: Draw a plan's window as one bar: sections, shared pool and reserves; the segments sum to the window.
-window = Question("What fills the window?", _window_answer, _draw_window)
+window = Question("What fills the window?", _window_answer, _draw_window, _say_window)
 
 #: Draw the one subtraction: from the window, over the reserves and what the others claim, to what remains.
-waterfall = Question("What is left of the window?", _waterfall_answer, _draw_waterfall)
+waterfall = Question(
+    "What is left of the window?", _waterfall_answer, _draw_waterfall, _say_waterfall
+)

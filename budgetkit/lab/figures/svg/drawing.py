@@ -37,6 +37,7 @@ _WRITTEN: Final = re.compile(r"\b(?:nan|inf)\b")
 _PLACES: Final = ("x", "y", "x0", "x1", "y0", "y1", "ax", "ay")
 # pixels above and below
 _TITLE = 30
+_ANSWER = 18
 _LEGEND = 22
 
 
@@ -70,15 +71,16 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     spec, lost = known(spec)
     layout = spec["layout"]
     entries = _entries(spec) if layout.get("showlegend") else []
-    top = layout.get("meta", {}).get("top", 12)
-    height = layout["height"]
-    if heading:
-        top += _TITLE
-        height += _TITLE
+    meta = layout.get("meta", {})
+    answer = meta.get("answer", "") if heading else ""
+    above = _TITLE * heading + _ANSWER * bool(answer)
+    top = meta.get("top", 12) + above
+    height = layout["height"] + above
     plot, box = _plot(spec, width, top, height - _LEGEND * bool(entries))
     inside = [
         _hatch(plot.hatch),
         label(text(title), 4, 18, font_size=15, font_weight=600) if heading else "",
+        label(answer, 4, 36) if answer else "",
     ]
     inside += [
         *_axes(plot, box),

@@ -76,9 +76,8 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
 
 def _beside(trace: Spec, words: str, low: float, high: float, middle: float, is_left: bool) -> str:
     if trace.get("textposition") == "inside":
-        return label(
-            words, low + 4, middle, fill=trace.get("textfont", {}).get("color", INK), font_size=12
-        )
+        ink = trace.get("textfont", {}).get("color", INK)
+        return label(words, low + 4, middle + 4 * ("<br>" not in words), fill=ink, font_size=12)
     return label(words, low - 5 if is_left else high + 5, middle + 4, "end" if is_left else "start")
 
 
@@ -281,7 +280,8 @@ def _each(value: Any, i: int) -> Any:
 
 
 def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
-    """Draw a cell for each number, in a colour between those of the scale."""
+    """Draw a cell for each number, those of one colour as one path, which keeps the picture small."""
+    cells: dict[str, str] = {}
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low = trace.get("zmin", min(values))
     high = max(values)
@@ -295,13 +295,13 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
                 share = (value - low) / (high - low)
             else:
                 share = 0.0
-            place = {
-                "x": min(x0, x1),
-                "y": min(y0, y1),
-                "width": abs(x1 - x0) + 0.3,
-                "height": abs(y1 - y0) + 0.3,
-            }
-            yield tag("rect", **place, fill=between(trace["colorscale"], share))
+            colour = between(trace["colorscale"], share)
+            wide = number(abs(x1 - x0) + 0.3)
+            corner = f"M{number(min(x0, x1))} {number(min(y0, y1))}"
+            way = f"{corner}h{wide}v{number(abs(y1 - y0) + 0.3)}h-{wide}z"
+            cells[colour] = cells.get(colour, "") + way
+    for colour, way in cells.items():
+        yield tag("path", d=way, fill=colour)
 
 
 def contour(trace: Spec, plot: Plot) -> Iterator[str]:

@@ -1,0 +1,145 @@
+"""Any small table as bars, and the settings that were tried as points with the best of them marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.budget.html import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION
+from budgetkit.lab.figures.question import (
+    Question,
+    Spec,
+    label,
+    layout,
+    line,
+    plain,
+    points,
+    rows,
+    written,
+)
+from budgetkit.lab.figures.question import bars as lying
+
+_ROW = 20  # pixels for a bar
+_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
+
+
+def _table(table: pd.DataFrame | pd.Series[float], asks: str, unit: str = "tokens") -> pd.DataFrame:
+    """Return one row a bar; each column of the table is one colour."""
+    frame = table.to_frame() if isinstance(table, pd.Series) else table
+    long = [
+        (str(name), str(column), value, unit, asks)
+        for name, values in zip(frame.index, frame.to_numpy().tolist(), strict=True)
+        for column, value in zip(frame.columns, values, strict=True)
+    ]
+    return pd.DataFrame(long, columns=["name", "column", "value", "unit", "asks"])
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    columns = list(dict.fromkeys(table["column"]))
+    names = list(dict.fromkeys(table["name"]))
+    unit = str(table["unit"].iloc[0])
+    step = len(columns) + 1
+    data = []
+    for place, column in enumerate(columns):
+        values = table.loc[table["column"] == column, "value"].tolist()
+        bar = lying(values, marker={"color": _COLOURS[place % len(_COLOURS)]}, name=plain(column))
+        bar |= {"y": [step * i + place for i in range(len(values))], "width": 0.9}
+        data.append(written(bar, [*map(_number, values)]))
+    low = min(0.0, *table["value"])
+    high = max(0.0, *table["value"])
+    reach = (high - low) or 1
+    across = {
+        "range": [low - 0.15 * reach * (low < 0), high + 0.2 * reach],
+        "title": {"text": plain(unit)},
+        "tickformat": "~s",
+        "nticks": 6,
+    }
+    ticks = [step * i + (len(columns) - 1) / 2 for i in range(len(names))]
+    down = {
+        "range": [step * len(names) - 1.4, -0.6],
+        "tickvals": ticks,
+        "ticktext": [label(name, 28) for name in names],
+        "showgrid": False,
+        "zeroline": False,
+    }
+    legend = {"orientation": "h", "y": -0.3, "traceorder": "normal"}
+    height = _ROW * step * len(names) + 110
+    drawn = layout(height, across, down, legend=legend, showlegend=len(columns) > 1)
+    drawn["margin"]["l"] = 20  # names of wide letters
+    meta = {"top": 4, "asks": table["asks"].iloc[0]}
+    return {"data": data, "layout": {**drawn, "barmode": "overlay", "meta": meta}}
+
+
+def _say(table: pd.DataFrame) -> str:
+    several = table["column"].nunique() > 1
+    ends = [
+        f"{_number(end['value'])} ({end['name']}{', ' + end['column'] if several else ''})"
+        for end in rows(table.sort_values("value", kind="stable").iloc[[0, -1]])
+    ]
+    return f"From {ends[0]} to {ends[1]}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.10g}".replace("-", "\u2212")
+
+
+#: Draw a small table as bars: ``bars(table, "How far off is the guess?", "percent")``.
+bars = Question("How much is it?", _table, _draw, _say)
+
+
+def _frontier(
+    table: pd.DataFrame, across: str, up: str, present: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Return the settings with two measures, both better when lower, and whether one is beaten in both."""
+    measures = table[[across, up]].astype(float)
+    is_best = [
+        not ((measures <= row).all(axis=1) & (measures < row).any(axis=1)).any()
+        for _, row in measures.iterrows()
+    ]
+    is_present = pd.Series(present is not None, index=table.index)
+    for name, value in (present or {}).items():
+        is_present &= table[name] == value
+    names = [" ".join(map(str, row)) for row in table.drop(columns=[across, up]).to_numpy()]
+    return measures.assign(setting=names, best=is_best, present=is_present).sort_values(
+        across, ignore_index=True
+    )
+
+
+def _draw_frontier(table: pd.DataFrame) -> Spec:
+    across, up = map(str, table.columns[:2])
+    best = table[table["best"]]
+    present = table[table["present"]]
+    groups = (
+        ("beaten", table[~table["best"]], GREY),
+        ("not beaten", best, BLUE),
+        ("at present", present, VERMILLION),
+    )
+    data = [
+        line(
+            best[across],
+            best[up],
+            line={"color": BLUE, "width": 1.5},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    ]
+    for name, group, shade in groups:
+        marks = points(group[across], group[up], name=name, marker={"color": shade, "size": 11})
+        data.append({**marks, "hovertext": [*map(plain, group["setting"])], "hoverinfo": "text"})
+    x, y = (
+        {"title": {"text": plain(name)}, "tickformat": "~s", "rangemode": "tozero"}
+        for name in (across, up)
+    )
+    legend = {"orientation": "h", "y": -0.3}
+    return {"data": data, "layout": layout(340, x, y, showlegend=True, legend=legend)}
+
+
+def _say_frontier(table: pd.DataFrame) -> str:
+    best = [*table.loc[table["best"], "setting"]]
+    return f"{len(best)} of {len(table)} settings are not beaten in both, the leftmost: {best[0]}"
+
+
+#: Draw the settings that were tried by two measures, lower being better, with those that no other beats in both.
+frontier = Question("Which settings are worth a choice?", _frontier, _draw_frontier, _say_frontier)
