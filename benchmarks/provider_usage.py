@@ -24,9 +24,9 @@ import budgetkit as bk
 from benchmarks import calibrations, exactness
 from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows, spreads
 from budgetkit.counters import basis_of
+from budgetkit.models.resolved import resolve
 from budgetkit.requests.billing.frames import frame_for
 from budgetkit.requests.billing.openai_chat import family_of
-from budgetkit.requests.billing.registry import counter_for
 from budgetkit.requests.billing.request_count import looked_up, rules_name
 from budgetkit.requests.reading.request import ProviderRequest, objects, read_request
 from budgetkit.trace import readings
@@ -204,7 +204,7 @@ def counted(paths: Sequence[Path]) -> Iterator[Call]:
             if evidence is not None:
                 low = min(own.tokens - 1, round(tokens * (1 + evidence.low)))
                 high = max(own.tokens + 1, round(tokens * (1 + evidence.high)))
-                is_own = basis_of(counter_for(call["model"])) == "exact"
+                is_own = basis_of(bk.counter(resolve(call["model"]))) == "exact"
                 called_exact = evidence.earns_exact and is_own
                 if called_exact:
                     low = high = own.tokens

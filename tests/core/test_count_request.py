@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.files import read_toml
+from budgetkit.models.resolved import resolve
 from budgetkit.requests import framing_for
 from budgetkit.requests.billing.images import size_in
 from budgetkit.requests.billing.openai_chat import FAMILIES, family_of
 from budgetkit.requests.billing.openai_tools import namespace, schema_block
-from budgetkit.requests.billing.registry import counter_for
 
 N = bk.counter("o200k_base")
 HELLO = {"role": "user", "content": "Hello world"}
@@ -643,7 +643,7 @@ def test_claude_is_estimated_with_a_hidden_prompt_as_soon_as_there_is_a_tool() -
     plain, armed = bk.count_request(body), bk.count_request({**body, "tools": [TOOL]})
     assert (plain.shape, plain.exact) == ("anthropic", False)
     hidden = {row.part: row.tokens for row in armed.ledger if row.kind == "hidden prompt"}
-    written = counter_for("claude-haiku-4-5")(
+    written = bk.counter(resolve("claude-haiku-4-5"))(
         '{"name": "ping", "description": "Look whether a host answers", "input_schema": {"type": "object"}}'
     )
     assert armed.tokens == plain.tokens + hidden["tools"] + written
@@ -741,7 +741,7 @@ MIXED: list[dict[str, Any]] = [
 def test_a_conversation_is_counted_by_the_rules_of_its_requests(model: str) -> None:
     """What a trace, its messages, its tools and a request of them all are: one number."""
     counted = bk.count_request({"model": model, "messages": MIXED, "tools": [PING]})
-    framing, count = framing_for(model), counter_for(model)
+    framing, count = framing_for(model), bk.counter(resolve(model))
     assert framing.request(MIXED, count, [PING]) == counted.tokens
     apart = (
         framing.priming

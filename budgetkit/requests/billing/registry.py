@@ -17,12 +17,10 @@ from typing import Any, Final
 
 from budgetkit.counters import (
     CalibratedCounter,
-    Counter,
     ExactCounter,
     ReconstructedCounter,
     VocabularyCounter,
     count_of,
-    counter,
 )
 from budgetkit.counters.vocabularies import FOLDERS, best
 from budgetkit.files import Table, read_rows, read_toml
@@ -55,18 +53,13 @@ class OpenAIRules:
     def charges(self, request: ProviderRequest) -> list[Charge]:
         """List what a request bills on the interface it was written for."""
         named = replace(request, model=self.model or request.model)
-        if self._is_responses(named):
-            bill = responses_charges
-        else:
-            bill = chat_charges
-        return bill(named, self.family)
-
-    def _is_responses(self, request: ProviderRequest) -> bool:
-        """Whether a request is billed as on the Responses interface; a router's goes by the model alone."""
-        if self.is_routed:
+        is_responses = request.shape == "responses"
+        if self.is_routed:  # a router chooses the interface by the model alone
             pattern = read_toml("framings.toml")["models"]["routed_to_responses"]
-            return re.search(pattern, bare(request.model)) is not None
-        return request.shape == "responses"
+            is_responses = re.search(pattern, bare(named.model)) is not None
+        if is_responses:
+            return responses_charges(named, self.family)
+        return chat_charges(named, self.family)
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills."""
@@ -97,15 +90,6 @@ def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | 
     # A chat template that is known, and lacks its vocabulary here, still says what becomes of thinking.
     has_template = frame is not None and frame.form == "template"
     return EstimatedRules(estimate_for(resolved.name), resolved.name, forgets_thinking=has_template)
-
-
-def counter_for(model: str | Model | ResolvedModel) -> Counter:
-    """Return the counter that the rules of a model are made for: the one that everything else counts it with.
-
-    >>> counter_for("gpt-5").name, counter_for("nobody-knows").exact
-    ('gpt-5', False)
-    """
-    return counter(resolve(model))
 
 
 # Counters that say which model they count for.

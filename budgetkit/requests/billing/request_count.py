@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.budget.html import element, shown, table
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.counters import Basis, Counter, basis_of, nearer_of, nearer_sentence
+from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.files import read_table
 from budgetkit.message import RESULT_ROLES, Image, Message
 from budgetkit.models import Model, found_by, nearest
@@ -26,7 +26,7 @@ from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
 from budgetkit.requests.billing.images import image_price, priced, sized
 from budgetkit.requests.billing.media import MediaCost, media_costs
-from budgetkit.requests.billing.registry import OpenAIRules, counter_for, rules_for
+from budgetkit.requests.billing.registry import OpenAIRules, rules_for
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import parameters_of
 
@@ -312,7 +312,8 @@ class RequestCount:
             missing = f", uncounted={self.uncounted}"
         else:
             missing = ""
-        facts = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{_after(self.unknown)}"
+        unknown = f"; {self.unknown}" if self.unknown else ""
+        facts = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{unknown}"
         return f"RequestCount(model={self.model!r}, {facts})"
 
     def _repr_html_(self) -> str:
@@ -398,43 +399,58 @@ def count_request(
         name = model_name(model)
     resolved = replace(resolved, host=host or resolved.host)
     rules = rules_for(resolved)
-    count = counter_for(resolved)
-    charges = rules.charges(replace(read, model=resolved.name))
-    charges += thinking_charges(read, charges)
-    media = list(media_costs(read.messages, resolved.name))
+    count = counter(resolved)
+    billed = replace(read, model=resolved.name)
+
+    # each row of the bill
+    charges = rules.charges(billed)
+    charges += thinking_charges(billed, charges)
+    media = list(media_costs(billed.messages, billed.model))
     charges += [cost.charge for cost in media]
-    measured = Counts(cost.kind for cost in media)
-    parts = Counts(str(part.get("type")) for message in read.messages for part in message.parts)
-    left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
-    read = replace(read, uncounted=tuple(left))
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
         for charge, tokens in zip(charges, sizes(charges, count), strict=True)
     )
+    tokens = sum(row.tokens for row in ledger)
+
+    # what no row holds
+    measured = Counts(cost.kind for cost in media)
+    parts = Counts(str(part.get("type")) for message in billed.messages for part in message.parts)
+    left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
+    left += unruled_thinking(billed.messages, billed.shape, rules)
+    left += filter(None, [hidden_prompt(resolved.host)])
+    billed = replace(billed, uncounted=tuple(dict.fromkeys(left)))
+    unsized = [
+        image for message in billed.messages for image in message.images if sized(image) is None
+    ]
+    uncounted = (*billed.uncounted, *(["image of unknown size"] if unsized else []))
+
+    # how sure that is; exact is said only of what recorded calls have confirmed
     if model or read.model:
         assumed = ""
     else:
         assumed = f"{name} assumed, since the request names no model: "
-    hidden = hidden_prompt(resolved.host)
-    thinking = unruled_thinking(read.messages, read.shape, rules)
-    names = dict.fromkeys([*read.uncounted, *thinking, *([hidden] if hidden else [])])
-    billed = replace(read, model=resolved.name, uncounted=tuple(names))
-    named = rules_name(rules)
-    evidence = evidence_for(billed, named)
-    uncounted = (*billed.uncounted, *(["image of unknown size"] if _unsized(read) else []))
-    tokens = sum(row.tokens for row in ledger)
-    basis = _basis(
-        rules, count, evidence, is_sure=not (media or uncounted or assumed or _unknown(name))
-    )
+    unknown = _unknown(name)
+    evidence = evidence_for(billed, rules_name(rules))
+    basis: Basis = "estimate"
+    is_sure = not (media or uncounted or assumed or unknown)
+    if is_sure and not isinstance(rules, EstimatedRules):
+        basis = basis_of(count)
+        if not (evidence.earns_exact if basis == "exact" else evidence.calls):
+            basis = "estimate"
+    if isinstance(rules, EstimatedRules):
+        name_of_rules = rules.estimate.family
+    else:
+        name_of_rules = f"{rules_name(rules)} ({evidence})"
+    sentence = f"{assumed}rules of {name_of_rules}; the counter is {count.name}"
     return RequestCount(
         model=name,
         shape=read.shape,
-        counted_by=f"{assumed}rules of {_told(rules, named, evidence)}; the counter is {count.name}"
-        + _after(_unknown(name)),
+        counted_by=f"{sentence}; {unknown}" if unknown else sentence,
         exact=basis == "exact",
         interval=(tokens, tokens)
         if basis == "exact"
-        else _interval(rules, billed, charges, tokens, evidence, media),
+        else _interval(rules, billed, charges, tokens, evidence, media, unsized),
         uncounted=uncounted,
         ledger=ledger,
         basis=basis,
@@ -469,19 +485,13 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str | Model | Resol
         message = answer
     else:
         message = Message(answer)
-    rules = rules_for(model)
-    tokens = sum(sizes(rules.answer(message), counter_for(model)))
+    resolved = resolve(model)
+    rules = rules_for(resolved)
+    tokens = sum(sizes(rules.answer(message), counter(resolved)))
     thought = isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in _REASONING)
     if thought:
         return tokens + _AFTER_REASONING
     return tokens
-
-
-def _told(rules: OpenAIRules | FrameRules | EstimatedRules, named: str, evidence: Evidence) -> str:
-    """Name the rules, and how often they were right about calls such as this one."""
-    if isinstance(rules, EstimatedRules):
-        return rules.estimate.family
-    return f"{named} ({evidence})"
 
 
 def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules) -> str:
@@ -504,36 +514,6 @@ def _unknown(name: str) -> str:
     return f"no model {brief(name)} is known{f', nearest are {quoted(near)}' if near else ''}"
 
 
-def _after(sentence: str) -> str:
-    return f"; {sentence}" if sentence else ""
-
-
-def _unsized(request: ProviderRequest) -> list[Image]:
-    """List the images whose size nobody can read."""
-    return [
-        image for message in request.messages for image in message.images if sized(image) is None
-    ]
-
-
-def _basis(
-    rules: OpenAIRules | FrameRules | EstimatedRules,
-    count: Counter,
-    evidence: Evidence,
-    is_sure: bool,
-) -> Basis:
-    """Return what a count rests on; the word exact is said only of what recorded calls have confirmed."""
-    if not is_sure or isinstance(rules, EstimatedRules):
-        return "estimate"
-    vocabulary = basis_of(count)
-    if vocabulary == "exact":
-        if evidence.earns_exact:
-            return "exact"
-        return "estimate"
-    if evidence.calls:
-        return vocabulary
-    return "estimate"
-
-
 def _interval(
     rules: OpenAIRules | FrameRules | EstimatedRules,
     request: ProviderRequest,
@@ -541,11 +521,12 @@ def _interval(
     tokens: int,
     evidence: Evidence,
     media: Sequence[MediaCost],
+    unsized: Sequence[Image],
 ) -> tuple[int, int | None]:
     """Return the least and the most that may be billed, given media and the errors of other calls."""
     low = tokens - sum(cost.charge.fixed - cost.least for cost in media)
     high = tokens + sum(cost.most - cost.charge.fixed for cost in media)
-    for image in _unsized(request):
+    for image in unsized:
         taken = priced(image, rules.model)
         prices = [image_price(request.model, *size, image.detail) for size in _EXTREMES]
         low += min(0, min(prices) - taken)
@@ -553,7 +534,7 @@ def _interval(
 
     # by how much the rules were wrong elsewhere says less than that the size of an image is unknown
     is_estimate = isinstance(rules, EstimatedRules) or bool(_unknown(request.model))
-    if _unsized(request) and not is_estimate:
+    if unsized and not is_estimate:
         return max(0, low), None if request.uncounted else high
     below = evidence.low
     above = evidence.high

@@ -14,14 +14,14 @@ nobody can count is named and never left out in silence.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.requests.reading.formats import format_named, found, holds
-from budgetkit.requests.reading.records import Records, paired, read_records, system_messages
+from budgetkit.requests.reading.records import paired, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
 
 Raw = Mapping[str, Any]
@@ -118,9 +118,17 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         *(["a prediction"] if shape == "chat" and raw.get("prediction") else []),
         *(name for toolset in toolsets for name in toolset.uncounted),
         *sealed_thinking(_listed(raw, shape), shape, messages),
-        *_task_budget(raw, shape),
-        *_content(raw, shape, messages),
     ]
+    budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
+    if shape == "anthropic" and budget:  # of which the model is told
+        uncounted.append("a task budget")
+    kinds = [
+        str(item["type"])
+        for item in (objects(raw.get("input")) if shape == "responses" else [])
+        if item.get("type", "message") not in _READ_ITEMS
+    ]
+    uncounted += [f"item {kind}" for kind in kinds]
+    uncounted += [kind for message in messages for kind in message.uncounted if kind not in kinds]
     settings = asked(raw, shape)
     if settings["pro"]:
         uncounted.append("the prompt of pro mode")
@@ -190,7 +198,10 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
         row = None
     system = [] if row is None else system_messages(raw, row)
     read = read_records(_listed(raw, shape), row)
-    if shape != "chat" or _is_foreign(read):
+    is_foreign = bool(read.formats or read.notes) or any(
+        isinstance(message, Mapping) and "native" in message for message in read.messages
+    )
+    if shape != "chat" or is_foreign:
         paired(read.messages, strict=shape == "anthropic")
     return [*system, *read.messages]
 
@@ -227,66 +238,29 @@ def _listed(raw: Raw, shape: str) -> list[Any]:
     return records
 
 
-def _is_foreign(read: Records) -> bool:
-    """Say whether messages were written in words of another format than OpenAI's own."""
-    made_here = any(
-        isinstance(message, Mapping) and "native" in message for message in read.messages
-    )
-    return bool(read.formats or read.notes or made_here)
-
-
-def _content(raw: Raw, shape: str, messages: Sequence[Message]) -> Iterator[str]:
-    """Return the names of what messages hold and nobody can count."""
-    if shape == "responses":
-        items = objects(raw.get("input"))
-    else:
-        items = []
-    kinds = [str(item["type"]) for item in items if item.get("type", "message") not in _READ_ITEMS]
-    yield from (f"item {kind}" for kind in kinds)
-    yield from (kind for message in messages for kind in message.uncounted if kind not in kinds)
-
-
 def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
     """Name thinking that is billed again and that nobody can count, since only the provider can read it.
 
     `records` are as the shape has them, `messages` the same in OpenAI's chat format. What else goes out with thinking
     is a matter of the model's rules, see :mod:`budgetkit.requests.billing.declarations`.
     """
-    if shape == "responses":
-        if not _thinks_before_a_call(messages):
-            return []
-        return ["reasoning before a call"]
-    if shape == "gemini":
+    signs: list[str] = []
+    thinks = False
+    if shape == "responses" and _thinks_before_a_call(messages):
+        signs = ["reasoning before a call"]
+    elif shape == "gemini":
         parts = [part for content in objects(records) for part in objects(content.get("parts"))]
-        signed = any(_SIGNATURES & part.keys() for part in parts if "text" not in part)
+        if any(_SIGNATURES & part.keys() for part in parts if "text" not in part):
+            signs = ["reasoning before a call"]
         thinks = any(part.get("thought") is True for part in parts)
-        signs = ["reasoning before a call"] if signed else []
-        return [*signs, *(["thinking in the history"] if thinks else [])]
-    if shape == "anthropic":
+    elif shape in ("anthropic", "converse"):
         blocks = [
             block for message in objects(records) for block in objects(message.get("content"))
         ]
-        thinks = any(block.get("type") in _THINKING_BLOCKS for block in blocks)
-        if not thinks:
-            return []
-        return ["thinking in the history"]
-    if shape == "converse":
-        blocks = [
-            block for message in objects(records) for block in objects(message.get("content"))
-        ]
-        thinks = any("reasoningContent" in block for block in blocks)
-        if not thinks:
-            return []
-        return ["thinking in the history"]
-    return []
-
-
-def _task_budget(raw: Raw, shape: str) -> list[str]:
-    """Name the budget of a task, of which Anthropic tells the model."""
-    if shape != "anthropic":
-        return []
-    budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
-    return ["a task budget"] if budget else []
+        thinks = any(
+            block.get("type") in _THINKING_BLOCKS or "reasoningContent" in block for block in blocks
+        )
+    return [*signs, *(["thinking in the history"] if thinks else [])]
 
 
 def _thinks_before_a_call(messages: Sequence[Message]) -> bool:

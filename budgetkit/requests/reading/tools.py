@@ -113,7 +113,9 @@ to tools/list; write them so
             uncounted.append("deferred tools")
             continue
         functions.append(tool)
-        if _has_unreadable_parameters(tool):
+        function = unwrapped(tool)
+        values = filter(None, map(function.get, _PARAMETERS))
+        if not all(isinstance(value, Mapping) for value in values):
             uncounted.append(f"parameters of tool {function_name(tool)}")
     return Toolset(
         listed=tuple(tools),
@@ -232,13 +234,6 @@ def _builtin(tool: Schema) -> str:
     if _OF_A_FUNCTION & tool.keys():
         return "a tool without a name"
     return f"built-in tool {next(iter(tool), '')}"
-
-
-def _has_unreadable_parameters(tool: Schema) -> bool:
-    function = unwrapped(tool)
-    return any(
-        function.get(field) and not isinstance(function[field], Mapping) for field in _PARAMETERS
-    )
 
 
 def unwrapped(tool: Schema) -> Schema:
