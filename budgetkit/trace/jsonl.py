@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from sys import intern
 from typing import Any, BinaryIO
 
 from budgetkit.budget.quoting import brief
@@ -199,7 +200,8 @@ def _refuse_deep(value: Any, text: str, start: int, end: int) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse an object that gives a field twice that is read here; a tool's output may give other fields twice."""
-    fields = dict(pairs)
+    # The names of fields are the same in every line: each is kept once.
+    fields = {intern(name): value for name, value in pairs}
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         for name in _READ:

@@ -244,9 +244,8 @@ def test_a_claude_code_session_is_a_conversation_and_its_side_chain_another() ->
         ("user", "And now?"),
     ]
     assert len(main.messages[1].tool_calls) == 1
-    assert main.messages[0].raw["event"]["cwd"] == "somewhere"
     assert main.messages[0].raw["timestamp"] == "2026-11-21T10:00:00Z"
-    assert main.fields["other_lines"] == [SESSION[0]]
+    assert "other_lines" not in main.fields
     assert (side.id, said(side)) == ("s1 side chain", [("user", "What a sub-agent was told")])
 
 
@@ -430,7 +429,8 @@ def test_unknown_fields_survive_a_round_trip(name: str) -> None:
     assert [(t.id, t.messages, t.tools, t.fields) for t in again] == [
         (t.id, t.messages, t.tools, t.fields) for t in traces
     ]
-    assert any("x_unknown" in to_line(trace) for trace in again)
+    # Of a session only what its prompts held is kept, since the rest is larger.
+    assert name == "session" or any("x_unknown" in to_line(trace) for trace in again)
 
 
 def test_a_message_carries_what_it_was_made_of() -> None:

@@ -301,7 +301,7 @@ def usage_of(
         return None
     named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
     unknown = filled(unknown=_unknown_fields(raw))
-    paths = _paths()
+    paths = _paths_in(frozenset(map(str, raw)))
     count = {meaning: _count(raw, where) for meaning, where in paths.items()}
     sent = count["input"]
     if sent is None and count["output"] is None:
@@ -383,6 +383,15 @@ def _paths() -> Mapping[str, str]:
     return {
         meaning: "|".join(row[meaning].strip() for row in rows if meaning in row)
         for meaning in meanings
+    }
+
+
+@lru_cache(maxsize=256)
+def _paths_in(names: frozenset[str]) -> Mapping[str, str]:
+    """Keep the paths of each meaning that begin with a field of the record."""
+    return {
+        meaning: "|".join(path for path in where.split("|") if path.partition(".")[0] in names)
+        for meaning, where in _paths().items()
     }
 
 

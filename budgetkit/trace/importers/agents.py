@@ -20,7 +20,7 @@ _NEAR = 20  # messages in which the answer of a request is looked for
 
 
 def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any]:
-    """Read a session of Codex; records that hold no item are kept aside.
+    """Read a session of Codex.
 
     Examples
     --------
@@ -30,7 +30,6 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
     """
     read = Records()
     compactions: list[dict[str, Any]] = []
-    aside: list[Any] = []
     usage: list[dict[str, Any]] = []
     about: dict[str, Any] = {}
     copied_until: float | None = (
@@ -74,9 +73,6 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
             items = found(payload, "replacement_history.*") or [summary]
         elif kind in ("response_item", None):
             items = [payload]
-        if kind not in ("response_item", "compacted", None):
-            aside.append(record)
-
         items = [LocatedMessage(line, item) for item in items if _is_message(item)]
         messages_before = len(read.messages)
         read = read_records(items, _ITEMS, about.get("model"), read)
@@ -120,7 +116,6 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
         "id": about.get("id"),
         "messages": read.messages,
         "usage": usage,
-        "other_lines": aside,
     }
     return (
         session

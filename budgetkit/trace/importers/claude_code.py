@@ -8,6 +8,7 @@ messages are in no later request, but its requests were paid for, so their usage
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -129,22 +130,23 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
     """Read the main conversation, then that of each sub-agent, each with the line it starts on."""
     main: list[Numbered] = []
     agents: dict[str, list[Numbered]] = {}
-    aside: list[Any] = []
+    beginning: Raw = {}
     for line, record in _once(lines):
         agent, event = _speaker(record)
         if agent is not None and _is_event(event):
             agents.setdefault(agent, []).append((line, event))
             continue
         main.append((line, record))
-        if isinstance(record, Mapping) and not _is_event(record):
-            aside.append(record)
+        if not beginning and found(record, "type") == "session":
+            beginning = record
+
+    lines.clear()  # from here on each record is let go once its message is made
 
     # The session's name stands in its own record (pi), else in every event (Claude Code).
-    events = [(line, record) for line, record in main if _is_event(record)]
-    beginning: Raw = next((record for record in aside if record.get("type") == "session"), {})
+    first = next(((line, record) for line, record in main if _is_event(record)), None)
     named = [
         beginning,
-        *(record for _, record in events[:1]),
+        *([first[1]] if first else []),
         *(record for agent_lines in agents.values() for _, record in agent_lines),
     ]
     name = next(
@@ -155,12 +157,13 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
         ),
         None,
     )
-    if events:
-        yield events[0][0], _conversation(main, name, notes) | {"other_lines": aside}
+    if first:
+        yield first[0], _conversation(main, name, notes)
     for agent, records in agents.items():
+        line = records[0][0]
         title = agent if agent == _SIDE else f"agent {agent}"
         side = _conversation(records, f"{name} {title}" if name else None, [], side_chain=True)
-        yield records[0][0], side | {"other_lines": []}
+        yield line, side
 
 
 def _once(lines: list[Numbered]) -> Iterator[Numbered]:
@@ -235,7 +238,11 @@ def _conversation(
     level_before: Any = None
     left_messages = left_requests = roleless = copied = 0
     told = 0  # requests before the newest record that tells the result of a run
-    for entry in _entries(lines):
+    entries = deque(_entries(lines))
+    numbers = [line for line, _ in lines]
+    lines.clear()
+    while entries:
+        entry = entries.popleft()
         record = entry.record
         start = len(read.messages)
         if record.get("type") == "result":
@@ -260,7 +267,7 @@ def _conversation(
         if record.get("isCompactSummary") is True or (
             record.get("type") == "compaction" and not side_chain
         ):
-            compactions.append(_compaction(record, start, places, lines, boundary))
+            compactions.append(_compaction(record, start, places, numbers, boundary))
             boundary = {}
         if entry.message is None:
             continue
@@ -272,9 +279,8 @@ def _conversation(
                 settings.append({"at": start, "thinking": level})
             level_before = level
         for message in read_records([entry.message]).messages:
-            read.messages.append(
-                LocatedMessage(entry.line, {**placed(message)[1], **_about(record)})
-            )
+            timed = placed(message)[1] | filled(timestamp=record.get("timestamp"))
+            read.messages.append(LocatedMessage(entry.line, timed))
         if len(read.messages) > start and (
             counted := _usage(entry, len(read.messages) - 1, side_chain)
         ):
@@ -450,7 +456,7 @@ def _is_copied(record: Raw) -> bool:
 
 
 def _compaction(
-    record: Raw, start: int, places: Mapping[Hashable, int], lines: list[Numbered], boundary: Raw
+    record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
 ) -> dict[str, Any]:
     """Say where a summary stands, what it keeps, and how large the prompt was before it."""
     first_kept = start
@@ -459,7 +465,7 @@ def _compaction(
     if isinstance(entry_id, str):
         first_kept = places.get(entry_id, start)
     if isinstance(entry_number, int):
-        line = lines[min(max(entry_number, 0), len(lines) - 1)][0]
+        line = numbers[min(max(entry_number, 0), len(numbers) - 1)]
         first_kept = places.get(("line", line), start)
     uuids = found(boundary, "preservedMessages.uuids.*") or []
     kept_slots = [places[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in places]
@@ -471,9 +477,3 @@ def _compaction(
         before_tokens=before if type(before) is int else 0, trigger=found(boundary, "trigger")
     )
     return {"at": start, "first_kept": first_kept} | filled(kept=kept_slots) | measured
-
-
-def _about(event: Raw) -> dict[str, Any]:
-    """Keep what an event says about its message: when, where, by whom."""
-    fields = {name: value for name, value in event.items() if name != "message"}
-    return {"event": fields} | filled(timestamp=fields.get("timestamp"))

@@ -1,7 +1,7 @@
 """Sessions of coding agents, a record a line: Claude Code, pi, which writes much the same, and Codex.
 
 Each program adds kinds of records from version to version. So a reader here takes what it knows: a record that holds no
-message is kept aside, one of a kind that nobody knows is counted in a note, and a line that is no JSON, as two programs
+message is left out, one of a kind that nobody knows is counted in a note, and a line that is no JSON, as two programs
 that write at once leave it, is left out and named. None of these refuses the file.
 
 A compaction takes what was said before out of all later requests, but for what it keeps, and puts a summary there. It
@@ -78,10 +78,18 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     """Read a session: the main conversation, then that of each sub-agent, each with the line it starts on."""
     lines: list[Numbered] = []
     broken: list[int] = []
+    dropped = table("marks")["dropped"]
     for line, value in numbered:
         if isinstance(value, BrokenLine):
             broken.append(line)
-        lines.append((line, None if isinstance(value, BrokenLine) else value))
+            lines.append((line, None))
+        elif isinstance(value, Mapping):
+            # What no prompt holds is dropped here, since it is the larger half of a session.
+            lines.append(
+                (line, {name: field for name, field in value.items() if name not in dropped})
+            )
+        else:
+            lines.append((line, value))
 
     notes: list[str] = []
     if broken:
