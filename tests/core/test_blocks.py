@@ -100,8 +100,8 @@ def answered(form: str, block: Any) -> list[Any]:
         call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
         return [call, {"type": "function_call_output", "call_id": "a", "output": [block]}]
     if form == "anthropic":
-        use = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
-        result = {"type": "tool_result", "tool_use_id": "a", "content": [block]}
+        use: Any = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+        result: Any = {"type": "tool_result", "tool_use_id": "a", "content": [block]}
     else:
         use = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
         result = {"toolResult": {"toolUseId": "a", "content": [block]}}

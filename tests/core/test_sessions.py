@@ -155,9 +155,7 @@ def test_records_that_nobody_knows_are_passed_over_and_counted() -> None:
     strange = {"type": "of-2030", "sessionId": "s", "data": {"messages": [1]}}
     (trace,) = lines(strange, strange, user("u1", None, "one"), answer("a1", "u1", "two"))
     assert [message.text for message in trace.messages] == ["one", "two"]
-    assert trace.warnings == (
-        "Records of unknown kinds are left out: 2, of-2030 (2).",
-    )
+    assert trace.warnings == ("Records of unknown kinds are left out: 2, of-2030 (2).",)
 
 
 def test_a_line_that_was_cut_by_another_is_left_out_and_named() -> None:

@@ -389,7 +389,10 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
             "no line 'histroy'",
         ),
         (lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}), "tokens"),
-        (lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}), "Unknown preset 'chatt'"),
+        (
+            lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}),
+            "Unknown preset 'chatt'",
+        ),
         (lambda e: hear(e, {"kind": "explode", "id": "1"}), "no command 'explode'"),
         (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "has 1 to 3"),
         (
@@ -449,7 +452,7 @@ def test_what_cannot_be_drawn_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> N
 
     for part in ("charts", "texts", "reader"):
         with monkeypatch.context() as patched:
-            patched.setattr(explorer, "kind", replace(explorer.kind, **{part: fail}))
+            patched.setattr(explorer, "kind", replace(explorer.kind, **{part: fail}))  # type: ignore[arg-type]
             explorer.controls.lines["system"].box.value = 900
             assert explorer.status == "nothing can be drawn of this"
         assert (
