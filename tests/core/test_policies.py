@@ -127,9 +127,9 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
         ),
         (lambda: Step(0), "a step of 0 tokens; blocks have a size; give at least 1"),
         (
-            lambda: OldestFirst(unit="word"),
+            lambda: OldestFirst(unit="word"),  # type: ignore[arg-type]
             "Invalid unit of the policy: 'word'. Choose one of: message, turn",
-        ),  # type: ignore[arg-type]
+        ),
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(make: Callable[[], object], sentence: str) -> None:
