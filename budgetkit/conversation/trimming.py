@@ -169,8 +169,8 @@ def trim(
     conversation: Any = messages
 
     # In the usual case the newest messages that fit are read off, without the engine.
-    is_chosen = policy is None and form in (None, "chat")
-    if is_chosen and most is not None and not read_tools(tools).uncounted:
+    is_countable = form in (None, "chat") and not read_tools(tools).uncounted
+    if policy is None and most is not None and is_countable:
         suffix = None
         if isinstance(conversation, list | tuple):
             suffix = newest(conversation, most, count, tools, framing, start_on)

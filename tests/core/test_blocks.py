@@ -99,6 +99,7 @@ def answered(form: str, block: Any) -> list[Any]:
     if form == "responses":
         call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
         return [call, {"type": "function_call_output", "call_id": "a", "output": [block]}]
+    use: dict[str, Any]
     if form == "anthropic":
         use: Any = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
         result: Any = {"type": "tool_result", "tool_use_id": "a", "content": [block]}
