@@ -56,6 +56,9 @@ def test_a_summary_has_signed_and_absolute_error_quantiles_and_an_interval() -> 
         0.4,
     )
     assert found["mape_low"] < found["mape"] < found["mape_high"]
+    assert pd.isna(found["p5"]) and pd.isna(found["p95"])
+    many = accuracy.summary(errors_of([100] * 19, [*range(90, 109)]), ["counter"]).iloc[0]
+    assert many["p5"] < many["p50"] < many["p95"]
 
 
 def test_a_counter_that_is_right_needs_no_buffer_and_one_that_counts_half_needs_half() -> None:

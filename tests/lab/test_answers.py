@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths, turn_floor
+from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths
 
 COUNT = len  # a token a character
 
@@ -103,29 +103,3 @@ def referring(backs: list[int]) -> bk.Trace:
         for text in turns
     ]
     return spoken(*(message for pair in pairs for message in pair))
-
-
-@pytest.mark.parametrize("conversations", [19, 40])
-def test_a_floor_in_turns_holds_for_the_next_conversation(conversations: int) -> None:
-    random = np.random.default_rng(conversations)
-    missed = []
-    for _ in range(12):
-        backs = [
-            random.integers(1, random.integers(3, 20), 10).tolist()
-            for _ in range(conversations + 10)
-        ]
-        floor = turn_floor([referring(of) for of in backs[:conversations]])
-        assert floor.is_promise and floor.turns <= floor.farthest
-        missed += [float((np.array(of) > floor.turns).mean()) for of in backs[conversations:]]
-    assert np.mean(missed) <= 0.06
-
-
-def test_of_few_conversations_the_farthest_is_kept_and_nothing_promised() -> None:
-    floor = turn_floor([referring([1, 2, 3, 17])] * 4)
-    assert floor.turns == floor.farthest == 17
-    assert floor.sentence == (
-        "what is referred to lies at most 17 turns back; no promise: a promise of 5 % needs 19 conversations; there "
-        "are 4"
-    )
-    with pytest.raises(ValueError, match="in which nothing refers to an earlier turn"):
-        turn_floor([spoken({"role": "user", "content": "Hello."})])

@@ -88,12 +88,12 @@ def test_by_default_a_window_is_of_one_class_or_of_one_language_whichever_asks_f
 def test_a_kind_that_no_document_has_is_said_and_gets_what_the_kind_that_asks_for_most_needs() -> (
     None
 ):
-    errors = drawn(0, kinds=2, sources=12)
+    errors = drawn(0, kinds=2, sources=20)
     buffer = accuracy.buffer_for(errors, 4_096, kinds=["kind 1", "log"])
     assert buffer.kinds == ("kind 0", "kind 1")
     assert buffer.warning == (
         "learned on 'kind 0', 'kind 1'; the conversation has 'log' too, for which it promises nothing; add such texts; "
-        "held back is what the kind that asks for most needs"
+        "windows of a single kind of text may overflow more often"
     )
     assert buffer.share == accuracy.buffer_for(errors, 4_096).share
     assert (
@@ -146,7 +146,8 @@ def test_for_a_kind_that_is_known_the_buffer_is_that_kinds_own(window: int) -> N
             )
             shares.append(buffer.share)
             worst.append(general.share)
-            assert buffer.kinds == (kind,) and buffer.warning == ""
+            assert buffer.kinds == (kind,)
+            assert buffer.warning == "a promise of 5 % needs 19 sources of its class; there are 12"
     assert np.mean(observed) <= 0.075
     assert np.mean(shares) < 0.8 * np.mean(worst)
 
@@ -161,9 +162,9 @@ def test_of_fewer_sources_than_a_promise_needs_the_kind_that_asks_for_most_decid
         accuracy.buffer_for(errors, 4_096),
     )
     assert buffer.share == worst.share
-    assert worst.warning == "a promise of 5 % needs 19 sources; there are 18"
+    assert worst.warning == buffer.warning
     assert buffer.warning == (
-        "a promise of 5 % needs 19 sources; there are 18; held back is what the kind that asks for most needs"
+        "a promise of 5 % needs 19 sources; there are 18; windows of a single kind of text may overflow more often"
     )
     enough = drawn(0, kinds=5, sources=4)
     least = min(
@@ -173,13 +174,10 @@ def test_of_fewer_sources_than_a_promise_needs_the_kind_that_asks_for_most_decid
 
 
 def test_a_smaller_risk_than_the_sources_carry_is_said() -> None:
-    """Ninety-nine sources are needed for one in a hundred; of sixty the widest window that was seen is held back."""
-    errors = drawn(0, kinds=5, sources=12, documents=20)
+    """Ninety-nine sources are needed for one in a hundred; of twenty of a class the widest window seen is held back."""
+    errors = drawn(0, kinds=5, sources=20, documents=20)
     buffer = accuracy.buffer_for(errors, 4_096, risk=0.01, kinds=["kind 1"])
-    assert (
-        buffer.warning
-        == "a promise of 1 % needs 99 sources; there are 60; held back is the most that was seen"
-    )
+    assert buffer.warning == "a promise of 1 % needs 99 sources of its class; there are 20"
     assert buffer.share > accuracy.buffer_for(errors, 4_096, risk=0.05, kinds=["kind 1"]).share
 
 
@@ -204,8 +202,32 @@ def test_for_a_language_of_few_sources_its_class_says_the_rest(window: int, most
     assert np.mean(needs) < np.mean(shares)
 
 
+@pytest.mark.parametrize("counted", ["five of data", "one named source"])
+def test_sources_are_counted_in_the_class_of_the_window(counted: str) -> None:
+    """Twenty-one sources, five of them data, silenced the warning; data overflowed in 14 % for 5 % promised."""
+    errors = drawn(0, kinds=2, sources=21, documents=20)
+    if counted == "five of data":
+        is_left_out = (errors["class"] == "kind 1") & (errors["source"].str[2:].astype(int) >= 5)
+        errors, few = errors[~is_left_out], "there are 5"
+        assert accuracy.buffer_for(errors, 4_096, kinds=["kind 0"]).warning == ""
+    else:
+        errors, few = errors.assign(source="mine"), "there is 1"
+    assert accuracy.buffer_for(errors, 4_096, kinds=["kind 1"]).warning == (
+        f"a promise of 5 % needs 19 sources of its class; {few}"
+    )
+
+
+def test_without_a_kind_no_promise_is_made_for_a_single_one() -> None:
+    """CJK overflowed in 12 % of windows and odd text in 34 where 5 % was promised, and nothing was said."""
+    errors = drawn(0, kinds=2, sources=20)
+    warning = accuracy.buffer_for(errors, 4_096).warning
+    assert warning == "windows of a single kind of text may overflow more often"
+    assert accuracy.buffer_for(errors, 4_096, window_mix="mixed").warning == ""
+    assert accuracy.buffer_for(errors[errors["class"] == "kind 0"], 4_096).warning == ""
+
+
 def test_labels_are_compared_by_what_they_mean() -> None:
-    errors = drawn(0, kinds=2, sources=12).replace(
+    errors = drawn(0, kinds=2, sources=20).replace(
         {"class": {"kind 0": "code", "kind 1": "German"}}
     )
     buffer = accuracy.buffer_for(errors, 4_096, kinds=["Source code"])
@@ -258,7 +280,7 @@ def test_a_language_is_not_taken_for_its_neighbour(language: str) -> None:
 
 def test_a_language_without_documents_is_named_in_a_warning() -> None:
     """A neighbour's documents would say nothing of it, and nobody would know."""
-    errors = drawn(0, kinds=2, sources=12).replace({"class": {"kind 0": "prose"}})
+    errors = drawn(0, kinds=2, sources=20).replace({"class": {"kind 0": "prose"}})
     errors = errors.assign(language=errors["class"].map({"prose": "sv"}).fillna(""))
     assert (
         "da"

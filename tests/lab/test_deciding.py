@@ -195,9 +195,9 @@ def test_a_cluster_gives_the_same_bytes() -> None:
     [
         (
             {"line": "histroy"},
-            "no line 'histroy' in this budget; its lines are 'output', 'system', 'history', 'window'",
+            "Unknown line 'histroy'. Choose one of 'output', 'system', 'history', 'window'",
         ),
-        ({"between": (9, 9)}, "sizes between 9 and 9; the first is the smaller"),
+        ({"between": (9, 9)}, r"Invalid range \(9, 9\). Pass the smaller size first"),
     ],
 )
 def test_what_cannot_be_asked_is_said(change: dict[str, Any], said: str) -> None:
@@ -341,9 +341,7 @@ def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
 
 @pytest.mark.parametrize("turns", [0, -1])
 def test_no_turns_are_no_condition(turns: int) -> None:
-    with pytest.raises(
-        ValueError, match=rf"the last {turns} turns are to be held; .*; give 1 or more"
-    ):
+    with pytest.raises(ValueError, match=rf"Invalid number of turns {turns}. Pass 1 or more."):
         holds_turns(turns)
 
 
@@ -373,6 +371,7 @@ def test_models_are_compared_with_their_end_and_the_section_that_breaks() -> Non
     with pytest.warns(UserWarning, match="ended on"):
         table = bk.deciding.compare_models(made, ["gpt-4o", "gpt-4"], preset)
     assert table["breaks"].tolist() == ["history", "history"]
+    assert table["conversations"].tolist() == [4, 4]
     assert table["ends"].tolist() == [bk.model("gpt-4o").ends, "2026-10-23"]
     roomy = bk.deciding.compare_models(made, ["gpt-4o"], bk.presets.working_memory)
     assert roomy[["fits", "breaks"]].values.tolist() == [[1.0, ""]]

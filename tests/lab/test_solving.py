@@ -31,8 +31,8 @@ def test_of_fewer_conversations_than_a_promise_needs_there_is_a_sentence_and_no_
     solution = bk.solve(seen, BUDGET, "window", cut_at_most(0.05))
     assert solution.value is None and not solution.holds
     assert str(solution) == (
-        "No window was found so that at most 5 % of conversations are cut: a promise of 5 % needs 19 conversations; "
-        "there are 8; the smallest window that cuts none of these is 9,500."
+        "No window was found so that at most 5 % of the next conversations are cut, in the mean: a promise of 5 % "
+        "needs 19 conversations; there are 8; the smallest window that cuts none of these is 9,500."
     )
     assert bk.solve(seen, BUDGET, "window", cut_at_most(0.05, only_these=True)).value == 9_500
     assert "needs 99 conversations" in str(bk.solve(seen * 5, BUDGET, "window", cut_at_most(0.01)))
@@ -109,7 +109,7 @@ def test_a_bill_is_kept_below_a_sum_by_the_largest_window() -> None:
         return float((2 * sent + 8 * 100).sum() / 1e6)
 
     assert bill(solution.value) <= 0.15 < bill(solution.value + 1)
-    with pytest.raises(ValueError, match="a bill without prices"):
+    with pytest.raises(ValueError, match="Missing price of input"):
         bill_at_most(1.0, bk.cost.Prices("nobody"))
 
 
@@ -167,3 +167,15 @@ def test_a_section_that_keeps_so_many_items_at_most_may_keep_more() -> None:
     items = [bk.Item("notes", 100, score) for score in (0.9, 0.8, 0.7)]
     (mend,) = [mend for mend in bk.fit(budget, items).why(2).mends if mend.line == "limit_items"]
     assert mend.sentence == "Keep more items of notes: 2 until now, 3 are needed."
+
+
+def test_a_promise_names_the_conversations_that_it_rests_on_and_a_sum_its_turns() -> None:
+    """It had neither a number nor "of the next, in the mean"; a section lost 1,395,367 tokens to a cap of 400."""
+    seen = [turns(1_000 * n) for n in range(1, 20)]
+    assert str(bk.solve(seen, BUDGET, "window", cut_at_most(0.1))).endswith(
+        "at most 10 % of the next conversations are cut, in the mean (19 seen)."
+    )
+    capped = BUDGET.assign(history={"cap": 100})
+    assert "history still loses 1,700 tokens to its cap of 100 tokens, summed over 2 turns." in str(
+        bk.solve(turns(600, 700), capped, "window")
+    )

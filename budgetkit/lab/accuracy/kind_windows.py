@@ -43,7 +43,7 @@ class Resampled:
     documents: Ints
     groups: Ints
     seed: int
-    units: int = 0
+    sources: int = 0
     label: tuple[str, ...] = ()
 
     @classmethod
@@ -158,8 +158,8 @@ class Sources:
         What each group is of, by number.
     labels : list of tuple of str
         The name of each kind.
-    units_are : str
-        What the sources are, in the plural.
+    names : list of str
+        The source of each group; where no text has one, each document is its own.
     """
 
     exact: Sequence[Floats]
@@ -168,7 +168,7 @@ class Sources:
     kinds: Ints
     sources: Ints
     labels: Sequence[tuple[str, ...]]
-    units_are: str = "sources"
+    names: Sequence[str]
     _windows: dict[int, Floats] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -180,7 +180,13 @@ class Sources:
             source = np.arange(len(errors))
         labels = list(zip(*(errors[column].astype(str) for column in columns), strict=True))
         kind, names = pd.factorize(pd.Series(labels, dtype=object))
-        pairs, group = np.unique(np.stack((kind, source)), axis=1, return_inverse=True)
+        pairs, first, group = np.unique(
+            np.stack((kind, source)), axis=1, return_index=True, return_inverse=True
+        )
+        # Documents that stand for sources spread as sources do, but they are no more sources than they name.
+        named = np.arange(len(errors)).astype(str)
+        if "source" in errors:
+            named = np.where(errors["source"] == "", named, errors["source"].astype(str))
         order = np.argsort(group.ravel(), kind="stable")
         ends = np.cumsum(np.bincount(group.ravel()))[:-1]
         parents = [label[:-1] for label in names]
@@ -192,7 +198,7 @@ class Sources:
             kinds=pairs[0],
             sources=pairs[1],
             labels=list(names),
-            units_are="sources" if has_sources(errors) else "documents",
+            names=[str(name) for name in named[first]],
         )
 
     @property
@@ -294,7 +300,7 @@ def predicted(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OfOneKind:
+class KindWindows:
     """Windows of the next source of one kind."""
 
     groups: Sources
@@ -306,7 +312,7 @@ class OfOneKind:
     spread: Floats
 
     @classmethod
-    def of(cls, groups: Sources, kinds: Sequence[int], seed: int) -> list[OfOneKind]:
+    def of(cls, groups: Sources, kinds: Sequence[int], seed: int) -> list[KindWindows]:
         """Return the windows of some kinds; what does not depend on the kind is worked out once."""
         middle = groups.middle
         variances = Variances.of(groups, middle)
@@ -335,13 +341,19 @@ class OfOneKind:
         return self.groups.labels[self.kind]
 
     @property
-    def units(self) -> int:
-        """How many sources the promise rests on."""
-        return len(np.unique(self.groups.sources))
+    def sources(self) -> int:
+        """The number of sources of the kind's class, which the promise rests on."""
+        names = {
+            self.groups.names[group]
+            for group, kind in enumerate(self.groups.kinds)
+            if self.groups.labels[kind][0] == self.label[0]
+        }
+        return len(names)
 
     def allowed(self, risk: float) -> float:
         """Return how many of the windows that were seen may overflow, so that the next does with that chance."""
-        return max(0.0, (risk * (self.units + 1) - 1) / self.units)
+        units = len(np.unique(self.groups.sources))
+        return max(0.0, (risk * (units + 1) - 1) / units)
 
     def needed(self, size: float, risk: float) -> float:
         """Return the share that the windows of the texts that were seen of this kind need."""

@@ -2,23 +2,19 @@
 
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
-    TurnFloor,
     answer_reserve,
-    turn_floor,
 )
-from budgetkit.lab.deciding.models import compare_models, token_prices
-from budgetkit.lab.deciding.objectives import Gain
-from budgetkit.lab.deciding.solving import (
+from budgetkit.lab.deciding.conditions import (
     Condition,
-    Solution,
     at_least,
     bill_at_most,
     cut_at_most,
     holds_turns,
     nothing_cut,
-    solve,
-    solve_models,
 )
+from budgetkit.lab.deciding.models import compare_models, token_prices
+from budgetkit.lab.deciding.objectives import Gain
+from budgetkit.lab.deciding.solving import Solution, solve, solve_models
 from budgetkit.lab.deciding.space import candidates
 from budgetkit.lab.deciding.tuning import TuningResult, sensitivity, tune
 
@@ -28,7 +24,6 @@ __all__ = [
     "Gain",
     "Solution",
     "TuningResult",
-    "TurnFloor",
     "answer_reserve",
     "at_least",
     "bill_at_most",
@@ -42,7 +37,6 @@ __all__ = [
     "solve_models",
     "token_prices",
     "tune",
-    "turn_floor",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Answers: how long they are in conversations, and how much to reserve for the next one.
+"""Answers: their lengths in conversations, and a reserve for the next one.
 
     smallest reserve r with  (sum over n conversations of the share of answers longer than r, + 1) / (n + 1) <= risk
 
@@ -21,7 +21,6 @@ from budgetkit.counters import count_of
 from budgetkit.inputs import traces_of
 from budgetkit.inputs.budgets import AnyCounter
 from budgetkit.inputs.conversations import AnyTrace
-from budgetkit.lab.replay.losses import evidence
 from budgetkit.message import Message
 from budgetkit.promise import is_controlled, lacking, needed
 from budgetkit.trace import Trace, usage_frame
@@ -30,21 +29,9 @@ Ints = npt.NDArray[np.int64]
 Kind = Literal["all", "call", "text"]
 
 
-class _OfTheNext:
-    """A number that is a promise of the next conversation, where it rests on enough of them."""
-
-    risk: float
-    conversations: int
-
-    @property
-    def is_promise(self) -> bool:
-        """Whether there are conversations enough to promise something of the next one."""
-        return self.conversations >= needed(self.risk)
-
-
 @dataclass(frozen=True)
-class AnswerReserve(_OfTheNext):
-    """How much to reserve for an answer.
+class AnswerReserve:
+    """A reserve for the answer.
 
     Parameters
     ----------
@@ -76,10 +63,16 @@ class AnswerReserve(_OfTheNext):
         return self.sentence
 
     @property
+    def is_promise(self) -> bool:
+        """Whether there are enough conversations for a promise about the next one."""
+        return self.conversations >= needed(self.risk)
+
+    @property
     def sentence(self) -> str:
-        """What the reserve promises, or that it promises nothing."""
+        """The promise of the reserve, or the reason why there is none."""
         if self.is_promise:
-            return f"at most {100 * self.risk:g} % of the next answers are longer than {self.tokens:,} tokens"
+            share = f"at most {100 * self.risk:g} % of the next answers, in the mean"
+            return f"{share}, are longer than {self.tokens:,} tokens ({self.conversations:,} conversations seen)"
         reason = lacking(self.conversations, self.risk)
         return f"the longest answer seen has {self.longest:,} tokens; no promise: {reason}"
 
@@ -87,7 +80,7 @@ class AnswerReserve(_OfTheNext):
 def answer_reserve(
     traces: AnyTrace, counter: AnyCounter, risk: float = 0.05, kind: Kind = "all"
 ) -> AnswerReserve:
-    """Find the smallest reserve that holds all but a share of the answers of the next conversation.
+    """Find the smallest reserve for the answers of the next conversation.
 
     Parameters
     ----------
@@ -115,7 +108,7 @@ def answer_reserve(
     >>> import budgetkit as bk
     >>> reserve = answer_reserve(bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
     >>> reserve.tokens, reserve.sentence
-    (78, 'at most 5 % of the next answers are longer than 78 tokens')
+    (78, 'at most 5 % of the next answers, in the mean, are longer than 78 tokens (48 conversations seen)')
     """
     lengths = _present(traces, counter, kind)
     size, longest = _least_that_holds(lengths, risk)
@@ -128,7 +121,7 @@ def answer_reserve(
 def recorded_lengths(
     traces: Sequence[Trace], count: Callable[[str], int], kind: Kind = "all"
 ) -> list[Ints]:
-    """Return the tokens of each conversation's answers, for conversations that have some.
+    """Return the tokens of each conversation's answers.
 
     Where the provider told what it counted of an answer, that is its length; else its text and its calls are counted.
     """
@@ -159,94 +152,6 @@ def _counted(message: Message, count: Callable[[str], int]) -> int:
     """Count what an answer says and what it calls tools with, which is written as it is."""
     calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
     return count("".join([*message.texts, *calls]))
-
-
-@dataclass(frozen=True)
-class TurnFloor(_OfTheNext):
-    """How many of the last turns to keep, by how far back messages are referred to.
-
-    Parameters
-    ----------
-    turns : int
-        The floor, in turns, the present one not counted.
-    risk : float
-        Share of the messages that the next conversation refers to which may lie farther back, in the mean.
-    conversations : int
-        On how many it rests.
-    farthest : int
-        The farthest that was seen, in turns.
-
-    Examples
-    --------
-    >>> TurnFloor(7, risk=0.2, conversations=48, farthest=9).sentence
-    'at most 20 % of what the next conversation refers to lies more than 7 turns back'
-    """
-
-    turns: int
-    risk: float
-    conversations: int
-    farthest: int
-
-    def __str__(self) -> str:
-        """Return the sentence, so that a number that is printed says whether it is a promise."""
-        return self.sentence
-
-    @property
-    def sentence(self) -> str:
-        """What the floor promises, or that it promises nothing."""
-        if self.is_promise:
-            share = f"at most {100 * self.risk:g} %"
-            return f"{share} of what the next conversation refers to lies more than {self.turns:,} turns back"
-        reason = lacking(self.conversations, self.risk)
-        return (
-            f"what is referred to lies at most {self.farthest:,} turns back; no promise: {reason}"
-        )
-
-
-def turn_floor(traces: AnyTrace, risk: float = 0.05) -> TurnFloor:
-    """Find how many of the last turns a history is to keep, by how far back messages are referred to.
-
-    Parameters
-    ----------
-    traces : sequence of Trace, str or Path
-        The conversations, or what holds them. What refers to what is found by :func:`budgetkit.lab.replay.losses`.
-    risk : float, default 0.05
-        Share of what is referred to that may lie farther back.
-
-    Returns
-    -------
-    TurnFloor
-        By conformal risk control over conversations; the farthest that was seen, and no promise, where they are too
-        few.
-
-    Raises
-    ------
-    ValueError
-        If nothing refers to an earlier turn, or the risk is not between 0 and 1.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> turn_floor(bk.load_traces("made-up-chats"), risk=0.2).sentence
-    'at most 20 % of what the next conversation refers to lies more than 5 turns back'
-    """
-    traces = traces_of(traces)
-    back = [distances for distances in map(_turns_back, traces) if len(distances)]
-    if not back:
-        rule = "a floor in turns is read off what later messages refer to"
-        raise ValueError(
-            f"{len(traces)} conversations in which nothing refers to an earlier turn; {rule}; give some"
-        )
-    turns, farthest = _least_that_holds(back, risk)
-    return TurnFloor(turns=turns, risk=risk, conversations=len(back), farthest=farthest)
-
-
-def _turns_back(trace: Trace) -> Ints:
-    """Return how many turns back lies what each message of a conversation refers to."""
-    pairs = evidence(trace)
-    starts = [turn.start for turn in trace.turns]
-    turns = np.searchsorted(starts, pairs["needs"].to_numpy(), "right")
-    return np.asarray(pairs["turn"].to_numpy() - turns, dtype=np.int64)
 
 
 def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
@@ -281,14 +186,12 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
 
 def _present(traces: AnyTrace, counter: AnyCounter, kind: Kind) -> list[Ints]:
     if kind not in ("all", "call", "text"):
-        raise ValueError(
-            f"answers of kind {brief(kind)}; known are 'all', 'call' and 'text'; give one of these"
-        )
+        raise ValueError(f"Unknown kind of answers {brief(kind)}. Choose 'all', 'call' or 'text'.")
     traces = traces_of(traces)
     lengths = recorded_lengths(traces, count_of(counter), kind)
     if not lengths:
         raise ValueError(
-            f"{len(traces)} conversations without an answer; a reserve is read off answers; give some"
+            f"No answers in {len(traces)} conversations. Pass conversations with answers."
         )
     return lengths
 

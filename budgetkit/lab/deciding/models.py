@@ -1,4 +1,4 @@
-"""Which model, which window: the same conversations and the same kind of budget under several models."""
+"""Models side by side on the same conversations, and the price of a token."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def compare_models(
     -------
     DataFrame
         One row a model, in the order given. Columns model, window (tokens), ends (the day on which its provider ends
-        it, empty where none is known), largest (tokens of the longest conversation), fits (share of conversations of
-        which nothing is lost), breaks (the section that loses something in most conversations, empty where none
-        does), first_loss (median turn, missing where nothing is lost), cost (US dollars for all, with the model's
-        prompt cache; missing where a price is not known), tax (its tokens for these texts against the first model's,
-        a ratio), exact (whether it counts exactly) and basis (what its numbers rest on: "exact", "reconstructed" or
-        "estimate").
+        it, empty where none is known), largest (tokens of the longest conversation), conversations (how many), fits
+        (share of them of which nothing is lost), breaks (the section that loses something in most conversations, empty
+        where none does), first_loss (median turn, missing where nothing is lost), cost (US dollars for all, with the
+        model's prompt cache; missing where a price is not known), tax (its tokens for these texts against the first
+        model's, a ratio), exact (whether it counts exactly) and basis (what its numbers rest on: "exact",
+        "reconstructed" or "estimate").
 
     Examples
     --------
@@ -101,6 +101,7 @@ def _row(
         "window": of.window,
         "ends": of.ends,
         "largest": max(sizes),
+        "conversations": len(traces),
         "fits": float(np.mean([not lost for lost in losses])),
         "breaks": sections.most_common(1)[0][0] if sections else "",
         "first_loss": float(np.median(turns)) if turns else np.nan,
@@ -112,7 +113,7 @@ def _row(
 
 
 def _first_losses(outcome: Replay) -> dict[str, int]:
-    """Return the turn at which each section first loses something."""
+    """Return the turn of each section's first loss."""
     lost = {
         section: column["cut"]
         for section, column in outcome.columns.items()
@@ -125,7 +126,7 @@ def _first_losses(outcome: Replay) -> dict[str, int]:
 
 
 def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
-    """Say for every line what a few tokens more for it would keep.
+    """List for every line how much a few tokens more would keep.
 
     Parameters
     ----------
@@ -158,8 +159,7 @@ def token_prices(plan: Plan, more: int = 100) -> pd.DataFrame:
     """
     if plan.replan is None or more < 1:
         raise ValueError(
-            f"prices of {more} tokens of a plan; a plan that was loaded cannot be planned again, and tokens are at "
-            "least 1; fit its items again, and ask for 100"
+            f"Cannot plan again with {more} tokens more. Pass a plan that was fitted here, and 1 token or more."
         )
     what = (
         plan.decisions.columns
@@ -215,7 +215,7 @@ def _kept(plan: Plan) -> tuple[int, int, float]:
 
 
 def _gap(plan: Plan) -> float:
-    """Return the score that a knapsack of each section's own limit would hold beyond what stays."""
+    """Return the score that a knapsack of each section would add."""
     gap = 0.0
     for grant in plan.grants:
         rows = plan.decisions.columns.rows(grant.section)

@@ -1,8 +1,8 @@
-"""Solve a budget backwards: the smallest window, the largest reserve, the least cap for which something holds.
+"""Solve a budget backwards: the smallest window, the largest reserve, the least cap that meets a condition.
 
     smallest n with  so_that(plan(budget with line = n))      and not with n - 1
 
-Where more of a line can only help, or only harm, the place is found by halving. Where sizes are shares, or a section
+Where more of a line can only help, or only harm, the size is found by halving. Where sizes are shares, or a section
 is dropped whole, a larger window may cut more; then every size on a grid is tried first, and the answer says so.
 
 Windows are looked for up to the one beyond which none grants more (:func:`budgetkit.plan.why.settled_window`), so
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from typing import Any, Literal
 
@@ -20,319 +21,22 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget, Share
-from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
+from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import basis_of
 from budgetkit.counters import counter as counter_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, Setup, preset_of, setup_of
 from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
-from budgetkit.lab.replay.cost import MILLION, Prices, prices_of
+from budgetkit.lab.deciding.conditions import (
+    Condition,
+    Planned,
+    conversations_of,
+    nothing_cut,
+    planned,
+)
 from budgetkit.models.resolved import resolve
-from budgetkit.plan.allocating import allocate_columns
-from budgetkit.plan.items import Ints
 from budgetkit.plan.why import nearest, settled_window
-from budgetkit.promise import is_controlled, lacking, misses
 from budgetkit.trace import DEFAULT_ROLES, Trace
-
-Room = Literal["helps", "harms", "unknown"]
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The grants of many demands under one budget; a row is a turn, or a conversation."""
-
-    budget: Budget
-    columns: Mapping[str, Mapping[str, Ints]]
-    index: pd.MultiIndex | pd.Index
-
-    def total(self, column: str) -> Ints:
-        """Sum a column over all sections, in each row."""
-        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), np.int64))
-
-    @property
-    def cut(self) -> Ints:
-        """Tokens cut in each row."""
-        return self.total("cut")
-
-    @property
-    def granted(self) -> Ints:
-        """Tokens sent in each row."""
-        return self.total("granted")
-
-    @property
-    def overrun(self) -> bool:
-        """Whether what is required in some row is more than the window holds."""
-        claims = self.budget.held.items()
-        reserved = sum(
-            np.minimum(self.columns[section]["granted"], tokens) for section, tokens in claims
-        )
-        return bool((self.granted - reserved > self.budget.window - self.budget.reserved).any())
-
-    @property
-    def conversations(self) -> Ints:
-        """The number of the conversation that each row belongs to; every row its own where nothing says so."""
-        return conversations_of(self.index)
-
-
-def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
-    """Return the number of the conversation that each row of demands belongs to."""
-    if index.nlevels > 1:
-        level = index.get_level_values(0)
-    else:
-        level = index
-    return np.asarray(pd.factorize(level)[0], dtype=np.int64)
-
-
-def planned(budget: Budget, demands: pd.DataFrame) -> Planned:
-    """Plan all rows of a frame of demands."""
-    by_section = {str(name): demands[name].to_numpy() for name in demands.columns}
-    return Planned(budget, allocate_columns(budget, by_section, len(demands)), demands.index)
-
-
-@dataclass(frozen=True)
-class Condition:
-    """Something that must hold of all plans.
-
-    Parameters
-    ----------
-    name : str
-        In words, as it stands in an answer: "nothing is cut".
-    holds : callable
-        From the plans to whether it holds.
-    room : {"unknown", "helps", "harms"}
-        What more room does to it: where it helps, the smallest window is looked for, where it harms, the largest.
-        That no window will do is said only where this is known.
-    risk : float, optional
-        Where it promises something of the next conversation: the chance that this misses it.
-    tokens : int, default 0
-        The most that it asks of a section beyond the demands, in tokens.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> fewer = Condition("at most 900 tokens are sent", lambda plans: plans.granted.max() <= 900)
-    >>> bk.solve({"history": 5_000}, bk.Budget(1_000, (), [bk.Allocation("history")]), "window", fewer).holds
-    True
-    """
-
-    name: str
-    holds: Callable[[Planned], bool]
-    room: Room = "unknown"
-    risk: float | None = None
-    tokens: int = 0
-
-    def lacking(self, conversations: int) -> str:
-        """Say how many conversations are missing; empty where there are enough."""
-        if self.risk is None:
-            return ""
-        return lacking(conversations, self.risk)
-
-
-def nothing_cut(section: str | None = None) -> Condition:
-    """Say that nothing is cut, of one section or of any.
-
-    Parameters
-    ----------
-    section : str, optional
-        The section; all when left out.
-
-    Returns
-    -------
-    Condition
-        For :func:`budgetkit.solve`.
-
-    Examples
-    --------
-    >>> nothing_cut("history").name
-    'nothing of history is cut'
-    """
-    if section is None:
-        return Condition("nothing is cut", lambda plans: not plans.cut.any(), "helps")
-    return Condition(
-        f"nothing of {section} is cut",
-        lambda plans: not plans.columns[section]["cut"].any(),
-        "helps",
-    )
-
-
-def cut_at_most(
-    share: float,
-    of: Literal["conversations", "turns"] = "conversations",
-    *,
-    only_these: bool = False,
-) -> Condition:
-    """Say that at most a share of conversations, or of a conversation's turns, loses something.
-
-    It is a promise about the next conversation, so it needs 19 of them for a share of 5 %, and 99 for 1 %.
-
-    Parameters
-    ----------
-    share : float
-        From 0 to 1; above 0 for a promise.
-    of : {"conversations", "turns"}
-        What is counted: conversations of which something is cut, or such turns, in the mean of conversations.
-    only_these : bool, default False
-        Whether it is said of the given conversations alone, which promises nothing of the next.
-
-    Returns
-    -------
-    Condition
-        For :func:`budgetkit.solve`.
-
-    Raises
-    ------
-    ValueError
-        If the share is not between 0 and 1, or it is of something else.
-
-    Examples
-    --------
-    >>> cut_at_most(0.05).name
-    'at most 5 % of conversations are cut'
-    >>> cut_at_most(0.05).lacking(8)
-    'a promise of 5 % needs 19 conversations; there are 8'
-    """
-    if not 0 <= share <= 1 or of not in ("conversations", "turns"):
-        raise ValueError(
-            f"a share of {share} of {of}; known are 0 to 1, of 'conversations' or 'turns'; give these"
-        )
-    is_promise = not only_these and 0 < share < 1
-
-    def holds(plans: Planned) -> bool:
-        is_cut = plans.cut > 0
-        conversations = plans.conversations
-        turns = np.bincount(conversations)
-        cut_turns = np.bincount(conversations, is_cut)
-        if of == "turns":
-            if is_promise:
-                return is_controlled((cut_turns / turns).tolist(), share)
-            return bool(is_cut.mean() <= share)
-        if is_promise:
-            return int((cut_turns > 0).sum()) <= misses(len(turns), share)
-        return bool((cut_turns > 0).mean() <= share)
-
-    these = "these " if only_these else ""
-    name = f"at most {100 * share:g} % of {these}{of} are cut"
-    return Condition(name, holds, "helps", share if is_promise else None)
-
-
-def holds_turns(turns: int, section: str = "history") -> Condition:
-    """Say that a section holds the last turns whole, in every row of a frame with a level "turn".
-
-    Parameters
-    ----------
-    turns : int
-        How many, at least 1.
-    section : str, default "history"
-        The section.
-
-    Returns
-    -------
-    Condition
-        For :func:`budgetkit.solve`.
-
-    Examples
-    --------
-    >>> holds_turns(20).name
-    'history holds 20 turns'
-    """
-    if turns < 1:
-        raise ValueError(
-            f"the last {turns} turns are to be held; known is a number of turns; give 1 or more"
-        )
-
-    def holds(plans: Planned) -> bool:
-        column = plans.columns[section]
-        before = np.zeros(len(column["demand"]), dtype=np.int64)
-        for number in np.unique(plans.conversations):
-            rows = np.flatnonzero(plans.conversations == number)
-            before[rows[turns:]] = column["demand"][rows[:-turns]]
-        return bool((column["granted"] >= np.maximum(column["demand"] - before, 0)).all())
-
-    return Condition(f"{section} holds {turns} turns", holds, "helps")
-
-
-def at_least(section: str, tokens: int) -> Condition:
-    """Say that a section may take at least so many tokens, in every row.
-
-    Parameters
-    ----------
-    section : str
-        The section.
-    tokens : int
-        What its limit is to be at least, in tokens, whatever it asks for.
-
-    Returns
-    -------
-    Condition
-        For :func:`budgetkit.solve`.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("system"), bk.Allocation("history")])
-    >>> print(bk.solve({"system": 500, "history": 0}, budget, "window", at_least("history", 4_000)))
-    window 5,500 is the smallest so that history may take 4,000 tokens.
-    """
-    check_tokens("tokens", tokens)
-    name = f"{section} may take {tokens:,} tokens"
-
-    def holds(plans: Planned) -> bool:
-        return bool((plans.columns[section]["limit"] >= tokens).all())
-
-    return Condition(name, holds, "helps", tokens=tokens)
-
-
-def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condition:
-    """Say that all rows together cost at most a sum.
-
-    Every row is a request. What it sends costs the full price of input, as if nothing were read from a cache, so the
-    true bill is at most that.
-
-    Parameters
-    ----------
-    dollars : float
-        The sum, in US dollars.
-    prices : Prices or str
-        What tokens cost, or the model whose prices hold.
-    answer : int, default 0
-        Tokens of each answer.
-
-    Returns
-    -------
-    Condition
-        For :func:`budgetkit.solve`, which then looks for the largest window.
-
-    Raises
-    ------
-    ValueError
-        If the sum is below 0, or a price is not known.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("history")])
-    >>> print(bk.solve({"history": 500_000}, budget, "window", bill_at_most(0.10, "gpt-4o")))
-    window 41,000 is the largest so that the bill is at most $0.10.
-    """
-    if not dollars >= 0:
-        raise ValueError(
-            f"a bill of at most {brief(dollars)}; a sum is 0 or more, in US dollars; give 1.50, say"
-        )
-    paid = prices_of(prices)
-    if paid is None or paid.input is None or (answer and paid.output is None):
-        raise ValueError(
-            "a bill without prices; the price of input is needed; give prices='gpt-4o', say"
-        )
-
-    def holds(plans: Planned) -> bool:
-        sent = plans.granted
-        cost = sent * paid.input.of(sent)  # type: ignore[union-attr]
-        if answer and paid.output is not None:
-            cost = cost + answer * paid.output.of(sent)
-        return float(cost.sum()) / MILLION <= dollars
-
-    return Condition(f"the bill is at most ${dollars:,.2f}", holds, "harms")
-
 
 Demands = Mapping[str, int] | pd.DataFrame | Trace | str | PathLike[str] | Iterable[Any]
 Find = Literal["smallest", "largest"]
@@ -364,6 +68,8 @@ class Solution:
         Where no size was found: what is in the way.
     is_proved : bool
         Where no size was found: whether there is none.
+    conversations : int
+        How many a promise about the next one rests on; 0 where nothing is promised.
 
     Examples
     --------
@@ -380,10 +86,11 @@ class Solution:
     budget: Budget | None = None
     binds: str = ""
     is_proved: bool = True
+    conversations: int = 0
 
     @property
     def holds(self) -> bool:
-        """Whether some size satisfies the condition."""
+        """Whether some size meets the condition."""
         return self.value is not None
 
     def __str__(self) -> str:
@@ -394,6 +101,8 @@ class Solution:
                 none = f"No {self.line} was found"
             return f"{none} so that {self.so_that}: {self.binds}"
         sentence = f"{self.line} {self.value:,} is the {self.find} so that {self.so_that}"
+        if self.conversations:
+            sentence += f" ({self.conversations:,} seen)"
         if self.method == "bisection":
             return f"{sentence}."
         return f"{sentence}, of a scan in steps of {self.step:,} tokens."
@@ -411,7 +120,7 @@ def solve(
     find: Find | None = None,
     between: tuple[int, int] | None = None,
 ) -> Solution:
-    """Find the size of one line for which a condition holds.
+    """Find the size of one line that meets a condition.
 
     Parameters
     ----------
@@ -458,74 +167,143 @@ def solve(
     2500
     """
     setup = setup_of(budget, counter, None, model, window)
-    budget = setup.budget
     frame = _frame(demands, setup)
     condition = so_that or nothing_cut()
-    kinds = {line_of_budget.name: line_of_budget.kind for line_of_budget in budget} | {
-        "window": "window"
-    }
-    if line not in kinds:
-        raise LookupError(
-            f"no line {brief(line)} in this budget; its lines are {quoted(kinds)}; name one of them"
-        )
+    search = LineSearch.of(setup.budget, frame, line)
 
     # Which end is looked for, and up to where.
     harms = condition.room == "harms"
-    ends: Find = find or ("largest" if (kinds[line] == "reserve") != harms else "smallest")
-    low, high = between or _range(budget, frame, line, kinds[line], condition)
+    ends: Find = find or ("largest" if (search.kind == "reserve") != harms else "smallest")
+    low, high = between or search.range(condition)
     if not 0 <= low < high:
         raise ValueError(
-            f"sizes between {low:,} and {high:,}; the first is the smaller, from 0 on; give (0, 8_000)"
+            f"Invalid range ({low:,}, {high:,}). Pass the smaller size first, such as (0, 8_000)."
         )
-    if ends == "largest" and kinds[line] == "window" and between is None:
+    if ends == "largest" and search.kind == "window" and between is None:
         # The smallest window that holds the reserves and what is required; below it nothing can be planned.
-        low = nearest(lambda size: _can_be_planned(budget, frame, line, size), low, high) or low
+        low = nearest(lambda size: search.planned(size) is not None, low, high) or low
     near, far = (low, high) if ends == "smallest" else (high, low)
-    is_monotone = _is_monotone(budget, line, kinds[line])
 
-    def search(wanted: Condition) -> tuple[int | None, int]:
-        """Return the size for which a condition holds, and the step of the grid."""
-
-        def holds(size: int) -> bool:
-            plans = _planned(budget, frame, line, size)
-            return plans is not None and not plans.overrun and wanted.holds(plans)
-
-        if not is_monotone:
-            return _scan(holds, near, far)
-        return (near if holds(near) else nearest(holds, near, far)), 1
-
-    lacking = condition.lacking(len(np.unique(conversations_of(frame.index))))
+    conversations = len(np.unique(conversations_of(frame.index)))
+    lacking = condition.lacking(conversations)
+    # Without a promise the answer is about the conversations that there are.
+    value, step = search.size(nothing_cut() if lacking else condition, near, far)
+    binds = ""
     if lacking:
-        # No promise; what can be said is of the conversations that there are.
-        value, step = search(nothing_cut())
-        if value is None:
-            seen = ""
-        else:
-            seen = f"; the {ends} {line} that cuts none of these is {value:,}"
-        return Solution(
-            line=line,
-            value=None,
-            so_that=condition.name,
-            find=ends,
-            method="bisection" if is_monotone else "scan",
-            step=step,
-            binds=f"{lacking}{seen}.",
-            is_proved=False,
+        seen = (
+            f"; the {ends} {line} that cuts none of these is {value:,}" if value is not None else ""
         )
-
-    value, step = search(condition)
-    is_whole = between is None and (is_monotone or kinds[line] == "window")
+        binds = f"{lacking}{seen}."
+        value = None
+    elif value is None:
+        binds = search.binds(far)
+    is_whole = between is None and (search.is_monotone or search.kind == "window")
     return Solution(
         line=line,
         value=value,
         so_that=condition.name,
         find=ends,
-        method="bisection" if is_monotone else "scan",
+        method="bisection" if search.is_monotone else "scan",
         step=step,
-        budget=None if value is None else budget.assign(**{line: value}),
-        binds="" if value is not None else _binds(budget, frame, line, far),
-        is_proved=is_whole and condition.room != "unknown",
+        budget=None if value is None else setup.budget.assign(**{line: value}),
+        binds=binds,
+        is_proved=is_whole and condition.room != "unknown" and not lacking,
+        conversations=0 if condition.risk is None else conversations,
     )
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """The search for the size of one line of a budget, under many demands."""
+
+    budget: Budget
+    frame: pd.DataFrame
+    line: str
+    kind: str  # "window", "reserve" or "allocation"
+
+    @classmethod
+    def of(cls, budget: Budget, frame: pd.DataFrame, line: str) -> LineSearch:
+        """Look a line up in its budget."""
+        kinds = {row.name: row.kind for row in budget} | {"window": "window"}
+        if line not in kinds:
+            raise LookupError(f"Unknown line {brief(line)}. Choose one of {quoted(kinds)}.")
+        return cls(budget, frame, line, kinds[line])
+
+    def planned(self, size: int) -> Planned | None:
+        """Plan all rows with the line at a size; None where the budget or a row does not fit."""
+        try:
+            plans = planned(self.budget.assign(**{self.line: size}), self.frame)
+        except ValueError:  # the budget refuses such a size: its caps do not fit, say
+            return None
+        return None if plans.overrun else plans
+
+    def range(self, condition: Condition) -> tuple[int, int]:
+        """Return the sizes among which something can change: a cap may grow by what no other line claims."""
+        budget = self.budget
+        if self.kind == "window":
+            needs = {
+                str(name): int(self.frame[name].max()) + condition.tokens if len(self.frame) else 0
+                for name in self.frame.columns
+            }
+            settled = settled_window(budget, needs)
+            if condition.room != "unknown":
+                return 1, settled
+            return 1, min(MOST_TOKENS, 2 * (settled + budget.reserved + budget.capped))
+        if self.kind == "reserve" or budget.deficit != "raise":
+            return 0, max(1, budget.window)
+        now = next(row.tokens or 0 for row in budget if row.name == self.line)
+        return 0, max(1, now + max(0, budget.unclaimed))
+
+    @cached_property
+    def is_monotone(self) -> bool:
+        """Whether more of the line can only help one side: whole numbers of tokens, and sections cut anywhere."""
+        allocations = self.budget.allocations
+        sizes: list[Any] = [reserve.size for reserve in self.budget.reserves]
+        sizes += [size for a in allocations for size in (a.cap, a.floor)]
+        is_cut_anywhere = all(
+            a.overflow == "truncate" and a.when_full == "truncate" for a in allocations
+        )
+        if self.kind == "window":
+            return is_cut_anywhere and not any(isinstance(size, Share) for size in sizes)
+        capped = [allocation for allocation in allocations if allocation.cap is not None]
+        return is_cut_anywhere and (self.kind != "allocation" or len(capped) <= 1)
+
+    def size(self, condition: Condition, near: int, far: int) -> tuple[int | None, int]:
+        """Return the size nearest to one end that meets a condition, and the step of the grid."""
+
+        def holds(size: int) -> bool:
+            plans = self.planned(size)
+            return plans is not None and condition.holds(plans)
+
+        if self.is_monotone:
+            return (near if holds(near) else nearest(holds, near, far)), 1
+
+        # A grid of sizes from the near end on; the first gap at whose far side the condition holds is halved.
+        grid = np.unique(np.linspace(near, far, _GRID).round().astype(np.int64))
+        ordered = [int(size) for size in (grid if near <= far else grid[::-1])]
+        step = max(abs(b - a) for a, b in zip(ordered, ordered[1:], strict=False))
+        for place, size in enumerate(ordered):
+            if holds(size):
+                return (size if place == 0 else nearest(holds, ordered[place - 1], size)), step
+        return None, step
+
+    def binds(self, far: int) -> str:
+        """Name the section that still loses most at the most favourable end, and its limit."""
+        at = f"with {self.line} at {far:,}"
+        plans = self.planned(far)
+        if plans is None:
+            return f"{at} the reserves, caps and required sections claim more than the window."
+        section, column = max(plans.columns.items(), key=lambda pair: int(pair[1]["cut"].sum()))
+        if not column["cut"].any():
+            return f"even {at} it does not hold, though nothing is cut."
+        cap = plans.budget.caps[section]
+        limit = "what others leave it"
+        if cap is not None and (column["limit"] >= cap).any():
+            limit = f"its cap of {cap:,} tokens"
+        many = len(self.frame)
+        rows = "turns" if "turn" in self.frame.index.names else "demands"
+        over = f", summed over {many:,} {rows}" if many > 1 else ""
+        return f"{at} {section} still loses {int(column['cut'].sum()):,} tokens to {limit}{over}."
 
 
 def solve_models(
@@ -595,7 +373,7 @@ def solve_models(
 
 
 def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
-    """Put demands into one frame; of several conversations the first level of the index is their number."""
+    """Put demands into one frame, indexed by the number of the conversation."""
     demands = _opened(demands)
     if isinstance(demands, pd.DataFrame):
         return demands
@@ -606,13 +384,11 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
         return pd.DataFrame([dict(demands)])
     several: Any = demands
     if not isinstance(several, Iterable):
-        forms = "a mapping from section to tokens, a DataFrame of turns, a conversation, and a list of these"
-        raise TypeError(f"demands of {brief(demands)}; known are {forms}; give one of these")
+        forms = "a mapping from section to tokens, a DataFrame of turns, a conversation, or a list of these"
+        raise TypeError(f"Invalid demands {brief(demands)}. Pass {forms}.")
     frames = [_frame(demand, setup) for demand in several]
     if not frames:
-        raise ValueError(
-            "no demands; what is solved for is read off what sections ask for; give at least one"
-        )
+        raise ValueError("No demands. Pass at least one.")
     return (
         pd.concat(frames, keys=range(len(frames)), names=["conversation"])
         .fillna(0)
@@ -640,83 +416,3 @@ def _is_spoken(value: Any) -> bool:
     if isinstance(value, Mapping):
         return "role" in value or isinstance(value.get("type"), str)
     return hasattr(value, "role") or hasattr(value, "content")
-
-
-def _range(
-    budget: Budget, frame: pd.DataFrame, line: str, kind: str, condition: Condition
-) -> tuple[int, int]:
-    """Return the sizes among which something can change: a cap may grow by what no other line claims."""
-    if kind == "window":
-        needs = {
-            str(name): int(frame[name].max()) + condition.tokens if len(frame) else 0
-            for name in frame.columns
-        }
-        settled = settled_window(budget, needs)
-        if condition.room != "unknown":
-            return 1, settled
-        return 1, min(MOST_TOKENS, 2 * (settled + budget.reserved + budget.capped))
-    if kind == "reserve" or budget.deficit != "raise":
-        return 0, max(1, budget.window)
-    now = next(
-        line_of_budget.tokens or 0 for line_of_budget in budget if line_of_budget.name == line
-    )
-    return 0, max(1, now + max(0, budget.unclaimed))
-
-
-def _planned(budget: Budget, frame: pd.DataFrame, line: str, size: int) -> Planned | None:
-    try:
-        return planned(budget.assign(**{line: size}), frame)
-    except ValueError:  # the budget refuses such a size: its caps do not fit, say
-        return None
-
-
-def _can_be_planned(budget: Budget, frame: pd.DataFrame, line: str, size: int) -> bool:
-    plans = _planned(budget, frame, line, size)
-    return plans is not None and not plans.overrun
-
-
-def _is_monotone(budget: Budget, line: str, kind: str) -> bool:
-    """Say whether more of a line can only help one side: whole numbers of tokens, and sections cut anywhere."""
-    sizes = [reserve.size for reserve in budget.reserves]
-    sizes += [
-        size
-        for allocation in budget.allocations
-        for size in (allocation.cap, allocation.floor)
-        if size
-    ]
-    has_shares = any(isinstance(size, Share) for size in sizes)
-    is_cut_anywhere = all(
-        a.overflow == "truncate" and a.when_full == "truncate" for a in budget.allocations
-    )
-    if kind == "window":
-        return is_cut_anywhere and not has_shares
-    capped = [allocation for allocation in budget.allocations if allocation.cap is not None]
-    return is_cut_anywhere and (kind != "allocation" or len(capped) <= 1)
-
-
-def _scan(holds: Callable[[int], bool], near: int, far: int) -> tuple[int | None, int]:
-    """Try a grid of sizes from the near end on, and halve the first gap at whose far side the condition holds."""
-    grid = np.unique(np.linspace(near, far, _GRID).round().astype(np.int64))
-    ordered = [int(size) for size in (grid if near <= far else grid[::-1])]
-    step = max(abs(b - a) for a, b in zip(ordered, ordered[1:], strict=False))
-    for place, size in enumerate(ordered):
-        if holds(size):
-            return (size if place == 0 else nearest(holds, ordered[place - 1], size)), step
-    return None, step
-
-
-def _binds(budget: Budget, frame: pd.DataFrame, line: str, far: int) -> str:
-    """Say which section still loses most at the most favourable end, and to which limit."""
-    plans: Any = _planned(budget, frame, line, far)
-    if plans is None or plans.overrun:
-        return f"with {line} at {far:,} the reserves, caps and required sections claim more than the window."
-    section, column = max(plans.columns.items(), key=lambda pair: int(pair[1]["cut"].sum()))
-    if not column["cut"].any():
-        return f"even with {line} at {far:,} it does not hold, though nothing is cut."
-    cap = plans.budget.caps[section]
-    is_capped = cap is not None and (column["limit"] >= cap).any()
-    if is_capped:
-        limit = f"its cap of {cap:,} tokens"
-    else:
-        limit = "what others leave it"
-    return f"with {line} at {far:,} {section} still loses {int(column['cut'].sum()):,} tokens to {limit}."

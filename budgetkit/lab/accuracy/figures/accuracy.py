@@ -160,7 +160,9 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
 def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.DataFrame:
     one = errors[errors["counter"] == errors["counter"].iloc[0]]
     sums = (
-        one.groupby(["class", "language"], sort=False)[["characters", "exact"]].sum().reset_index()
+        one.groupby(["class", "language"], sort=False)
+        .agg(characters=("characters", "sum"), exact=("exact", "sum"), documents=("exact", "size"))
+        .reset_index()
     )
     sums["characters_a_token"] = sums["characters"] / sums["exact"]
     sums["characters_in_window"] = (sums["characters_a_token"] * window).round().astype(int)
@@ -175,7 +177,8 @@ def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.Da
 def _draw_tax(table: pd.DataFrame) -> Spec:
     names = [label(str(language), 20) for language in table["language"]]
     y = [
-        f"{name} ({label(str(kind), 16)})" for name, kind in zip(names, table["class"], strict=True)
+        f"{name} ({label(str(kind), 16)}, n = {n})"
+        for name, kind, n in zip(names, table["class"], table["documents"], strict=True)
     ]
     marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
     bar = bars(

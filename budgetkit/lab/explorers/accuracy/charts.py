@@ -19,6 +19,7 @@ from budgetkit.lab.explorers.accuracy.results import AccuracyResults, selected
 from budgetkit.lab.explorers.folds import Kpi, chart
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import Question, signed
+from budgetkit.promise import needed
 from budgetkit.state import to_json
 
 Data = dict[str, Any]
@@ -79,13 +80,17 @@ def _errors(results: AccuracyResults) -> list[Kpi]:
     else:
         side = ""
     shown = named(results.counter)
-    tip = "95th percentile of the error's size"
+    tip = f"95th percentile of the error's size, over {len(size):,} documents"
+    last = _kpi("p95", "95 of 100 within", as_percent(float(size.quantile(0.95))), tip, worst)
+    if len(size) < needed(0.05):  # their 95th percentile is their largest
+        tip = "Largest error; a 95th percentile needs 19 documents"
+        last = _kpi("p95", f"all {len(size):,} within", as_percent(float(size.max())), tip, worst)
     return [
         _kpi(
             "mape",
             "mean error",
             as_percent(size.mean()),
-            f"Mean absolute error of {name}, over all documents",
+            f"Mean absolute error of {name}, over {len(size):,} documents",
             shown,
         ),
         _kpi(
@@ -95,7 +100,7 @@ def _errors(results: AccuracyResults) -> list[Kpi]:
             "Mean signed error; below 0: too few tokens",
             side,
         ),
-        _kpi("p95", "95 of 100 within", as_percent(float(size.quantile(0.95))), tip, worst),
+        last,
     ]
 
 
@@ -284,10 +289,9 @@ def _points_note(table: pd.DataFrame, results: AccuracyResults) -> str:
         part = f" {len(table):,} of {len(results.errors):,} are drawn."
     else:
         part = ""
-    off = as_percent(worst["class_error"])
-    return (
-        f"{worst['class']} is counted worst, {off} off on average; click a point to read it.{part}"
-    )
+    off = f"{as_percent(worst['class_error'])} off on average over {worst['class_documents']:,} documents"
+    is_worst = "counted worst, " if table["class"].nunique() > 1 else ""
+    return f"{worst['class']} is {is_worst}{off}; click a point to read it.{part}"
 
 
 def _rooms_note(table: pd.DataFrame, results: AccuracyResults) -> str:
@@ -324,7 +328,7 @@ def _buffers_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     sentence = f"At a risk of {100 * buffer.risk:g} % hold {back}"
     if not buffer.warning:
         return f"{sentence}; the bars are 95 % intervals."
-    return f"{sentence}; too few documents to be sure."
+    return f"{sentence}; {buffer.warning}."
 
 
 def _speeds_note(table: pd.DataFrame, results: AccuracyResults) -> str:

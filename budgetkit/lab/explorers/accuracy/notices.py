@@ -8,12 +8,10 @@ from typing import Any
 from budgetkit.budget.amounts import Share
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
-from budgetkit.lab.accuracy.buffers import WORST
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.results import (
     AccuracyResults,
     kind_name,
-    kinds_in,
     with_buffer,
 )
 from budgetkit.lab.explorers.accuracy.settings import MOST_NAMED
@@ -110,23 +108,11 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
         return (
             f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
             f"{safety:,} tokens, and it does in at most {_often(results.settings.risk)}."
-            f"{_worst(results)}"
         )
     risk = f"{100 * results.settings.risk:g} %"
     return (
         f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
     )
-
-
-def _worst(results: AccuracyResults) -> str:
-    """Say that the kind which asks for most decides, where nobody says of which kind the texts are."""
-    if (
-        results.buffer_kinds
-        or results.settings.window_mix is not None
-        or len(kinds_in(results.errors)) < 2
-    ):
-        return ""
-    return f" {WORST[:1].upper()}{WORST[1:]}; choose the kind of text at hand, which asks for less."
 
 
 def _often(chance: float) -> str:
