@@ -1,4 +1,4 @@
-"""Promises: what n conversations, sources or projects let be said of the next one.
+"""Promises: the arithmetic from n conversations, sources or projects to the next one.
 
 Numbers that were seen hold for what was seen. A promise is about the next one, so its arithmetic has n + 1 in it: if
 the next number comes as the n before it came, each of the n + 1 gaps between them is as likely as any other.
@@ -67,7 +67,7 @@ def needed(risk: float) -> int:
 
 
 def lacking(units: int, risk: float, kind: str = "conversations") -> str:
-    """Say how many units a promise lacks.
+    """Name the units that a promise lacks.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def lacking(units: int, risk: float, kind: str = "conversations") -> str:
 
 
 def range_of(units: int, risk: float, kind: str) -> str:
-    """Say what an interval is that was read off some units: a promise of the next one, or the range that was seen.
+    """Describe an interval: a promise about the next unit, or the range seen.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def range_of(units: int, risk: float, kind: str) -> str:
 
 
 def misses(units: int, risk: float) -> int:
-    """Return how many of some units may miss a bound that the next one is to keep.
+    """Return the number of units that may miss a bound.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def upper(numbers: Sequence[float], risk: float) -> float | None:
 
 
 def is_controlled(losses: Sequence[float], risk: float) -> bool:
-    """Say whether the next loss is at most the risk in the mean.
+    """Tell whether the next loss is at most the risk in the mean.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def is_controlled(losses: Sequence[float], risk: float) -> bool:
 
 
 def typical(ratios: Sequence[float], risk: float = 0.05) -> tuple[float, float] | None:
-    """Return between which bounds a true ratio lies, of the ratios of random parts of the units.
+    """Return the bounds of a true ratio from the ratios of random parts.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def _checked(risk: float) -> Fraction:
     exact = exact_number(risk)
     if exact is None or not 0 < exact < 1:
         raise ValueError(
-            f"a risk of {brief(risk)}; a risk is a chance between 0 and 1; give 0.05 for one in twenty"
+            f"Invalid risk {brief(risk)}. Pass a chance between 0 and 1, such as 0.05."
         )
     return exact
 

@@ -181,7 +181,7 @@ def test_one_counter_in_compare_and_a_plain_function() -> None:
         .str.startswith("words (a function, line ")
         .all()
     )
-    with pytest.raises(ValueError, match="counters 'chars/4' stand twice"):
+    with pytest.raises(ValueError, match="Repeated counters 'chars/4'"):
         bk.accuracy.compare(["chars/4", "chars/4"], CORPUS)
     with pytest.raises(TypeError, match=r"what half .* counts is 1.5; tokens are whole numbers"):
         bk.accuracy.compare(half, CORPUS)

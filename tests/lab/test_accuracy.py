@@ -119,15 +119,13 @@ def test_many_texts_of_few_sources_carry_no_promise_about_the_next_source() -> N
 
 @pytest.mark.parametrize("risk", [0, 1, -0.5])
 def test_a_risk_is_a_chance(risk: float) -> None:
-    with pytest.raises(ValueError, match="a risk is a chance between 0 and 1; give 0.05"):
+    with pytest.raises(ValueError, match="Pass a chance between 0 and 1, such as 0.05"):
         accuracy.buffer_for(errors_of([1], [1]), 100, risk)
 
 
 def test_a_buffer_is_for_one_counter() -> None:
     two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
-    with pytest.raises(
-        ValueError, match=r"errors of 2 counters \('a', 'b'\); a buffer is for one; choose its rows"
-    ):
+    with pytest.raises(ValueError, match="Errors of 2 counters: 'a', 'b'. Pass the rows of one."):
         accuracy.buffer_for(two, 100)
 
 

@@ -672,8 +672,8 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
     [
         (lambda e: setattr(e.controls.counter, "value", "abacus"), "no counter 'abacus'"),
         (lambda e: setattr(e.controls.exact, "value", "abacus"), "no counter 'abacus'"),
-        (lambda e: setattr(e.controls.path, "value", "/no/such/folder"), "nothing is there"),
-        (lambda e: setattr(e.controls.path, "value", "/no/such/*.md"), "nothing is there"),
+        (lambda e: setattr(e.controls.path, "value", "/no/such/folder"), "File not found"),
+        (lambda e: setattr(e.controls.path, "value", "/no/such/*.md"), "File not found"),
         (lambda e: setattr(e.controls.pieces, "value", 10_000), "choose shorter pieces"),
         (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
         (lambda e: sent(e, "../../empty.txt", b""), "no text is there"),
@@ -682,7 +682,7 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
             lambda e: hear(e, {"kind": "classes", "names": ["poetry"], "id": "1"}),
             "no class 'poetry'",
         ),
-        (lambda e: hear(e, {"kind": "risk", "chance": 0, "id": "1"}), "a risk of 0"),
+        (lambda e: hear(e, {"kind": "risk", "chance": 0, "id": "1"}), "Invalid risk 0"),
         (lambda e: hear(e, {"kind": "risk", "chance": "often", "id": "1"}), "often"),
         (
             lambda e: hear(e, {"kind": "lengths", "shortest": 7_000, "longest": 8_000, "id": "1"}),
@@ -709,7 +709,7 @@ def test_what_cannot_be_is_said_and_what_held_still_holds(
 
 
 def test_a_constructor_that_cannot_says_why(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="nothing is there"):
+    with pytest.raises(OSError, match="File not found"):
         AccuracyExplorer(corpus=tmp_path / "none")
     with pytest.raises(ValueError, match="no counter 'abacus'"):
         AccuracyExplorer("abacus", toy(1))

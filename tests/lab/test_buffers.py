@@ -119,7 +119,7 @@ def test_the_interval_holds_the_share_of_all_kinds() -> None:
 
 def test_a_mix_by_a_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"windows of one 'weather'; the errors have the columns .*'mixed'"
+        ValueError, match=r"Unknown window_mix 'weather'. Choose 'mixed' or a column: 'class'"
     ):
         accuracy.buffer_for(drawn(0, kinds=2), 4_096, window_mix="weather")
 

@@ -310,7 +310,7 @@ def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
             "Unknown objective 'happiness'. Choose one of 'evidence', 'cut', 'cost'",
         ),
         ({"vary": {"policy": ["hope"]}}, "no policy 'hope'; known by name are 'oldest first'"),
-        ({"vary": {}}, "nothing to vary"),
+        ({"vary": {}}, "Nothing to vary"),
         (
             {"traces": bk.load_traces("made-up-chats")[:3]},
             "Too few conversations: 3. Pass at least 4.",

@@ -140,22 +140,20 @@ def test_blocks_of_hostile_text_add_up(
 def test_what_cannot_be_counted_in_blocks_is_an_error_in_three_parts(tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes("one two drei fünf".encode("latin-1"))
-    with pytest.raises(
-        ValueError, match=r"latin.txt, byte 14: not UTF-8; text files are counted as UTF-8; save it"
-    ):
+    with pytest.raises(ValueError, match=r"latin.txt is not UTF-8 at byte 14. Save it as UTF-8"):
         count_files([path])
     path.write_text("words " * 2_000 + "end")
     with path.open("ab") as stream:
         stream.write(b"\xff more")
-    with pytest.raises(ValueError, match=r"latin.txt, byte 12,003: not UTF-8"):
+    with pytest.raises(ValueError, match=r"latin.txt is not UTF-8 at byte 12,003"):
         count_files([path], block=5_000)
     with pytest.raises(
-        ValueError, match=r"blocks of 0 bytes; a block has at least 1, and 4,194,304 do well; leave"
+        ValueError, match=r"Invalid block size 0. Pass 1 byte or more; 4,194,304 is the default."
     ):
         count_files([path], block=0)
     with pytest.raises(
         ValueError,
-        match="files were to be counted with chars/4; only exact counts .*; use an encoding",
+        match="Counter chars/4 is not exact, so .*. Use an encoding",
     ):
         count_files([path], "chars/4")
 

@@ -1,4 +1,4 @@
-"""How wrong a count is, on what, and what that costs: errors, buffers, overflows.
+"""Errors of counts, the buffers they need and the overflows they cause.
 
     error  = estimate / exact - 1                       of a document
     ratio  = sum of exact / sum of estimates            of a window filled with documents

@@ -1,4 +1,4 @@
-"""Bounds: between which numbers the tokens of a text lie for certain, found without tokenising it."""
+"""Bounds: the fewest and most tokens that a text can have, found without tokenising it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def bounds(text: str) -> tuple[int, int]:
 
 
 def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
-    """Say without tokenising whether a text fits, if that is certain.
+    """Decide without tokenising whether a text fits.
 
     Parameters
     ----------

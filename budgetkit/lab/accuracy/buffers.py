@@ -1,4 +1,4 @@
-"""Buffers: what share of a window a counter's errors ask to hold back, and what happens without.
+"""Buffers: the share of a window to hold back for a counter's errors, and the overflows without it.
 
     ratio  = sum of exact / sum of estimates            of a window filled with documents
     safety = 1 - usable / window                        usable x (quantile of its ratio at 1 - risk) = window
@@ -39,7 +39,7 @@ FEWEST_TO_SPREAD: Final = needed(0.05)
 
 @dataclass(frozen=True, slots=True)
 class FilledWindows:
-    """Windows of a size, filled at random in one mix or several, to read the safety share of any risk off."""
+    """Windows of one size, filled with documents at random."""
 
     window: int
     corpora: tuple[Resampled, ...] | tuple[KindWindows, ...]
@@ -47,7 +47,7 @@ class FilledWindows:
     _known: dict[tuple[int, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def ratios(self, size: float, mix: int = 0) -> Floats:
-        """Fill windows until the estimate says `size`; return exact tokens for an estimated one, by resample."""
+        """Return exact tokens for an estimated one in windows of a size, by resample."""
         if (mix, size) not in self._known:
             self._known[mix, size] = self.corpora[mix].ratios(size)
         return self._known[mix, size]
@@ -63,7 +63,7 @@ class FilledWindows:
         return tuple(dict.fromkeys(label for mix in self.corpora for label in mix.label))
 
     def share(self, risk: float) -> float:
-        """Return the smallest share to hold back so that at most so many windows overflow.
+        """Return the smallest share to hold back at a risk.
 
         Examples
         --------
@@ -82,20 +82,20 @@ class FilledWindows:
         return float(low), float(high)
 
     def needed(self, risk: float) -> float:
-        """Return the share that the texts that were seen need, in the mix that asks for most."""
+        """Return the share that the texts seen need, in the worst mix."""
         mix = self.worst(risk)
         return self.corpora[mix].needed(self.window * (1 - self._found(mix, risk)), risk)
 
     def worst(self, risk: float) -> int:
-        """Return the number of the mix that asks for most."""
+        """Return the number of the worst mix."""
         return int(np.argmax([self._found(mix, risk) for mix in range(len(self.corpora))]))
 
     def at(self, risk: float) -> Floats:
-        """Return the ratios of windows that are filled to the whole size, in the mix that asks for most."""
+        """Return the ratios of full windows, in the worst mix."""
         return self.ratios(float(self.window), self.worst(risk)).ravel()
 
     def _found(self, mix: int, risk: float) -> float:
-        """Fill less and less, until what is filled holds no more than the window."""
+        """Fill less and less, until the window holds it."""
         allowed = self.corpora[mix].allowed(risk)
         share = 0.0
         before = -1.0
@@ -118,7 +118,7 @@ def filled_windows(
     seed: int = 0,
     kinds: Sequence[str] = (),
 ) -> FilledWindows:
-    """Make windows of documents drawn at random; they are filled when they are asked for.
+    """Draw windows of documents at random.
 
     Of kinds that are known they are those of the next source of each, where there are sources enough for the risk.
 
@@ -148,7 +148,7 @@ def filled_windows(
 
 
 def columns_of(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | None]:
-    """Return the columns of which a window has only one value; None stands for windows that mix all documents."""
+    """Return the columns of which a window has one value; None mixes all documents."""
     if window_mix is not None:
         if window_mix == MIXED:
             return (None,)
@@ -203,7 +203,7 @@ class Buffer:
     needed: float = float("nan")
 
     def lacks(self, kinds: Iterable[str]) -> str:
-        """Say which kinds of a conversation the buffer was not learned on.
+        """Name the kinds of a conversation that the buffer was not learned on.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ def buffer_for(
     seed: int = 0,
     kinds: Iterable[str] = (),
 ) -> Buffer:
-    """Find the smallest safety share under which a window overflows with at most that chance.
+    """Find the smallest safety share for an accepted chance of overflow.
 
     The windows are filled from resampled sources, so that the promise is one for texts that nobody has seen, of kinds
     that the errors have.
@@ -288,9 +288,7 @@ def buffer_for(
     _check_risk(risk)
     names = errors["counter"].unique()
     if len(names) != 1:
-        raise ValueError(
-            f"errors of {len(names)} counters ({quoted(names)}); a buffer is for one; choose its rows"
-        )
+        raise ValueError(f"Errors of {len(names)} counters: {quoted(names)}. Pass the rows of one.")
     check_tokens("window", window)
     _check_mix(errors, window_mix)
     kinds = list(kinds)
@@ -376,20 +374,19 @@ def _classes(errors: pd.DataFrame) -> int:
 def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
     if window_mix not in (None, MIXED) and window_mix not in errors:
         raise ValueError(
-            f"windows of one {brief(window_mix)}; the errors have the columns {quoted(map(str, errors.columns))}; name "
-            "one of them, or 'mixed'"
+            f"Unknown window_mix {brief(window_mix)}. Choose 'mixed' or a column: {quoted(map(str, errors.columns))}."
         )
 
 
 def _check_risk(risk: float) -> None:
     if not 0 < risk < 1:
         raise ValueError(
-            f"a risk of {brief(risk)}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty"
+            f"Invalid risk {brief(risk)}. Pass a chance between 0 and 1, such as 0.05."
         )
 
 
 def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | None) -> str:
-    """Say when documents are too few: a tail needs some ten cases beyond it, a sum of many at least thirty."""
+    """Warn of too few documents: a tail needs ten cases beyond it, a sum at least thirty."""
     by_value = window_mix not in (None, MIXED)
     n = errors[window_mix].nunique() if by_value else len(errors)
     if by_value:

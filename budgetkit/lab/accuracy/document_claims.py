@@ -1,4 +1,4 @@
-"""What the documents claim about counting, beside what is measured.
+"""Claims of the documents about counting, beside measured values.
 
 Documents 000 and 001 give numbers for characters / 4 without saying on what text. Each claim is computed here on a
 corpus, with an interval from resampling its sources, so that nobody has to believe either side.
@@ -33,7 +33,7 @@ _FAR = 8  # robust standard deviations
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Estimate what is billed from what was counted.
+    """A line from counted to billed tokens.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Bill:
         return round(self.constant + self.slope * counted)
 
     def interval(self, counted: int) -> tuple[int, int]:
-        """Return between which numbers 90 % of the readings lay.
+        """Return the interval that held 90 % of the readings.
 
         Parameters
         ----------
@@ -122,9 +122,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     y = np.asarray(billed, dtype=np.float64)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
         readings = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
-        raise ValueError(
-            f"{readings}; a constant and a slope need three of different sizes; give more readings"
-        )
+        raise ValueError(f"Too few readings: {readings}. Pass three or more of different sizes.")
     constant, slope = _fitted(x, y)
     left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
     low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
@@ -133,7 +131,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
 
 
 def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return constant and slope of a line: the median slope of all pairs, and the median of what is left.
+    """Return constant and slope of the median line of all pairs.
 
     >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
     (1.0, 2.0)
@@ -152,7 +150,7 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
-    """Fit by least squares the points that lie within eight robust standard deviations of the median line."""
+    """Fit the points near the median line by least squares."""
     constant, slope = theil_sen(x, y)
     off = np.abs(y - constant - slope * x)
     near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
@@ -299,7 +297,7 @@ def _name(errors: pd.DataFrame) -> str:
 
 
 def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str, object]]:
-    """Fill windows of 128,000 by the rule, each with documents of one language: what stays empty, what runs over."""
+    """Measure the waste and the overflow of windows of one language."""
     if errors.empty:
         return []
 
@@ -328,7 +326,7 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str,
 
 
 def _memory(name: str, value: float) -> dict[str, object]:
-    """Compute document 001's memory budget by its own formula: only the priming of the request is there."""
+    """Compute document 001's memory budget by its own formula."""
     budget = presets.memory_engine(model(name, ends=""))
     limit = allocate(budget, {"messages": 3})["memory"].limit
     row: dict[str, object] = {

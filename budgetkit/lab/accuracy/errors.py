@@ -1,4 +1,4 @@
-"""Errors of counters: one row a document and counter, and what they come to by group.
+"""Errors of counters: one row a document and counter, and their summary by group.
 
 error = estimate / exact - 1
 """
@@ -24,7 +24,7 @@ from budgetkit.promise import FEWEST_FOR_A_GAIN, needed
 
 @contextmanager
 def progress_bar(shown: bool, **options: Any) -> Iterator[Callable[[int], object]]:
-    """Give a function that moves a bar on by a number of steps; it does nothing where no bar is shown.
+    """Show a progress bar; give the function that advances it.
 
     >>> with progress_bar(False, total=2) as advance:
     ...     advance(1)
@@ -91,9 +91,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     """
     documents = corpus_of(texts).texts
     if not documents:
-        raise ValueError(
-            "ways of counting no texts; known is a list of one text or more; give some of your own"
-        )
+        raise ValueError("No texts to count. Pass at least one.")
     counted_by = [counter(way) for way in counters or ("chars/4", "o200k_base")]
     rows = [_row(way, documents) for way in counted_by]
     columns = [
@@ -120,7 +118,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
 
 
 def kind_of(count: Any) -> str:
-    """Return a counter's kind, which is a key of `USES`."""
+    """Return a counter's kind, a key of `USES`."""
     if basis_of(count) == "estimate":
         other = "estimate"
     else:
@@ -161,7 +159,7 @@ def listed(counters: Given | Sequence[Given]) -> list[Given]:
         return [counters]
     if not isinstance(counters, Iterable):
         raise TypeError(
-            f"counters {brief(counters)}; known are names, models and functions; give one, or a list of them"
+            f"Invalid counters {brief(counters)}. Pass a name, a model, a function, or a list of these."
         )
     return list(counters)
 
@@ -199,9 +197,7 @@ def compare(
     ways = [counter(way) for way in (exact, *listed(counters))]
     names = [way.name for way in ways[1:]]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(
-            f"counters {quoted(dict.fromkeys(twice))} stand twice; rows go by the name; leave one out"
-        )
+        raise ValueError(f"Repeated counters {quoted(dict.fromkeys(twice))}. Pass each once.")
     documents = corpus_of(corpus).where(lambda document: bool(document.text))
     columns = []
     with progress_bar(progress, total=len(ways), desc="counters") as advance:
@@ -286,7 +282,7 @@ def _described(errors: pd.DataFrame, random: np.random.Generator) -> dict[str, f
 
 
 def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
-    """Return the rows of each source; where no source is named, each document is one.
+    """Return the rows of each source.
 
     Of fewer than six sources, what is alike within one counts as one: a class in a language.
 
@@ -305,7 +301,7 @@ def places_by_source(errors: pd.DataFrame) -> list[npt.NDArray[np.intp]]:
 
 
 def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float, float]:
-    """Return the 95 % interval of a number that was computed again on sources drawn again.
+    """Return the 95 % interval of a number from resampled sources.
 
     Sources drawn again spread less than other sources do, by sqrt((n - 1) / n), and few say little of their own
     spread (Student's t); the interval is widened by both. Of fewer than six sources there is none.

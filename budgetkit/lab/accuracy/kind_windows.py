@@ -1,4 +1,4 @@
-"""Windows of one kind of text that is known: how far the next source of that kind may lie from those that were seen.
+"""Windows of one known kind of text: how far its next source may lie from those seen.
 
     y         = log(exact / estimate)                       of a source of a kind (a class in a language, say)
     expected  = w x mean of the kind + (1 - w) x mean of all kinds beside it,     w = n t / (n t + s)
@@ -36,7 +36,7 @@ DRAWN: Final = 150
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampled:
-    """Exact and estimated tokens of documents, sorted by group: a source of a kind; groups are sorted by kind."""
+    """Exact and estimated tokens of documents, sorted by kind and source."""
 
     exact: Floats
     estimate: Floats
@@ -63,11 +63,11 @@ class Resampled:
         return cls(exact, np.maximum(estimate, 1), group[1], np.bincount(group[0][0]), seed)
 
     def allowed(self, risk: float) -> float:
-        """Return how many of the windows drawn may overflow: resampled kinds speak of the next one as they are."""
+        """Return the share of the windows drawn that may overflow."""
         return risk
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share that windows of the kinds that were seen need, each as often as it has documents."""
+        """Return the share that windows of the kinds seen need."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
         ratio = np.quantile((exact / estimate)[kind], 1 - risk, method="higher")
@@ -76,12 +76,12 @@ class Resampled:
         return max(0.0, 1 - 1 / float(ratio))
 
     def ratios(self, size: float) -> Floats:
-        """Fill windows from each resampled corpus; the group that fills one is drawn in proportion to its documents."""
+        """Fill windows from each resampled corpus."""
         random = np.random.default_rng(self.seed)
         return np.array([self._filled(size, *self._drawn(random), random) for _ in range(REPEATS)])
 
     def _drawn(self, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Draw kinds, sources of each, and documents of each source; return these and how many each source has."""
+        """Draw kinds, sources of each, and documents of each source."""
         kinds = random.integers(0, len(self.groups), len(self.groups))
         groups = _within(self.groups, kinds, random)
         return _within(self.documents, groups, random), self.documents[groups]
@@ -112,14 +112,14 @@ class Resampled:
 
 
 def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
-    """Draw from each chosen group as many members as it has, with replacement; members have running numbers."""
+    """Draw from each chosen group as many members as it has."""
     starts = np.cumsum(many) - many
     room = np.repeat(many[chosen], many[chosen])
     return np.asarray(np.repeat(starts[chosen], many[chosen]) + _below(room, random))
 
 
 def _below(room: Ints, random: np.random.Generator) -> Ints:
-    """Draw for each number a whole number from 0 up to it, itself left out."""
+    """Draw a whole number below each number."""
     drawn: Ints = np.minimum((random.random(len(room)) * room).astype("int64"), room - 1)
     return drawn
 
@@ -142,7 +142,7 @@ _SIZES_BETWEEN_DOUBLES = (
 
 
 def has_sources(errors: pd.DataFrame) -> bool:
-    """Say whether errors tell sources apart; of fewer than six each document is one."""
+    """Tell whether errors have six sources or more."""
     return "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
 
 
@@ -173,7 +173,7 @@ class Sources:
 
     @classmethod
     def of(cls, errors: pd.DataFrame, columns: Sequence[str]) -> Sources:
-        """Group documents by these columns and by source; of fewer than six sources each document is one."""
+        """Group documents by these columns and by source."""
         if has_sources(errors):
             source = pd.factorize(errors["source"])[0]
         else:
@@ -236,7 +236,7 @@ def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Gene
 
 @dataclass(frozen=True, slots=True)
 class Variances:
-    """How sources of one kind differ, and kinds of one class: a number for each class, drawn toward that of all."""
+    """Variances of sources within a kind and of kinds within a class."""
 
     sources: Floats
     kinds: Floats
@@ -275,7 +275,7 @@ class Variances:
 def predicted(
     groups: Sources, middle: Floats, variances: Variances, kind: int, without: Bools
 ) -> tuple[float, float]:
-    """Return what the next source of a kind comes to, and its variance, by the groups that are not left out."""
+    """Predict the next source of a kind, with its variance."""
     number = int(groups.classes[groups.kinds == kind][0])
     seen = (groups.classes == number) & ~without
     within = float(variances.sources[number])
@@ -313,7 +313,7 @@ class KindWindows:
 
     @classmethod
     def of(cls, groups: Sources, kinds: Sequence[int], seed: int) -> list[KindWindows]:
-        """Return the windows of some kinds; what does not depend on the kind is worked out once."""
+        """Return the windows of some kinds."""
         middle = groups.middle
         variances = Variances.of(groups, middle)
         expected = np.zeros(len(middle))
@@ -351,17 +351,17 @@ class KindWindows:
         return len(names)
 
     def allowed(self, risk: float) -> float:
-        """Return how many of the windows that were seen may overflow, so that the next does with that chance."""
+        """Return the share of the windows seen that may overflow."""
         units = len(np.unique(self.groups.sources))
         return max(0.0, (risk * (units + 1) - 1) / units)
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share that the windows of the texts that were seen of this kind need."""
+        """Return the share that the texts seen of this kind need."""
         seen = self.groups.windows(size)[self.groups.kinds == self.kind]
         return max(0.0, 1 - float(np.exp(-np.quantile(seen, 1 - risk, method="higher"))))
 
     def ratios(self, size: float) -> Floats:
-        """Return exact tokens for an estimated one: in each row of as many sources, drawn again."""
+        """Return exact tokens for an estimated one, by resample of the sources."""
         random = np.random.default_rng(self.seed)
         scores = (self.groups.windows(size) - self.expected[:, None]) / self.spread[:, None]
         source = pd.factorize(self.groups.sources)[0]

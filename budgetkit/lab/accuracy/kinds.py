@@ -1,4 +1,4 @@
-"""Kinds of text: what a label means, which kinds a text is of, and which documents are of the kinds at hand.
+"""Kinds of text: labels, the kinds of a text, and the documents of a kind.
 
 Two people write "de", "German" and "DE-AT", or "source code" and "code"; a label is compared by what it means. What a
 text is of is read off its first characters: code or CJK or prose by :mod:`budgetkit.lab.accuracy.kinds`, the
@@ -50,7 +50,7 @@ _MARK: Final = re.compile(r"[{}()\[\]<>=;_/\\|&*+$#@`~^\"\d:]")
 
 
 def kind(paragraph: str) -> str:
-    """Say what kind of text a paragraph is.
+    """Classify a paragraph as code, CJK or prose.
 
     Examples
     --------
@@ -255,7 +255,7 @@ _WORD_kinds: Final = re.compile(
 
 
 def meaning(label: str) -> str:
-    """Return what a label means, whichever way it is written.
+    """Return the meaning of a label in any spelling.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def meaning(label: str) -> str:
 
 
 def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
-    r"""Tell which kinds texts are of, by reading the beginning of some.
+    r"""Detect the kinds of texts from the beginning of some.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ def kinds_of(texts: AnyTexts) -> tuple[str, ...]:
 
 
 def language_of(text: str) -> str:
-    """Tell the language of a text by its script and its small words; empty where that does not tell.
+    """Detect the language of a text; empty where it is not clear.
 
     Examples
     --------
@@ -364,7 +364,7 @@ def language_of(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The kinds at hand as documents have them: by which columns, and which values of these."""
+    """Kinds as columns of documents, and their values."""
 
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
@@ -388,7 +388,7 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:
-    """Return the documents' classes and languages that the kinds at hand name; None where one is not known.
+    """Return the documents' labels of some kinds; None where one is unknown.
 
     A language narrows the classes that have it; a class that has none of them stays whole.
 

@@ -1,4 +1,4 @@
-"""Corpora larger than the memory: counted and compared batch by batch, here or on a cluster.
+"""Corpora larger than memory, counted batch by batch here or on a cluster.
 
 A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.exact`), so their exact counts add up
 to the file's. Where no seam comes for long, the block is longer and is counted in windows
@@ -34,7 +34,7 @@ _FEWEST = 4
 
 
 class Client(Protocol):
-    """What of ``dask.distributed.Client`` is used."""
+    """The part of ``dask.distributed.Client`` that is used."""
 
     def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
         """Call a function on a worker, and return the future of its result."""
@@ -129,7 +129,7 @@ def count_files(
     tokens = dict.fromkeys(sizes, 0)
     if block < 1:
         raise ValueError(
-            f"blocks of {block} bytes; a block has at least 1, and {BLOCK:,} do well; leave block= out"
+            f"Invalid block size {block}. Pass 1 byte or more; {BLOCK:,} is the default."
         )
     blocks = (count for path, size in sizes.items() for count in _blocks(path, size, block))
     counting = partial(
@@ -147,7 +147,7 @@ def count_files(
 
 
 def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
-    """Count one block of a file, of so many bytes that are to be counted here."""
+    """Count one block of a file."""
     at = tokens = 0
     with open(block.path, "rb") as stream, _said(block.path, block.start):
         read = _reading(stream, block.start, block.stop)
@@ -207,8 +207,7 @@ def _said(path: str, start: int) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path}, byte {start + error.start:,}: not UTF-8; text files are counted as UTF-8; "
-            "save it as UTF-8 or leave it out"
+            f"{path} is not UTF-8 at byte {start + error.start:,}. Save it as UTF-8."
         ) from None
 
 
@@ -217,8 +216,8 @@ def _exact(name: str | ExactCounter) -> ExactCounter:
     if isinstance(exact_counter, ExactCounter):
         return exact_counter
     raise ValueError(
-        f"files were to be counted with {exact_counter.name}; only exact counts of parts add up to the whole's; "
-        "use an encoding such as 'o200k_base', or compare_stream for estimates"
+        f"Counter {exact_counter.name} is not exact, so counts of blocks do not add up. Use an encoding such as "
+        "'o200k_base', or compare_stream for estimates."
     )
 
 

@@ -1,4 +1,4 @@
-"""From looking to deciding: solve a budget backwards, tune it on conversations, put models side by side."""
+"""Decide on a budget: solve it backwards, tune it on conversations, compare models."""
 
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,

@@ -59,7 +59,7 @@ class AnswerReserve:
     cut_short: float
 
     def __str__(self) -> str:
-        """Return the sentence, so that a number that is printed says whether it is a promise."""
+        """Return the sentence."""
         return self.sentence
 
     @property
@@ -139,7 +139,7 @@ def recorded_lengths(
 
 
 def _billed(trace: Trace) -> dict[int, int]:
-    """Return what a provider counted of each answer, thinking included, by its place among the messages."""
+    """Return the provider's count of each answer by the message's place."""
     if not trace.fields.get("usage"):
         return {}
     usage = usage_frame(trace).dropna(subset=["message_index", "output_tokens"])
@@ -149,13 +149,13 @@ def _billed(trace: Trace) -> dict[int, int]:
 
 
 def _counted(message: Message, count: Callable[[str], int]) -> int:
-    """Count what an answer says and what it calls tools with, which is written as it is."""
+    """Count the text and the tool calls of an answer."""
     calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
     return count("".join([*message.texts, *calls]))
 
 
 def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
-    """Return the least number that at most a share of the next conversation's exceed, and the largest seen."""
+    """Return the least number for a risk, and the largest seen."""
     sizes = np.unique(np.concatenate(numbers))
     largest = int(sizes[-1])
     if len(numbers) < needed(risk):
@@ -174,7 +174,7 @@ def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
 
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:
-    """Return the reserve of the answer itself; what is thought before it is no part of a recorded answer."""
+    """Return the reserve of the answer, thinking excluded."""
     reserves = [
         reserve
         for reserve in budget.reserves

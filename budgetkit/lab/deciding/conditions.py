@@ -22,7 +22,7 @@ Room = Literal["helps", "harms", "unknown"]
 
 @dataclass(frozen=True)
 class Planned:
-    """The grants of many demands under one budget; a row is a turn, or a conversation."""
+    """The grants of many demands under one budget, one row a demand."""
 
     budget: Budget
     columns: Mapping[str, Mapping[str, Ints]]
@@ -44,7 +44,7 @@ class Planned:
 
     @property
     def overrun(self) -> bool:
-        """Whether what is required in some row is more than the window holds."""
+        """Whether some row requires more than the window holds."""
         claims = self.budget.held.items()
         reserved = sum(
             np.minimum(self.columns[section]["granted"], tokens) for section, tokens in claims
@@ -53,7 +53,7 @@ class Planned:
 
     @property
     def conversations(self) -> Ints:
-        """The number of the conversation that each row belongs to; every row its own where nothing says so."""
+        """The conversation number of each row."""
         return conversations_of(self.index)
 
 
@@ -105,7 +105,7 @@ class Condition:
     tokens: int = 0
 
     def lacking(self, conversations: int) -> str:
-        """Say how many conversations are missing; empty where there are enough."""
+        """Name the lack of conversations; empty where there are enough."""
         if self.risk is None:
             return ""
         return lacking(conversations, self.risk)

@@ -1,4 +1,4 @@
-"""The report of a tuning: its table, its front, and the sentence to take to a meeting, for any setting."""
+"""The report of a tuning: its table, its front, and a sentence for any setting."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TuningReport:
 
     @property
     def matter(self) -> list[str]:
-        """The lines that change the objective most, each moved alone: three at most."""
+        """The lines that change the objective most."""
         return matter(self.moves)
 
     @property
@@ -80,7 +80,7 @@ class TuningReport:
         return row != PRESENT and self.tuned.gain_at(row).holds
 
     def table(self, chosen: int) -> pd.DataFrame:
-        """Return one row a setting, the present one last: its means on the part that was chosen on."""
+        """Return one row a setting, the present one last, with its means on one half."""
         now, means = self._means()
         rows = range(len(means))
         names = [
@@ -102,7 +102,7 @@ class TuningReport:
         return table.dropna(ignore_index=True)
 
     def report(self, row: int, budget: Budget) -> str:
-        """Write what was found as Markdown, with the budget."""
+        """Write the report as Markdown, with the budget."""
         aim = OBJECTIVES[self.objectives[0]]
         chosen_on, held_out = map(len, self.tuned.parts)
         how = (
@@ -122,14 +122,14 @@ class TuningReport:
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _unbeaten(self, row: int) -> pd.DataFrame:
-        """Return the settings that no other beats; of those that come to the same, the first."""
+        """Return the settings that no other beats, without repeats."""
         table = self.table(row)
         shown = table[table["standing"] != "beaten"].sort_values(table.columns[1], kind="stable")
         shown = shown.drop(columns=["front", "point"])
         return shown.drop_duplicates([*shown.columns[1:]])
 
     def _cut_short(self, budget: Budget) -> str:
-        """Say how many of the recorded answers are longer than a budget's reserve of the answer."""
+        """Give the share of recorded answers that exceed the reserve."""
         reserve = reserve_of_answers(budget)
         if reserve is None:
             size = 0
@@ -139,7 +139,7 @@ class TuningReport:
         return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
 
     def _lost(self, row: int) -> str:
-        """Say what is lost of what is needed, and what it costs, on the part held out."""
+        """Describe the loss and the cost of a setting."""
         place = self.objectives.index("evidence")
         gain = self.tuned.gain_at(row, place)
         now, then = gain.before.sum(), gain.after.sum()
@@ -154,7 +154,7 @@ class TuningReport:
         return f"{lost}, {percent(abs(saved))} % {'cheaper' if saved >= 0 else 'dearer'}"
 
     def _means(self) -> tuple[Any, Any]:
-        """Return the means of the present setting and of all others; not numbers where one may not be chosen."""
+        """Return the means of the present setting and of all others."""
         means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
         others = means[1:].copy()
         others[(self.tuned.table["left out"] != "").to_numpy()] = np.nan
@@ -168,7 +168,7 @@ def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
 
 
 def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
-    """Return the sentence on what moving one line alone changes."""
+    """Describe the effect of moving one line alone."""
     of_line = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values(
         "mean", kind="stable"
     )

@@ -46,7 +46,7 @@ _GRID = 1_025  # sizes that a scan tries
 
 @dataclass(frozen=True)
 class Solution:
-    """The size of a line for which a condition holds.
+    """The size of a line that meets a condition.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class LineSearch:
         return None if plans.overrun else plans
 
     def range(self, condition: Condition) -> tuple[int, int]:
-        """Return the sizes among which something can change: a cap may grow by what no other line claims."""
+        """Return the sizes among which something can change."""
         budget = self.budget
         if self.kind == "window":
             needs = {
@@ -256,7 +256,7 @@ class LineSearch:
 
     @cached_property
     def is_monotone(self) -> bool:
-        """Whether more of the line can only help one side: whole numbers of tokens, and sections cut anywhere."""
+        """Whether more of the line can only help one side."""
         allocations = self.budget.allocations
         sizes: list[Any] = [reserve.size for reserve in self.budget.reserves]
         sizes += [size for a in allocations for size in (a.cap, a.floor)]
@@ -314,7 +314,7 @@ def solve_models(
     so_that: Condition | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Find the size of one line for several models, each of which counts the conversations with its own tokenizer.
+    """Find the size of one line for several models.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
 
 
 def _opened(demands: Any) -> Any:
-    """Return the conversations of a file or of a shipped name, and those that are passed as messages; others as are."""
+    """Open conversations of a file, a shipped name or messages."""
     if isinstance(demands, str | PathLike):
         traces = traces_of(demands)
         return traces[0] if len(traces) == 1 else traces
@@ -412,7 +412,7 @@ def _opened(demands: Any) -> Any:
 
 
 def _is_spoken(value: Any) -> bool:
-    """Say whether a value is a message: it says who speaks, or of which type it is."""
+    """Tell whether a value is a message."""
     if isinstance(value, Mapping):
         return "role" in value or isinstance(value.get("type"), str)
     return hasattr(value, "role") or hasattr(value, "content")

@@ -1,4 +1,4 @@
-"""The search space: what may change in a budget, with which values, and the least that answers need."""
+"""The search space: the values that lines may take, and the least that answers need."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def candidates(
     risk: float = 0.05,
     locked: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Return what each line is tried with, by the name that a table gives it; nothing for a line that is locked.
+    """Return the values to try for each line that is not locked.
 
     An explorer and :func:`budgetkit.lab.deciding.tune` try the same. The answer's reserve never falls below what
     :func:`budgetkit.lab.deciding.answer_reserve` finds. A cap is tried at half, at once and at one and a half times its
@@ -102,14 +102,14 @@ def candidates(
 
 
 def sizes_of(values: Values, setting: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row of a table as the sizes that it stands for; a policy stays a name."""
+    """Return the sizes of a setting; a policy stays a name."""
     return {
         line: name if line == "policy" else values[line][name] for line, name in setting.items()
     }
 
 
 def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[dict[str, Any]], str]:
-    """Return all settings of these values, or so many drawn by the seed, none twice; and which of the two it is.
+    """Return all settings of these values, or some drawn by the seed.
 
     Examples
     --------
@@ -133,27 +133,25 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[dict[s
 
 
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
-    """Return for each line what may be set, by the name it has in the table."""
+    """Return the values of each line by name."""
     values: dict[str, dict[Any, Any]] = {}
     for line, choices in vary.items():
         by_name = dict(choices) if isinstance(choices, Mapping) else {c: c for c in choices}
         if line == "policy":
             by_name = {name: policy_of(choice) for name, choice in by_name.items()}
         if not by_name:
-            raise ValueError(
-                f"nothing to try for {brief(line)}; tuning needs at least one value a line; give some"
-            )
+            raise ValueError(f"No values for {brief(line)}. Pass at least one.")
         values[line] = by_name
     if not values:
         raise ValueError(
-            "nothing to vary; tuning needs a line and values to try; give {'output': [500, 1_000]}, say"
+            "Nothing to vary. Pass lines with values, such as {'output': [500, 1_000]}."
         )
     return values
 
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The present budget and policy, what may change, and what answers need at least."""
+    """The present budget and policy, the values to try, and the least reserve."""
 
     budget: Budget
     policy: Policy
@@ -163,7 +161,7 @@ class SearchSpace:
     def with_floor(
         self, traces: Sequence[Trace], count: Callable[[str], int], risk: float | None
     ) -> SearchSpace:
-        """Find what answers need, where a setting could reserve less and answers are recorded."""
+        """Add the least reserve where a setting could go below it."""
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
             return self
@@ -173,20 +171,20 @@ class SearchSpace:
         return replace(self, floor=answer_reserve(traces, count, risk))
 
     def apply(self, setting: Setting) -> tuple[Budget, Policy]:
-        """Return the budget with a setting's lines, and the policy that it names, else the present one."""
+        """Return the budget and the policy of a setting."""
         lines = {line: self.values[line][name] for line, name in setting.items()}
         policy = lines.pop("policy", self.policy)
         return (self.budget.assign(**lines) if lines else self.budget), policy
 
     def is_present(self, setting: Setting) -> bool:
-        """Say whether a setting leaves the budget and the policy as they are."""
+        """Tell whether a setting is the present one."""
         try:
             return self.apply(setting) == (self.budget, self.policy)
         except ValueError:  # the budget refuses such sizes
             return False
 
     def is_short(self, setting: Setting) -> bool:
-        """Say whether a setting reserves less for the answer than answers need."""
+        """Tell whether a setting reserves less than answers need."""
         reserve = reserve_of_answers(self.budget)
         if self.floor is None or reserve is None:
             return False
@@ -198,7 +196,7 @@ class SearchSpace:
         return budget.sizes[reserve.name] < self.floor.tokens
 
     def present(self) -> dict[str, Any]:
-        """Return what the lines that vary are at present, by the names of the table where they have one."""
+        """Return the present setting."""
         now = {line.name: line.tokens for line in self.budget}
         now |= {"window": self.budget.window}
         setting: dict[str, Any] = {}
@@ -226,7 +224,7 @@ class SearchSpace:
         return sum(self.tokens(line, name) for line, name in setting.items() if line != "policy")
 
     def notices(self, settings: Sequence[Setting], reasons: Sequence[str]) -> Iterator[str]:
-        """Say how many settings were left out for what answers need, and whether the present one is below that too."""
+        """Count the settings that reserve too little for answers."""
         reserve = reserve_of_answers(self.budget)
         if self.floor is None or reserve is None:
             return
@@ -242,7 +240,7 @@ class SearchSpace:
             )
 
     def corner(self, best: Setting, tried: Sequence[Setting], objective: Objective) -> list[str]:
-        """Say where a setting stands at the ends of all that was tried: then more of the same might be better still."""
+        """Warn of a setting at the ends of all that was tried."""
         ends = []
         for line, name in best.items():
             names = {setting[line] for setting in tried}

@@ -1,4 +1,4 @@
-"""Texts by class and language: shipped, generated, found on the machine, and the user's own.
+"""Texts by class and language: shipped, generated, installed and your own.
 
 Every document knows its class, its language and its source. Nothing is downloaded; what cannot be read is reported
 and never fatal.

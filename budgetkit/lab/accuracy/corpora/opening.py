@@ -1,4 +1,4 @@
-"""The one way in of texts: a corpus, texts, a frame, a path, or the name of texts that every installation has."""
+"""Texts in any form as a corpus: a list, a frame, a path or the name of shipped texts."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ USUAL: Final = ("text", "content", "message", "body", "prompt", "document")
 _GLOB = re.compile(r"[*?\[]")
 _MINE: Final = "my texts"
 _FORMS: Final = (
-    "a Corpus, a list of texts, a frame with a column of texts, a Path, and the name "
-    "of texts that are always there"
+    "a Corpus, a list of texts, a frame with a column of texts, a Path, or the name "
+    "of shipped texts"
 )
 
 
@@ -82,14 +82,12 @@ def corpus_of(texts: AnyTexts) -> Corpus:
     if isinstance(texts, pd.DataFrame):
         return _of_frame(texts)
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
-        raise TypeError(
-            f"texts of type {type(texts).__name__}; known are {_FORMS}; give one of these"
-        )
+        raise TypeError(f"Invalid texts of type {type(texts).__name__}. Pass {_FORMS}.")
     return Corpus(tuple(document_of(text, number) for number, text in enumerate(texts, 1)))
 
 
 def document_of(text: Any, number: int) -> Document:
-    """Return one of several texts as a document; a message or a passage is its text."""
+    """Return one of several texts as a document."""
     if isinstance(text, Document):
         return text
     if isinstance(text, str):
@@ -108,7 +106,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
     ]
     if not texts:
         raise ValueError(
-            f"a frame without a column of texts; it has {quoted(map(str, frame.columns))}; name a column 'text'"
+            f"No column of texts among {quoted(map(str, frame.columns))}. Name one 'text'."
         )
     records: list[dict[str, Any]] = [
         {str(name): value for name, value in row.items()} for row in frame.to_dict("records")
@@ -118,7 +116,7 @@ def _of_frame(frame: pd.DataFrame) -> Corpus:
     for number, row in enumerate(records, 1):
         if not isinstance(row[column], str):
             raise ValueError(
-                f"row {number:,} has {brief(row[column])} in column {brief(column)}; texts are strings"
+                f"Row {number:,} has {brief(row[column])} in column {brief(column)}. Pass strings."
             )
         about = {name: value for name, value in row.items() if isinstance(value, str)}
         documents.append(
@@ -157,7 +155,7 @@ def read(path: str) -> Corpus:
     with_text = corpus.where(lambda document: bool(document.text))
     if not with_text.documents:
         raise ValueError(
-            f"{one_line(path)} was to be read; {_nothing(corpus)}; give a folder, a text file, a table or a glob"
+            f"No text in {one_line(path)}: {_nothing(corpus)}. Pass a folder, a text file, a table or a glob."
         )
     return with_text
 
@@ -186,8 +184,7 @@ def _checked(path: Path) -> Corpus:
         return _table(path)
     except csv.Error as problem:
         raise ValueError(
-            f"{one_line(str(path))} was to be read; a table has {one_line(str(problem))}; save it as JSONL, "
-            "one object a line"
+            f"Invalid table {one_line(str(path))}: {one_line(str(problem))}. Save it as JSONL, one object a line."
         ) from None
 
 
@@ -200,7 +197,7 @@ def _table(path: Path) -> Corpus:
 
 
 def _beginning(path: Path) -> str:
-    """Return the first lines of a table as text; errors in them are left to the reader of the table."""
+    """Return the first lines of a table as text."""
     try:
         with path.open("rb") as file:
             if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
@@ -226,7 +223,7 @@ def _column(first: list[dict[str, object]]) -> str:
 
 
 def _session(path: Path) -> Corpus:
-    """Read a conversation message by message; a file that is none is a text like any other."""
+    """Read a conversation message by message, any other file as one text."""
     try:
         return _conversations(path)
     except ValueError:

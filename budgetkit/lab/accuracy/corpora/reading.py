@@ -1,4 +1,4 @@
-"""Texts from files and folders: what can be read becomes a document, what cannot is reported."""
+"""Texts from files and folders: documents, and the problems of unreadable files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents, and what could not be read.
+    """Documents, and the problems of unreadable files.
 
     Parameters
     ----------
@@ -259,9 +259,7 @@ def folder(
     """
     root = Path(path)
     if not root.exists():
-        raise FileNotFoundError(
-            f"asked to read {brief(str(path))}; nothing is there; give a folder, a file or a glob in it"
-        )
+        raise FileNotFoundError(f"File not found: {one_line(str(path))}.")
     if root.is_file():
         return files(
             [root], root.parent.name or str(root.parent), root.parent, kind, language, most
@@ -339,8 +337,7 @@ def rows(
     path = Path(path)
     if path.suffix not in (".jsonl", ".csv", ".tsv"):
         raise ValueError(
-            f"asked for rows of {one_line(path.name)}; rows are read from .jsonl, .csv and .tsv; "
-            "use folder() for others"
+            f"Cannot read rows of {one_line(path.name)}. Pass a .jsonl, .csv or .tsv file, or use folder()."
         )
     text = text_of(path, most)
     if isinstance(text, Problem):
@@ -352,7 +349,7 @@ def rows(
 
 
 def text_of(path: Path, most: int = MOST_BYTES) -> str | Problem:
-    """Read one file as text, or say why not."""
+    """Read one file as text, or return its problem."""
     try:
         size = path.stat().st_size
         if size > most:
@@ -383,7 +380,7 @@ def _hidden(path: Path) -> bool:
 
 
 def _is_listed(manifest: Path) -> bool:
-    """Say whether a manifest lists texts: others, such as of conversations, have other columns."""
+    """Tell whether a manifest lists texts and not conversations."""
     if not manifest.is_file():
         return False
     with manifest.open(encoding="utf-8", errors="replace", newline="") as lines:
@@ -391,7 +388,7 @@ def _is_listed(manifest: Path) -> bool:
 
 
 def _listed(root: Path, most: int) -> Corpus:
-    """Read a folder by its manifest; a file of JSON lines gives a document a line."""
+    """Read a folder by its manifest, JSON lines as a document each."""
     read: list[Document | Problem] = []
     with (root / "MANIFEST.csv").open(encoding="utf-8", newline="") as manifest:
         for row in csv.DictReader(manifest):

@@ -77,9 +77,7 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     'e84b355657a25ccd'
     """
     if recipe not in RECIPES:
-        raise ValueError(
-            f"no recipe {brief(recipe)}; there are {', '.join(RECIPES)}; use one of them"
-        )
+        raise ValueError(f"Unknown recipe {brief(recipe)}. Choose one of: {', '.join(RECIPES)}.")
     random = Random(f"{recipe} {seed}")
     text = ""
     for part in RECIPES[recipe](random, characters):

@@ -1,4 +1,4 @@
-"""How far counters are off: by class, by length, and what buffer a risk asks for."""
+"""Figures of errors by class, of buffers, of languages and of speed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
 
 
 def _with_ends(x: pd.Series[Any], y: pd.Series[Any], ends: list[pd.Series[Any]], name: str) -> Spec:
-    """Return a line with an interval at each point: how far it reaches up, and how far down."""
+    """Return a line with an interval at each point."""
     up, down = (end.tolist() for end in ends)
     spread = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
     return line(x, y.round(2), mode="lines+markers", name=plain(name), error_y=spread)
@@ -325,7 +325,7 @@ def _called(name: str, longest: int = 38) -> str:
 
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
-    """Return a label for each heap of points; labels of points on the right stand to their left, and none overlap."""
+    """Return a label for each heap of points, so that none overlap."""
     heaps = _heaps(x / (reach[1] - reach[0]), y / top)
     middle = sum(reach) / 2
     notes = []

@@ -1,4 +1,4 @@
-"""Every document a point: on what a count is wrong, whether length helps, and how close it is to the exact one.
+"""Figures with a point for each document: errors by class, by length, and agreement.
 
     error = estimate / exact - 1
 
@@ -38,7 +38,7 @@ _SIDES = "← too few: overflows · too many: wastes →"
 def _table(
     errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = None, most: int = MOST
 ) -> pd.DataFrame:
-    """Take the worst document of each class, the one that is read, and as many others as make a cloud."""
+    """Choose the documents to draw: the worst of each class, the one being read, and others."""
     by_class = errors["error"].abs().groupby(errors["class"])
     table = errors.assign(
         class_error=by_class.transform("mean"),
@@ -76,7 +76,7 @@ def beginning(text: str) -> str:
 def _points(
     table: pd.DataFrame, x: Sequence[float], y: Sequence[float], **marker: object
 ) -> list[Spec]:
-    """Draw the documents, each with a hover that tells it, and a ring around the one that is read."""
+    """Draw the documents with hovers, and a ring around the one being read."""
     colours = [ALARM if error < 0 else BLUE for error in table["error"]]
     whole = {"cliponaxis": False}  # over the edge of the figure, too
     mark = {"size": 7, "opacity": 0.72, "color": colours, **marker}
@@ -115,7 +115,7 @@ def _told(table: pd.DataFrame) -> list[str]:
 
 
 def signed_percent(share: float, digits: int = 1) -> str:
-    """Write a share as percent with its sign, with so many digits after the point below 100 %.
+    """Write a share as percent with its sign.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def signed_percent(share: float, digits: int = 1) -> str:
 
 
 def _held(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
-    """Return errors in percent, the axis' end, and a mark for each; what lies far off is drawn at the end."""
+    """Return errors in percent, the axis' end, and a mark for each."""
     error = 100 * table["error"].to_numpy(float)
     end = max(
         20.0, float(np.ceil(min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95))) / 10) * 10)
@@ -231,7 +231,7 @@ def _decades(values: pd.Series[int], *others: pd.Series[int]) -> list[float]:
 
 
 def _round_ticks(reach: list[float], most: int = 6) -> Spec:
-    """Return round numbers on a logarithmic axis: decades, and 2 and 5 between them where there is room."""
+    """Return round numbers on a logarithmic axis."""
     powers = range(int(np.floor(reach[0])), int(np.ceil(reach[1])) + 1)
     inside: list[int] = []
     for steps in ((1, 2, 5), (1, 3), (1,)):
