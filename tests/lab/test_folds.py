@@ -229,7 +229,8 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
     before, after = (
         sum(found.tuned.scores[part, at * moved, 0].sum() for part, at in pairs) for moved in (0, 1)
     )
-    gain, low, high = found.tuned.gains(found.advised)
+    chosen = found.tuned.gain_at(found.advised)
+    gain, low, high = chosen.share, chosen.low, chosen.high
     assert gain == pytest.approx(1 - after / before)
     assert said.startswith(
         f"This budget loses {100 * gain:.0f} % fewer needed messages than at present "

@@ -83,7 +83,7 @@ def test_the_part_held_out_is_not_to_be_chosen_by() -> None:
     other = next(row for row in range(rows) if row != tuned.row)
     held_out = tuned.scores[tuned.parts[1]]
     alone = Gain(held_out[:, 0, 0], held_out[:, 1 + other, 0], seed=tuned.seed)
-    _, low, high = tuned.gains(other)
+    low, high = tuned.gain_at(other).low, tuned.gain_at(other).high
     assert low <= alone.low and high >= alone.high and (low, high) != (alone.low, alone.high)
 
 
@@ -223,7 +223,7 @@ def test_two_halves_find_a_true_gain_of_a_fifth_in_most_runs() -> None:
     results = [choices(run, 60, settings=20, gain=0.2) for run in range(100)]
     assert np.mean([not result.stays for result in results]) >= 0.6
     results = [choices(run, 60, settings=20) for run in range(200)]
-    assert np.mean([result.low <= 0 <= result.high for result in results]) >= 0.92
+    assert np.mean([result.chosen.low <= 0 <= result.chosen.high for result in results]) >= 0.92
 
 
 def test_a_conversation_without_a_cut_is_no_case_of_a_gain() -> None:

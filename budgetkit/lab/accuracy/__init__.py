@@ -8,9 +8,8 @@ A window that is filled until the estimate says it is full holds `ratio` times a
 documents cancel, so the buffer belongs to the window, not to the document.
 """
 
-from budgetkit.lab.accuracy.bounds import bounds, certify
 from budgetkit.lab.accuracy.buffers import Buffer, buffer_for, consequences, read_off
-from budgetkit.lab.accuracy.errors import compare, summary, ways
+from budgetkit.lab.accuracy.errors import bounds, certify, compare, summary, ways
 from budgetkit.lab.accuracy.kinds import kinds_of
 
 __all__ = [

@@ -197,7 +197,7 @@ class Gain:
 
     @property
     def _affected(self) -> npt.NDArray[np.bool_]:
-        return (self.before != 0) | (self.after != 0)
+        return np.asarray((self.before != 0) | (self.after != 0))
 
     @property
     def low(self) -> float:

@@ -281,26 +281,6 @@ class TuningResult:
         """The pooled gain of the candidate."""
         return self.gain_at(self.row)
 
-    @property
-    def gain(self) -> float:
-        """The share by which the first objective is smaller than at present."""
-        return self.chosen.share
-
-    @property
-    def low(self) -> float:
-        """The lower end of its 95 % interval."""
-        return self.chosen.low
-
-    @property
-    def high(self) -> float:
-        """The upper end."""
-        return self.chosen.high
-
-    def gains(self, row: int, objective: int = 0) -> tuple[float, float, float]:
-        """Return the gain of a row of the table and its 95 % interval."""
-        gain = self.gain_at(row, objective)
-        return gain.share, gain.low, gain.high
-
     def gain_at(self, row: int | None, objective: int = 0) -> Gain:
         """Return the gain of a row of the table; None for the present setting.
 
@@ -339,7 +319,7 @@ class TuningResult:
     def verdict(self, what: str = "this setting", aside: str = "", bound: str = "") -> str:
         """Say in one sentence how much the candidate gains."""
         aim = self.aims[self.objective]
-        if np.isnan(self.gain):
+        if np.isnan(self.chosen.share):
             return "The present setting cannot be planned for every conversation, so no gain is measured."
         if self.chosen.before.any() and (
             self.row is None or self.space.is_present(self.settings[self.row])

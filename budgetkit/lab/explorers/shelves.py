@@ -107,8 +107,8 @@ LARGE = 2_000_000  # bytes of a file whose reading is reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undecided:
-    """Hold a table of which nobody knows yet which column says what."""
+class PendingTable:
+    """A table that waits for its columns to be named."""
 
     name: str
     content: bytes | str  # what was sent, or the path
@@ -124,7 +124,7 @@ class Shelf(ABC, Generic[Entry]):
     def __init__(self, report: Report) -> None:
         self.report = report
         #: The table that waits until somebody says which column is which.
-        self.undecided: Undecided | None = None
+        self.undecided: PendingTable | None = None
         self._entries: dict[str, Entry] = {}
 
     @property
@@ -195,7 +195,7 @@ class Shelf(ABC, Generic[Entry]):
         try:
             entry = self._load(name, source, columns)
         except UnknownColumns as problem:
-            self.undecided = Undecided(name=name, content=source, columns=problem.columns)
+            self.undecided = PendingTable(name=name, content=source, columns=problem.columns)
             raise
         self.undecided = None
         return self.add(name, entry)
