@@ -350,7 +350,7 @@ def test_a_conversation_in_any_form_is_that_conversation(
 def test_what_is_no_conversation_is_refused_in_a_sentence(function: str, wrong: Any) -> None:
     if function == "BudgetExplorer" and wrong is None:
         return  # without a conversation its sections ask for sizes that are typed in
-    sentence = r"; known are .*; give one of these|Invalid conversation: .* Expected"
+    sentence = r"; known are .*; give one of these|Invalid conversation: .* Expected|^Invalid demands .*\. Pass "
     with pytest.raises((TypeError, ValueError), match=sentence):
         TAKES_TRACE[function](wrong)
 
@@ -438,7 +438,10 @@ def test_texts_in_any_form_are_those_texts(function: str, form: str, tmp_path: P
 @pytest.mark.parametrize("function", TAKES_TEXTS)
 @pytest.mark.parametrize("wrong", NO_TEXTS)
 def test_what_is_no_texts_is_refused_in_a_sentence(function: str, wrong: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=r"; known are .*; give one of these"):
+    with pytest.raises(
+        (TypeError, ValueError),
+        match=r"Invalid texts of type .*\. Pass a Corpus, |; known are .*; give one of these",
+    ):
         TAKES_TEXTS[function](NO_TEXTS[wrong])
 
 
