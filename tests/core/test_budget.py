@@ -100,7 +100,11 @@ def test_repr_says_the_sizes() -> None:
         (lambda: bk.Reserve("output", -5), ValueError, "reserve 'output' is -5"),
         (lambda: bk.Allocation("a", cap="9"), TypeError, "cap of 'a' is '9'"),  # type: ignore[arg-type]
         (lambda: bk.Allocation(""), ValueError, "names are texts with at least one character"),
-        (lambda: bk.Allocation("a", fill="most"), ValueError, "Choose one of: prefix, skip, knapsack"),  # type: ignore[arg-type]
+        (
+            lambda: bk.Allocation("a", fill="most"),  # type: ignore[arg-type]
+            ValueError,
+            "Choose one of: prefix, skip, knapsack",
+        ),
         (
             lambda: bk.Allocation("a", required=True, overflow="drop"),
             ValueError,

@@ -127,7 +127,10 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
             "a sliding window of 0 turns would keep nothing; keep at least 1 turn",
         ),
         (lambda: Step(0), "a step of 0 tokens; blocks have a size; give at least 1"),
-        (lambda: OldestFirst(unit="word"), "Invalid unit of the policy: 'word'. Choose one of: message, turn"),  # type: ignore[arg-type]
+        (
+            lambda: OldestFirst(unit="word"),  # type: ignore[arg-type]
+            "Invalid unit of the policy: 'word'. Choose one of: message, turn",
+        ),
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(make: Callable[[], object], sentence: str) -> None:

@@ -186,7 +186,10 @@ def test_lists_are_cut_by_their_type() -> None:
             {"sections": {"a": {"max_tokens": "120%"}}},
             "is '120%'; a percentage lies between 0% and 100%",
         ),
-        ({"overflow_policy": "burn"}, "Invalid overflow_policy: 'burn'. Choose one of: truncate_low_priority"),
+        (
+            {"overflow_policy": "burn"},
+            "Invalid overflow_policy: 'burn'. Choose one of: truncate_low_priority",
+        ),
         (
             {"allocations": {"rag_memories": 600}},
             "Invalid section 'rag_memories': 600. Expected a mapping, such as",
@@ -290,7 +293,9 @@ def test_a_setting_that_a_preset_does_not_have(setting: str) -> None:
 
 def test_unknown_preset() -> None:
     """The known ones are listed."""
-    with pytest.raises(LookupError, match="Unknown preset 'caht'. Choose one of: 'chat', 'rag', 'agent'"):
+    with pytest.raises(
+        LookupError, match="Unknown preset 'caht'. Choose one of: 'chat', 'rag', 'agent'"
+    ):
         presets.preset("caht")
 
 
@@ -298,7 +303,9 @@ def test_what_a_working_memory_s_window_holds() -> None:
     """A model says it; who knows better says so, and one clear sentence names the choices."""
     assert presets.working_memory(bk.model("gpt-5")).kind == "input"
     assert presets.working_memory(bk.model("gpt-5"), kind="usable").reserved == 0
-    with pytest.raises(ValueError, match="Invalid kind: 'open'. Choose one of: shared, input, usable"):
+    with pytest.raises(
+        ValueError, match="Invalid kind: 'open'. Choose one of: shared, input, usable"
+    ):
         presets.working_memory(kind="open")  # type: ignore[arg-type]
 
 

@@ -113,7 +113,7 @@ def test_a_reserve_that_leaves_no_window_is_refused(output: int) -> None:
 
 def test_an_unknown_preset_is_answered_with_the_nearest() -> None:
     with pytest.raises(AttributeError, match="Did you mean 'working_memory'") as error:
-        presets.wroking  # type: ignore[attr-defined]  # noqa: B018
+        presets.wroking  # noqa: B018
     assert "Preset," not in str(error.value)
     with pytest.raises(
         LookupError, match="Unknown preset 'wroking'. Did you mean 'working_memory'?"

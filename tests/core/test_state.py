@@ -220,7 +220,10 @@ ITEMS_OF_A = (
         (PLAN % ("[]", "[[]]", "[]"), "Invalid plan.reasons[0]: []. Choose one of: 'fits', "),
         (PLAN % ("[]", "[]", "[7]"), "cuts is [7]; known are positions of 0 items"),
         (PLAN % ("5", "[]", "[]"), "Invalid plan.kept: 5. Expected a list"),
-        (ITEMS_OF_A % ('"30!"', "", "30"), "Invalid plan.grants[0].granted: '30!'. Expected a whole"),
+        (
+            ITEMS_OF_A % ('"30!"', "", "30"),
+            "Invalid plan.grants[0].granted: '30!'. Expected a whole",
+        ),
         (ITEMS_OF_A % ("30", "", '"30"'), "Invalid plan.kept[0]: '30'. Expected"),
         (ITEMS_OF_A % ("30", "", "1e999"), "Invalid plan.kept[0]: inf. Expected a whole"),
         (
@@ -282,7 +285,9 @@ def test_only_budgets_and_plans_are_saved() -> None:
 @pytest.mark.parametrize("number", ["010", "1:30", "0x10", "0b11", "-0o7", "1:30.5", "2026-11-21"])
 def test_what_yaml_alone_takes_for_another_number_is_a_text(number: str) -> None:
     """A window of 010 tokens was one of 8, and 1:30 one of 90."""
-    with pytest.raises(ValueError, match=f"Invalid budget.window: '{number}'. Expected a whole number"):
+    with pytest.raises(
+        ValueError, match=f"Invalid budget.window: '{number}'. Expected a whole number"
+    ):
         state.from_yaml(f"budgetkit: 1\nbudget: {{window: {number}}}")
     plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload=number)])
     assert state.from_yaml(state.to_yaml(plan, texts=True)) == plan

@@ -155,9 +155,7 @@ def test_a_limit_is_a_whole_number_from_zero_on(limit: Any) -> None:
     ("parameter", "known"), [("keep", "head, tail, middle"), ("by", "token, line, sentence")]
 )
 def test_an_unknown_choice_is_told_the_known_ones(parameter: str, known: str) -> None:
-    with pytest.raises(
-        ValueError, match=f"Invalid {parameter}: 'best'. Choose one of: {known}"
-    ):
+    with pytest.raises(ValueError, match=f"Invalid {parameter}: 'best'. Choose one of: {known}"):
         truncate("text", 1, words, **{parameter: "best"})  # type: ignore[arg-type]
 
 

@@ -689,7 +689,10 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: hear(e, {"kind": "document", "document": 99, "id": "1"}), "there are 0 to 59"),
         (lambda e: hear(e, {"kind": "corpus", "name": "nowhere", "id": "1"}), "no texts 'nowhere'"),
         (lambda e: hear(e, {"kind": "window", "tokens": -1, "id": "1"}), "window"),
-        (lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}), "Unknown preset 'chatt'"),
+        (
+            lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}),
+            "Unknown preset 'chatt'",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_and_what_held_still_holds(

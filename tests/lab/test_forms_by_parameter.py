@@ -150,7 +150,8 @@ def test_a_preset_without_a_window_asks_for_one(function: str) -> None:
 )
 def test_what_is_no_budget_is_refused_in_a_sentence(function: str, wrong: Any) -> None:
     with pytest.raises(
-        (LookupError, TypeError, ValueError), match=r"Invalid budget: .* Expected|Unknown preset .* Choose one of"
+        (LookupError, TypeError, ValueError),
+        match=r"Invalid budget: .* Expected|Unknown preset .* Choose one of",
     ):
         TAKES_BUDGET[function](wrong)
 

@@ -450,9 +450,7 @@ def test_a_pause_is_measured_from_the_last_known_time() -> None:
 
 
 def test_an_unknown_breakpoint_and_a_negative_minimum_are_refused() -> None:
-    with pytest.raises(
-        ValueError, match="Invalid breakpoint: 'middle'. Choose one of: head, end"
-    ):
+    with pytest.raises(ValueError, match="Invalid breakpoint: 'middle'. Choose one of: head, end"):
         PromptCache(breakpoints=("middle",))  # type: ignore[arg-type]
     with pytest.raises(
         ValueError, match="a prompt cache with a minimum of -1 and steps of 1 tokens; a minimum is"
