@@ -112,7 +112,7 @@ def refusing() -> Iterator[None]:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__} "
         reason = one_line(f"{kind}{error}")
         raise ValueError(
-            f"no saved conversation: {reason}; give the whole text that to_json made"
+            f"no saved conversation: {str(reason).removesuffix('.')}; give the whole text that to_json made"
         ) from error
 
 

@@ -155,7 +155,7 @@ def test_a_counter_that_would_open_a_file_is_not_made_from_a_saved_text() -> Non
         ("counter", {"name": "nobody's"}, "no counter"),
         ("framing", {"name": "nobody's"}, "KeyError"),
         ("roles", {"table": {"user": 3}}, "its roles are"),
-        ("shorten", "yes", "shorten is 'yes'; known is true or false"),
+        ("shorten", "yes", "Invalid settings.shorten: 'yes'. Expected true or false"),
         ("start_on", "assistant", "start_on"),
     ],
 )
