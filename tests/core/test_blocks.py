@@ -101,7 +101,7 @@ def answered(form: str, block: Any) -> list[Any]:
         return [call, {"type": "function_call_output", "call_id": "a", "output": [block]}]
     use: dict[str, Any]
     if form == "anthropic":
-        use: Any = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+        use = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
         result: Any = {"type": "tool_result", "tool_use_id": "a", "content": [block]}
     else:
         use = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
