@@ -207,7 +207,7 @@ def test_a_file_message_without_its_bytes_reads_no_path(folder: Path, tab: int) 
     ("message", "sentence"),
     [
         ({"kind": "setup", "name": "a.yaml", "content": "window: 9"}, "Invalid argument 'content'"),
-        ({"kind": "grown", "trace": "support-chat"}, "Invalid argument 'trace'"),
+        ({"kind": "pin", "trace": "support-chat"}, "Invalid argument 'trace'"),
         ({"kind": "line", "line": "window", "tokens": "9000"}, "Invalid argument 'tokens'"),
         ({"kind": "line", "line": "window", "tokens": True}, "Invalid argument 'tokens'"),
         ({"kind": "line", "line": "window"}, "Invalid argument 'tokens'"),

@@ -21,7 +21,7 @@ from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.commands import COMMANDS
 from budgetkit.lab.explorers.conversation.controls import ConversationControls
-from budgetkit.lab.explorers.conversation.notices import status, texts
+from budgetkit.lab.explorers.conversation.notices import status
 from budgetkit.lab.explorers.conversation.results import (
     ConversationResults,
     ConversationStage,
@@ -29,6 +29,7 @@ from budgetkit.lab.explorers.conversation.results import (
     telling_window,
 )
 from budgetkit.lab.explorers.conversation.settings import AT_FIRST, ConversationSettings
+from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
