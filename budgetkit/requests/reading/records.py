@@ -509,7 +509,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     return True
 
 
-def _usage(raw: Any, place: int, model: Any) -> dict[str, Any] | None:
+def _usage(raw: Any, place: int | None, model: Any) -> dict[str, Any] | None:
     if not isinstance(raw, Mapping):
         return None
     paths = table("paths")
