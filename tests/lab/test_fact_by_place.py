@@ -264,7 +264,7 @@ def tools_of_the_gate(name: str) -> int:
     prompts = {"system": str(TALK[0]["content"])}
     armed, bare = (
         check(budget, prompts=prompts, tools=tools, model=name, window=100_000).sections
-        for tools in (TOOLS, [])
+        for tools in (TOOLS, None)
     )
     return sum(armed.values()) - sum(bare.values())
 

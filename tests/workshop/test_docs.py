@@ -180,7 +180,8 @@ def test_a_page_that_needs_an_extra_says_how_to_install_it(page: str, extra: str
 
 PAGES_FOR_USERS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs" / "how-to").glob("*.md"))]
 TEXTS = [page.read_text(encoding="utf-8") for page in PAGES_FOR_USERS]
-LINES = re.findall(r"^budgetkit (.*?)(?:  +#.*)?$", "\n".join(TEXTS), re.MULTILINE)
+BLOCKS = re.findall(r"^```.*?\n(.*?)^```$", "\n".join(TEXTS), re.DOTALL | re.MULTILINE)
+LINES = re.findall(r"^budgetkit (.*?)(?:  +#.*)?$", "\n".join(BLOCKS), re.MULTILINE)
 OFFLINE = [line for line in LINES if "--ask" not in line]
 CHAT = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "Here."}]}\n'
 
@@ -195,9 +196,16 @@ def test_a_line_for_the_shell_runs_on_files_of_the_names_it_has(
     (configuration,) = re.findall(r"^```yaml\n(.*?)^```", own_preset, re.DOTALL | re.MULTILINE)
     Path("context.yaml").write_text(configuration, encoding="utf-8")
     Path("my-budget.yaml").write_text(to_yaml(bk.presets.chat(8_192)), encoding="utf-8")
-    for name in ("chat.jsonl", "chats.jsonl"):
+    for name in ("chat.json", "chat.jsonl", "chats.jsonl"):
         Path(name).write_text(CHAT, encoding="utf-8")
+
+    # `explore` does all but start its server, which would run until it is stopped.
+    monkeypatch.setenv("JUPYTER_PATH", "")
+    launches: list[list[str]] = []
+    monkeypatch.setattr("budgetkit.lab.app.serving.GuardedVoila.launch_instance", launches.append)
+
     assert run(shlex.split(line)) == 0
+    assert len(launches) == line.startswith("explore ")
 
 
 def test_a_command_or_an_extra_that_a_page_names_is_there() -> None:
