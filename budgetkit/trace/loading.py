@@ -21,7 +21,15 @@ import pandas as pd
 from budgetkit.budget.quoting import brief, one_line, quoted, warn_caller
 from budgetkit.files import data_files, data_path
 from budgetkit.plugins import load_plugin, plugin_names
-from budgetkit.requests.reading.formats import Format, label, names, nearest, row_of, row_of_lines
+from budgetkit.requests.reading.formats import (
+    Format,
+    holds,
+    label,
+    names,
+    nearest,
+    row_of,
+    row_of_lines,
+)
 from budgetkit.requests.reading.records import LocatedMessage, is_record, placed
 from budgetkit.trace.containers import MEMBERS, Part, opened
 from budgetkit.trace.conversation import Trace, plain
@@ -34,6 +42,7 @@ from budgetkit.trace.tables import conversations as table_conversations
 from budgetkit.trace.tables import frame_rows, is_row
 
 _DEEPEST = 12
+_SPAN = "attributes & context|span_id|spanId|trace_id|traceId|parent_id"
 _WANTED = (
     "Give an object with 'messages', a list of objects with 'role', or a file of a known format."
 )
@@ -74,20 +83,24 @@ def conversations(
         document = {"messages": [LocatedMessage(line, value) for line, value in everything]}
         yield from ((first[0], entry) for entry in _converted(document) or [document])
         return
+    spans: list[Numbered] = []  # of a log of spans those of models hold conversations
     refused: list[NoConversationError] = []
-    is_read = False
     for line, value in everything:
+        place = f"{name}, line {line}"
+        if not holds(value, _SPAN):
+            yield from ((line, entry) for entry in _split(value, place, columns))
+            continue
         try:
-            yield from ((line, entry) for entry in _split(value, f"{name}, line {line}", columns))
-            is_read = True
+            spans += [(line, entry) for entry in _split(value, place, columns)]
         except NoConversationError as error:
             refused.append(error)
-    if refused and not is_read:
+    if refused and not spans:
         raise refused[0]
     if refused:
-        warn_caller(
-            f"{len(refused):,} records hold no conversation and are left out. First: {refused[0]}"
-        )
+        note = f"Spans without a conversation are left out: {len(refused):,}."
+        line, entry = spans[0]
+        spans[0] = (line, {**entry, "warnings": [*(entry.get("warnings") or ()), note]})
+    yield from spans
 
 
 def _is_saved_here(value: Any) -> bool:
