@@ -153,5 +153,6 @@ def check_texts(name: str, remainder: str | None, roles: Mapping[str, str]) -> N
     """Refuse names that are no text, or no whole text."""
     check_all("roles", [roles], Mapping)  # type: ignore[type-abstract]
     check_all("remainder", [] if remainder is None else [remainder], str)
-    for name_or_role in check_all("roles", [*roles.keys(), *roles.values(), name], str):
-        check_whole("a budget or a role is named", name_or_role)
+    for what, texts in {"name": [name], "roles": [*roles.keys(), *roles.values()]}.items():
+        for text in check_all(what, texts, str):
+            check_whole("a budget or a role is named", text)

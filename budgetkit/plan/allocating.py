@@ -312,6 +312,7 @@ def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str,
     [50]
     """
     columns = {str(name): demands[name].to_numpy() for name in demands.columns}
+    budget = with_undeclared(budget, columns, [demands.attrs.get("roles")])
     most: dict[str, Ints] = {}
     for line in budget.allocations:
         by_row = demands.attrs.get("passages", {}).get(line.section)
@@ -323,14 +324,13 @@ def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str,
             units = Items(passages).units((line.section,), line.keep, (line.importance,))
             if units.total == column[place]:  # nothing but passages
                 column[place] = units.sums[: line.limit_items + 1][-1]
-    return allocate_columns(budget, columns, len(demands), [demands.attrs.get("roles")], most)
+    return allocate_columns(budget, columns, len(demands), most)
 
 
 def allocate_columns(
     budget: Budget,
     demands: Mapping[str, Ints],
     rows: int = 0,
-    tables: Iterable[object] = (),
     most: Mapping[str, Ints] | None = None,
 ) -> dict[str, dict[str, Ints]]:
     """Grant tokens for many demands at once, in arrays and out arrays.
@@ -342,7 +342,7 @@ def allocate_columns(
     >>> allocate_columns(budget, {"history": np.array([50, 150])})["history"]["granted"].tolist()
     [50, 80]
     """
-    budget = with_undeclared(budget, demands, tables)
+    budget = with_undeclared(budget, demands)
     rows = max((len(column) for column in demands.values()), default=rows)
     columns = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
     for section, column in columns.items():

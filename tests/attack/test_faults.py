@@ -144,9 +144,10 @@ def test_a_folder_that_may_not_be_written_to_is_said_with_the_name_that_was_give
         said = capsys.readouterr().err
         # whether a folder is there cannot be seen where the one above it is shut
         shut = (
-            f"Error: '{goal}' cannot be read or written (Permission denied); give a file that can\n"
+            f"Error: Cannot read or write '{goal}': Permission denied. "
+            "Check the path and its permissions.\n"
         )
-        nowhere = f"Error: there is no folder for '{goal}'; make it, or give another path\n"
+        nowhere = f"Error: Folder not found: '{folder}'. Create it, or give another path.\n"
         assert said == shut or (folder != tmp_path and said == nowhere)
 
 

@@ -132,6 +132,54 @@ def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(
             assert str(refusal) and "\n" not in str(refusal) and len(str(refusal)) < 1_000
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        # an id that is no text, of a result that stands beside its call
+        json.dumps(
+            {
+                "sessionId": "s1",
+                "projectHash": "0a",
+                "startTime": "2026-01-01T10:00:00Z",
+                "messages": [
+                    {
+                        "type": "gemini",
+                        "content": "",
+                        "toolCalls": [
+                            {
+                                "id": "c1",
+                                "name": "weather",
+                                "args": {},
+                                "result": [
+                                    {
+                                        "functionResponse": {
+                                            "id": {"content": "c1"},
+                                            "name": "weather",
+                                            "response": {"result": "Sun"},
+                                        }
+                                    }
+                                ],
+                            }
+                        ],
+                    },
+                ],
+            }
+        ),
+        # a text that is no text
+        '{"messages": [{"role": "assistant", "content": [{"type": "text", "text": {"x": 1}}]}]}',
+        # a message that is no object
+        '[{"type": "message", "user": "U1", "text": "How is Oslo?", "ts": "17.1"}, "Hi"]',
+    ],
+)
+def test_a_value_of_another_type_is_read_or_refused_in_words(text: str) -> None:
+    stream = BytesIO(text.encode())
+    stream.name = "chat.json"
+    try:
+        use(stream)
+    except ValueError as refusal:
+        assert str(refusal) and "\n" not in str(refusal)
+
+
 def held(value: Any) -> dict[str, Any]:
     """Give a state, or a running conversation, as the JSON that it is saved as."""
     saved: dict[str, Any] = json.loads(

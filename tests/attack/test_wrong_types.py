@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -87,6 +88,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
+# A problem, then how to mend it.
+PROBLEM_AND_FIX = re.compile(
+    r".+; .+|(Invalid|Unknown) .+\. (Choose one of: |Use |Expected |Pass ).+\.", re.DOTALL
+)
+
+
 def column(value: Any) -> pd.DataFrame:
     """Give a column of it; older pandas hold no number beyond a float, so their largest stands for it."""
     try:
@@ -151,7 +158,8 @@ def test_what_is_strange_is_taken_or_refused_in_a_sentence(call: Callable[[Any],
             call(value)
         except (ValueError, TypeError, LookupError) as refusal:
             assert not isinstance(refusal, KeyError), name
-            assert str(refusal).count(";") >= 1 and len(str(refusal)) < 600, (name, refusal)
+            assert PROBLEM_AND_FIX.fullmatch(str(refusal)), (name, refusal)
+            assert len(str(refusal)) < 600, (name, refusal)
 
 
 def test_whole_numbers_of_numpy_are_taken() -> None:
@@ -227,8 +235,14 @@ def test_a_counter_that_returns_no_number_of_tokens_is_refused_by_name(
         call(mine)
 
 
+def test_a_wrong_name_of_a_budget_is_refused_as_a_name() -> None:
+    with pytest.raises(TypeError, match=r"^Invalid name: 3\. Expected str\.$"):
+        bk.Budget(9, name=3)  # type: ignore[arg-type]
+
+
 def test_a_limit_beyond_all_tokens_is_refused_in_words() -> None:
     with pytest.raises(
-        ValueError, match=r"about 400 digits tokens was asked for; a limit is .* at most"
+        ValueError,
+        match=r"^Invalid limit: a whole number of about 400 digits\. Use a whole number from 0 to [\d,]+\.$",
     ):
         bk.truncate("Why?", 10**400, "o200k_base")

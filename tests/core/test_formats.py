@@ -928,7 +928,7 @@ def test_an_extra_that_is_not_there_is_named(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(
         ImportError,
-        match=rf"a.bin needs {library}, which is not .*; run: pip install 'budgetkit\[files",
+        match=rf"a.bin needs {library}, which is not .*; run: pip install 'budgetkit\[lab\]'",
     ):
         bk.load_traces(file(start + b"x" * 100, "a.bin"))
 

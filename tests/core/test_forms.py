@@ -282,7 +282,7 @@ def test_a_long_result_is_cut_inside_its_block(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@given(turns=TALKS, tokens=st.integers(0, 900), policy=POLICIES, one_by_one=st.booleans())
+@given(turns=TALKS, tokens=st.integers(1, 900), policy=POLICIES, one_by_one=st.booleans())
 @settings(max_examples=examples(25))
 def test_a_request_is_valid_at_any_budget(
     form: str, turns: list[Turn], tokens: int, policy: Policy, one_by_one: bool
@@ -456,7 +456,7 @@ def test_what_the_provider_ran_itself_leaves_with_its_answer() -> None:
         answer,
         {"role": "user", "content": "Thank you."},
     ]
-    for tokens in range(0, 300, 3):
+    for tokens in range(1, 300, 3):
         talk = conversation(tokens, shorten=False)
         talk.add(said)
         messages = talk.request().messages

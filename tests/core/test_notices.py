@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 import budgetkit as bk
-from budgetkit import Allocation, Budget, policies, state
+from budgetkit import Allocation, Budget, policies
 
 TINY = Budget(20, (), [Allocation("history"), Allocation("current")], deficit="signed")
 
@@ -59,16 +59,6 @@ def loads_an_archive_with_other_files(folder: Path) -> None:
     bk.load_traces(path)
 
 
-def reads_a_state_of_an_old_version(folder: Path) -> None:
-    budget = state.to_dict(Budget(100, (), [Allocation("history")]))["budget"]
-    state.from_dict(
-        {
-            "budgetkit": 1,
-            "budget": {**budget, "order": "pool", "pool": "together", "compete": "section"},
-        }
-    )
-
-
 WAYS = (
     asks_too_much,
     asks_too_much_in_a_task,
@@ -77,7 +67,6 @@ WAYS = (
     asks_for_an_unknown_model,
     loads_a_silent_trace,
     loads_an_archive_with_other_files,
-    reads_a_state_of_an_old_version,
 )
 
 

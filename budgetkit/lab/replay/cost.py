@@ -26,7 +26,7 @@ from budgetkit.models.names import host_of, spellings
 from budgetkit.models.resolved import ResolvedModel, model_name
 from budgetkit.plan.items import Floats, Ints
 
-__all__ = ["Price", "Prices", "compaction_turns", "known_prices", "prices", "prices_of"]
+__all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
 
 MILLION = 1_000_000
 _US: Final = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26

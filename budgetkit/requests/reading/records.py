@@ -338,7 +338,7 @@ def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
 def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
     """Split a text at the calls that it holds; a text that is a call is one by itself."""
     kind, value = part
-    text = value["text"] if kind == "text" and value.keys() == {"type", "text"} else ""
+    text = plain_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
     if is_call and text:
         text = f"<tool_call>{text}</tool_call>"
     pieces: list[Sorted] = []

@@ -162,11 +162,13 @@ def documents(session: Raw) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     aside = 0
     model = None
-    answered: set[Any] = set()  # the calls whose results stand beside them
+    answered: set[str] = set()  # the calls whose results stand beside them
     for record in records:
         if record.get("type") == "user":
             parts = _parts(record.get("content"))
-            new = [part for part in parts if found(part, "functionResponse.id") not in answered]
+            new = [
+                part for part in parts if str(found(part, "functionResponse.id")) not in answered
+            ]
             if new or not parts:
                 messages.append({"role": "user", "parts": new, **_about(record)})
         elif record.get("type") in _ANSWERS:
@@ -176,6 +178,7 @@ def documents(session: Raw) -> list[dict[str, Any]]:
                 id
                 for id in found(record, "toolCalls.*.result.*.functionResponse.id") or ()
                 for id in id
+                if isinstance(id, str)
             )
         else:
             aside += 1  # what the program told its user: info, warning, error

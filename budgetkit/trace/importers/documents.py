@@ -22,7 +22,7 @@ from budgetkit.requests.reading.formats import (
     unpacked,
     usage_of,
 )
-from budgetkit.requests.reading.parts import is_item
+from budgetkit.requests.reading.parts import is_item, objects_in
 from budgetkit.requests.reading.records import (
     Pairing,
     is_record,
@@ -194,7 +194,10 @@ def _plainly(value: Mapping[str, Any], pairing: Pairing | None) -> list[Conversa
         and not any(isinstance(m, Mapping) and "native" in m for m in messages)
     ):
         return None
-    is_list_of_items = any(is_item(placed(record)[1]) for record in value["messages"])
+    is_list_of_items = any(
+        is_item(record)
+        for record in objects_in([placed(record)[1] for record in value["messages"]])
+    )
     name = next(iter(read.formats), "openai-responses" if is_list_of_items else "openai-chat")
     return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes, pairing)]
 
