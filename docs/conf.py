@@ -20,7 +20,7 @@ extensions = [
     "numpydoc",
     "myst_nb",
     "figures",
-    "house",
+    "layers",
     "notebooks",
     "reference",
 ]

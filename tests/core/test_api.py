@@ -1,4 +1,4 @@
-"""What budgetkit offers by name, what its modules may import, and what importing it costs."""
+"""The public names of budgetkit, the imports allowed between its packages, and the cost of importing it."""
 
 import ast
 import inspect
@@ -56,7 +56,7 @@ PUBLIC = {
     *("deciding", "build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
 }
 
-# The kit is what an application installs. The laboratory is what a notebook adds to it, an extra what a pipeline adds.
+# An application installs the kit. The lab adds the parts for a notebook, the extras those for a pipeline.
 KIT = {
     "budget",
     "message",
@@ -71,13 +71,13 @@ KIT = {
 }
 KIT |= {"state", "trace", "truncation", "conversation", "inputs", "plugins"}
 LAB = {
-    f"lab.{room}"
-    for room in ("accuracy", "replay", "deciding", "figures", "explorers", "app", "sessions")
+    f"lab.{package}"
+    for package in ("accuracy", "replay", "deciding", "figures", "explorers", "app", "sessions")
 }
-EXTRAS = {f"extras.{room}" for room in ("endpoints", "shell", "adapters", "redaction")}
+EXTRAS = {f"extras.{package}" for package in ("endpoints", "shell", "adapters", "redaction")}
 
-# Floors from the ground up: a room may import what stands on a lower floor.
-FLOORS = [
+# Layers, lowest first: a package may import from a lower layer.
+LAYERS = [
     {"budget", "files"},
     {"plugins", "message", "models", "plan", "promise"},
     {"pruning"},
@@ -94,10 +94,10 @@ FLOORS = [
     {"extras.shell"},
 ]
 
-# Each outside world has one door; an empty set means that nobody goes there. A room's own figures are a door like
-# those that all share.
+# I/O boundaries: the packages that may use an outside library; an empty set means that none may. Packages with figures
+# of their own may draw, as the shared figures do.
 SHOWN = {"lab.figures", "lab.explorers", "lab.accuracy", "lab.replay"}
-DOORS = {
+BOUNDARIES = {
     "tiktoken": {"counters"},
     **dict.fromkeys(
         ("tokenizers", "mistral_common", "litellm", "sentencepiece", "ctok"), {"counters"}
@@ -133,12 +133,12 @@ SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__
 
 
 def place(path: Path) -> str:
-    """Name the room that a file belongs to: plan, or lab.replay."""
-    return room_of(module_name(path))
+    """Return the package that a file belongs to: plan, or lab.replay."""
+    return package_of(module_name(path))
 
 
-def room_of(module: str) -> str:
-    """Name the room of a module, which lies one level deeper in the laboratory and among the extras."""
+def package_of(module: str) -> str:
+    """Return the package of a module, one level deeper under lab and extras."""
     _, *folders = module.split(".")
     depth = 2 if folders[0] in ("lab", "extras") else 1
     return ".".join(folders[:depth])
@@ -158,8 +158,8 @@ def within(name: str, world: str) -> bool:
     return name == world or name.startswith(f"{world}.")
 
 
-def floors() -> dict[str, int]:
-    return {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+def layers() -> dict[str, int]:
+    return {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
 
 
 def source_name(path: Path) -> str:
@@ -167,43 +167,43 @@ def source_name(path: Path) -> str:
 
 
 def own_imports(path: Path) -> Iterator[tuple[str, int]]:
-    """List the rooms of budgetkit that a file imports from, with the lines."""
+    """List the packages of budgetkit that a file imports from, with the lines."""
     for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
         if within(name, "budgetkit") and name != "budgetkit":
-            yield room_of(name), node.lineno
+            yield package_of(name), node.lineno
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
 def test_imports_point_down(path: Path) -> None:
-    floor_of, room = floors(), place(path)
-    if room in ("lab", "extras", "__main__"):  # __main__ starts the shell, from above all rooms
+    layer_of, package = layers(), place(path)
+    if package in ("lab", "extras", "__main__"):  # __main__ starts the shell, above all layers
         return
-    assert room in floor_of, f"{room} has no place in FLOORS yet: on which floor does it stand?"
+    assert package in layer_of, f"{package} is missing from LAYERS; add it to a layer"
     for other, line in own_imports(path):
-        if other == room:
+        if other == package:
             continue
-        assert other in floor_of, (
+        assert other in layer_of, (
             f"line {line}: import {other} from its own module, not through the package"
         )
-        assert floor_of[other] < floor_of[room], (
-            f"line {line}: {room} may not import {other}, which stands above it"
+        assert layer_of[other] < layer_of[package], (
+            f"line {line}: {package} may not import {other}, which is not in a lower layer"
         )
 
 
-def test_the_kit_needs_neither_laboratory_nor_extras() -> None:
-    assert floors().keys() == KIT | LAB | EXTRAS, (
-        "a new room belongs to the kit, to the laboratory or to the extras"
+def test_the_kit_needs_neither_lab_nor_extras() -> None:
+    assert layers().keys() == KIT | LAB | EXTRAS, (
+        "a new package belongs to the kit, to lab or to extras"
     )
     for path in SOURCES:
         if place(path) in KIT:
-            needs = {room for room, _ in own_imports(path)}
+            needs = {package for package, _ in own_imports(path)}
             assert needs <= KIT, (
-                f"{source_name(path)} is of the kit and imports {sorted(needs - KIT)}"
+                f"{source_name(path)} belongs to the kit and imports {sorted(needs - KIT)}"
             )
 
 
 def test_a_request_is_read_without_knowing_what_it_costs() -> None:
-    """Two folders of one room: what reads a request imports nothing of what bills it."""
+    """Two folders of one package: requests/reading imports nothing from requests/billing."""
     paths = sorted((PACKAGE / "requests" / "reading").glob("*.py"))
     assert paths
     for path in paths:
@@ -262,17 +262,17 @@ def module_name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
-def test_each_outside_world_has_one_door(path: Path) -> None:
+def test_outside_libraries_are_used_at_their_io_boundary(path: Path) -> None:
     for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
-        for world, doors in DOORS.items():
+        for world, packages in BOUNDARIES.items():
             if within(name, world):
-                assert place(path) in doors, (
-                    f"line {node.lineno}: only {doors or 'nobody'} may import {world}"
+                assert place(path) in packages, (
+                    f"line {node.lineno}: only {packages or 'nobody'} may import {world}"
                 )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
-def test_files_are_found_through_their_door(path: Path) -> None:
+def test_shipped_files_are_found_by_one_module(path: Path) -> None:
     """The explorer reads its own script and style sheet; all other files lie under data/."""
     looks = {
         node.id
@@ -321,10 +321,10 @@ def test_a_type_checker_and_import_find_each_name_in_the_same_place(package: Mod
     for name, module in modules.items():
         value = getattr(package, name)
         inner = f"{module}.{name}"
-        room = isinstance(value, ModuleType)
-        assert value is (import_module(inner) if room else getattr(import_module(module), name)), (
-            name
-        )
+        is_module = isinstance(value, ModuleType)
+        assert value is (
+            import_module(inner) if is_module else getattr(import_module(module), name)
+        ), name
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
@@ -355,7 +355,7 @@ def documented() -> Iterator[tuple[str, object]]:
 
 
 def public_members(module: ModuleType) -> Iterator[tuple[str, object]]:
-    """List what a module gives out: the names it declares, else those that it defines itself."""
+    """List the public members of a module: those it declares, else those it defines."""
     for name, member in inspect.getmembers(module):
         own = getattr(member, "__module__", None) == module.__name__
         if name in getattr(module, "__all__", [name] if own and not name.startswith("_") else []):

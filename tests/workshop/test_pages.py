@@ -122,10 +122,10 @@ def test_what_the_architecture_names_is_where_it_says() -> None:
         ), name
 
 
-def test_the_picture_of_the_house_is_the_plan_of_the_imports(pages: Path) -> None:
-    from tests.core.test_api import DOORS, EXTRAS, FLOORS, KIT, LAB
+def test_the_picture_of_the_layers_is_the_plan_of_the_imports(pages: Path) -> None:
+    from tests.core.test_api import BOUNDARIES, EXTRAS, KIT, LAB, LAYERS
 
-    picture = (pages / "_images" / "house.svg").read_text(encoding="utf-8")
+    picture = (pages / "_images" / "layers.svg").read_text(encoding="utf-8")
     drawn = re.findall(
         r'<rect class="(\w+)" x="\d+" y="(\d+)".*\n<text[^>]*>([\w.]+)</text>', picture
     )
@@ -133,27 +133,25 @@ def test_the_picture_of_the_house_is_the_plan_of_the_imports(pages: Path) -> Non
     assert {name for _, _, name in drawn} == KIT | LAB | EXTRAS
     assert all(name in kinds[kind] for kind, _, name in drawn)
     heights = {name: int(y) for _, y, name in drawn}
-    levels = [{heights[room] for room in floor} for floor in FLOORS]
-    assert all(len(level) == 1 for level in levels), "rooms of one floor stand side by side"
-    assert [*levels] == sorted(levels, key=min, reverse=True), (
-        "and each floor stands on the one below"
-    )
-    for world, doors in DOORS.items():
-        assert not doors or world.removeprefix("importlib.") in picture, world
+    levels = [{heights[package] for package in layer} for layer in LAYERS]
+    assert all(len(level) == 1 for level in levels), "packages of one layer are drawn side by side"
+    assert [*levels] == sorted(levels, key=min, reverse=True), "and each layer above the one before"
+    for world, packages in BOUNDARIES.items():
+        assert not packages or world.removeprefix("importlib.") in picture, world
 
 
-def test_the_map_for_contributors_has_every_room_and_no_other() -> None:
+def test_the_map_for_contributors_has_every_package_and_no_other() -> None:
     from tests.core.test_api import EXTRAS, KIT, LAB
 
     rows = re.findall(
         r"^\| `([\w./]+?)(?:\.py|/)` \| (kit|lab|extras) \| (.+) \|$", CONTRIBUTING, re.MULTILINE
     )
-    said = {(room.replace("/", "."), kind) for room, kind, _ in rows}
+    said = {(package.replace("/", "."), kind) for package, kind, _ in rows}
     kinds = {"kit": KIT, "lab": LAB, "extras": EXTRAS}
-    assert said == {(room, kind) for kind, rooms in kinds.items() for room in rooms}
-    for room, _, inside in rows:
+    assert said == {(package, kind) for kind, packages in kinds.items() for package in packages}
+    for package, _, inside in rows:
         for file in re.findall(r"`([\w/]+\.py)`", inside):
-            assert (PACKAGE / room / file).is_file(), f"{room}/{file}"
+            assert (PACKAGE / package / file).is_file(), f"{package}/{file}"
 
 
 def dotted_names(text: str) -> set[str]:
