@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
@@ -119,9 +120,7 @@ class _Redaction:
             content = message.raw["content"]
             is_list = isinstance(content, list | tuple)
             raw["content"] = (
-                [self._part(p) for p in content]
-                if is_list
-                else content and self.filler.text(content)
+                self._parts(content) if is_list else content and self.filler.text(content)
             )
         for key in ("refusal", "name", "tool_call_id", "tool_calls", "function_call", "contexts"):
             if (value := message.raw.get(key)) is not None:
@@ -193,6 +192,18 @@ class _Redaction:
         if key == "refusal":
             return self.filler.text(value)
         return value
+
+    def _parts(self, content: Sequence[Any]) -> list[Any]:
+        parts = [self._part(part) for part in content]
+        texts = [
+            (said["text"], shown)
+            for said, shown in zip(content, parts, strict=True)
+            if isinstance(shown, dict) and "text" in shown
+        ]
+        # From the end, as a text of one word touches both its neighbours.
+        for (said, shown), (said_next, shown_next) in reversed([*pairwise(texts)]):
+            shown["text"] = self.filler.joined(shown["text"], shown_next["text"], said + said_next)
+        return parts
 
     def _part(self, part: Any) -> Any:
         if isinstance(part, str):

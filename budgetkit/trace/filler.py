@@ -89,6 +89,19 @@ class Filler:
             return whole
         return self._mended(filler, text)
 
+    def joined(self, filler: str, after: str, text: str) -> str:
+        """Change the last word of filler so that it and the filler after it count like a text."""
+        *_, word = (None, *_WORD.finditer(filler))
+        wanted = self._sizes(filler), self._sizes(text)
+        # Providers write the parts of a message without a sign between them.
+        if word and word.end() == len(filler) and self._sizes(filler + after) != wanted[1]:
+            for name in chain(_short(1), _short(2)):
+                for other in (name.capitalize(), name):
+                    changed = filler[: word.start()] + other
+                    if (self._sizes(changed), self._sizes(changed + after)) == wanted:
+                        return changed
+        return filler
+
     def name(self, name: str, is_json: bool = False) -> str:
         """Replace a name by one that no other name gets."""
         return "".join(_replaced(name, self._named, is_json))

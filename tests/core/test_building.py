@@ -207,7 +207,7 @@ def test_the_three_ways_of_counting_stand_in_one_table() -> None:
     assert found["off"].tolist() == [6 / 9 - 1, 7 / 9 - 1, 0.0]
     assert found["network"].tolist() == [False, False, True]
     assert (found["microseconds"] > 0).all()
-    with pytest.raises(ValueError, match="one text or more"):
+    with pytest.raises(ValueError, match=r"^No texts to count\. Pass at least one\.$"):
         bk.accuracy.ways([])
 
 
