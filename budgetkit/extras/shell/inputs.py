@@ -38,7 +38,7 @@ from budgetkit.trace.opening import intake
 _KINDS: Final = re.compile(
     r"function|custom|namespace|(?:web_search|web_fetch|x_search|file_search|code_interpreter|code_execution|retrieval"
     r"|image_generation|mcp|mcp_toolset|local_shell|shell|computer|computer_use|bash|text_editor|apply_patch|memory"
-    r"|advisor|tool_search|tool_search_tool_\w+)(?:_preview)?(?:_\d[\d_]*)?|computer-use-preview"
+    r"|advisor|tool_search)(?:_preview)?(?:_\d[\d_]*)?|tool_search_tool_\w+|computer-use-preview"
 )
 # Keys of a tool whose values are named by its author.
 _NAMED: Final = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
