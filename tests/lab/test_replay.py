@@ -639,7 +639,7 @@ TABLES = st.sampled_from(
 )
 
 
-@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
+@given(traces(), ANY_POLICY, BY, TABLES, st.integers(1, 160))
 def test_the_fast_replay_is_the_slow_one(
     trace: bk.Trace,
     policy: Policy,
@@ -659,7 +659,7 @@ def test_the_fast_replay_is_the_slow_one(
     assert fast.equal.tolist() == twin.equal
 
 
-@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
+@given(traces(), ANY_POLICY, BY, TABLES, st.integers(1, 160))
 def test_pairs_are_never_parted_and_the_history_is_emptied_only_where_nothing_of_it_fits(
     trace: bk.Trace,
     policy: Policy,
@@ -682,7 +682,7 @@ def test_pairs_are_never_parted_and_the_history_is_emptied_only_where_nothing_of
             assert outcome.sent[request - 1] + outcome.placed.tokens[held].sum() > size
 
 
-@given(traces(), ANY_POLICY, BY, st.integers(0, 160))
+@given(traces(), ANY_POLICY, BY, st.integers(1, 160))
 def test_the_budget_is_exceeded_by_what_the_floor_says_and_no_more(
     trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], size: int
 ) -> None:
@@ -692,7 +692,7 @@ def test_the_budget_is_exceeded_by_what_the_floor_says_and_no_more(
     assert (frame["history"] - frame["over"] <= frame["limit"].clip(lower=0)).all()
 
 
-@given(traces(), ANY_POLICY, BY, st.sampled_from(sorted(CACHES)), st.integers(0, 160))
+@given(traces(), ANY_POLICY, BY, st.sampled_from(sorted(CACHES)), st.integers(1, 160))
 def test_sums_add_up(
     trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], cache: str, size: int
 ) -> None:
