@@ -155,7 +155,8 @@ def check_headline(state: dict[str, Any], plan: Plan) -> None:
         return
     if takes_the_rest(budget):
         return
-    assert ("too many" in text) == bool(too_many)
+    says_over = "too many" in text or "more than the window has" in text
+    assert says_over == bool(too_many)
     shared = numbers(
         text.partition("wait for")[0].partition(";" if budget.remainder else "share")[2]
     ) - {answer}
