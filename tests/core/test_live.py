@@ -103,7 +103,7 @@ class Case:
 
 
 START_ON = st.sampled_from(["any", "user"])
-CASES = st.builds(Case, traces(), PRUNING, BY, TABLES, st.integers(0, 160), START_ON)
+CASES = st.builds(Case, traces(), PRUNING, BY, TABLES, st.integers(1, 160), START_ON)
 
 
 @given(case=CASES)
@@ -140,7 +140,7 @@ def test_live_and_replay_are_one_engine(case: Case) -> None:
         assert len(request.summaries) == frame["summary_calls"][number - 1]
 
 
-@given(traces(), PRUNING, BY, st.integers(0, 160))
+@given(traces(), PRUNING, BY, st.integers(1, 160))
 @settings(max_examples=examples(100))
 def test_a_request_that_has_to_begins_with_the_user_or_with_a_summary_in_that_role(
     trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], size: int
@@ -217,7 +217,7 @@ def test_a_saved_conversation_whose_roles_name_no_section_is_refused_as_none() -
         bk.Conversation.from_json(json.dumps(saved), counter=len)
 
 
-@given(traces(), PRUNING, BY, TABLES, st.integers(0, 160))
+@given(traces(), PRUNING, BY, TABLES, st.integers(1, 160))
 @settings(max_examples=examples(60))
 def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
     trace: bk.Trace,
@@ -615,7 +615,7 @@ def again(raw: Any, number: int) -> dict[str, Any]:
     return said
 
 
-@given(traces(), st.integers(0, 300), START_ON)
+@given(traces(), st.integers(1, 300), START_ON)
 @settings(max_examples=examples(60))
 def test_trim_is_a_conversation_that_begins_and_ends_here(
     trace: bk.Trace, size: int, start_on: Literal["any", "user"]

@@ -375,8 +375,8 @@ def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
     )
     explorer.controls.model.value = "claude-opus-4-5"
     assert explorer.config["cache"] == "anthropic-4096"
-    explorer.controls.model.value = "mistral-large-latest"
-    assert "No prompt cache is known for Mistral: an ideal one" in said(explorer)
+    explorer.controls.model.value = "command-a-03-2025"
+    assert "No prompt cache is known for Cohere: an ideal one" in said(explorer)
 
 
 def test_a_cache_that_has_run_out_is_said_so() -> None:
