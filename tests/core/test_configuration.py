@@ -73,8 +73,10 @@ def test_every_function_that_takes_a_budget_takes_it(file: Path) -> None:
     )
     assert replayed.sent.tolist() == by_hand.sent.tolist()
     assert (
-        checked(file).passed
-        == checked("rag", model="gpt-4o-mini", window=16_384, counter="chars/4").passed
+        checked(file, strict=True).findings
+        == checked(
+            "rag", model="gpt-4o-mini", window=16_384, counter="chars/4", strict=True
+        ).findings
     )
 
 
