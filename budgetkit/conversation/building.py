@@ -29,7 +29,6 @@ from budgetkit.conversation.reading import (
     plan_with_listings,
     provider_form,
     read,
-    whole,
 )
 from budgetkit.conversation.running_tally import Count
 from budgetkit.conversation.sent import USER_FIRST, SentRequest
@@ -44,6 +43,7 @@ from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_o
 from budgetkit.requests.reading.writing import system_text
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.conversation import messages_in
+from budgetkit.trace.opening import json_value
 from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
 
 #: Names by which `build` takes the question, whatever the budget calls its section.
@@ -249,7 +249,7 @@ def build(
         ]
         items = [item for place, item in enumerate(items) if place not in early]
         plan = planned(items)
-    raws = whole(messages(plan, context_role, question_last=bool(question), as_one=listings))
+    raws = json_value(messages(plan, context_role, question_last=bool(question), as_one=listings))
     if tell and (text := describe(plan, count, framing=framing)):
         raws.append({"role": "system", "content": text})
     check_sendable(map(Message, raws))

@@ -34,7 +34,7 @@ from typing import Any, get_args
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
-from budgetkit.conversation.reading import check_sendable, read, whole
+from budgetkit.conversation.reading import check_sendable, read
 from budgetkit.conversation.running_tally import (
     Request,
     RunningTally,
@@ -66,6 +66,7 @@ from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.records import Pairing, paired
 from budgetkit.trace import DEFAULT_ROLES
+from budgetkit.trace.opening import json_value
 from budgetkit.trace.tally import Roles, past_section
 
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
@@ -187,7 +188,7 @@ class Conversation:
                 placeholder(empty, stage.placeholder, rules)
             if isinstance(stage, CapResults):
                 capped(empty, stage.most, rules)
-        schemas = [dict(whole(schema)) for schema in read_tools(tools).entries]
+        schemas = [dict(json_value(schema)) for schema in read_tools(tools).entries]
         tally = RunningTally(rules, schemas)
         self._engine = Engine(budget, self.policy, tally, tell, shorten, overrun, start_on, form)
         self._model = model

@@ -25,7 +25,6 @@ from zlib import crc32
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, warn_caller
 from budgetkit.conversation.assembly import describe
-from budgetkit.conversation.reading import whole
 from budgetkit.conversation.running_tally import (
     Left,
     Request,
@@ -56,6 +55,7 @@ from budgetkit.pruning.history import SHRUNK, WHOLE
 from budgetkit.pruning.policies import DropToolResults, Policy
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import as_it_came, system_text
+from budgetkit.trace.opening import json_value
 
 Overrun = Literal["warn", "raise", "tell"]
 RequestSteps = Generator[list[Message], str, Request]
@@ -266,7 +266,7 @@ class Engine:
             while True:
                 text = yield [(summaries.get(slot) or entries[slot]).message for slot in replaced]
                 message = Message(
-                    {"role": summary_role(self.first_speaker), "content": whole(text)}
+                    {"role": summary_role(self.first_speaker), "content": json_value(text)}
                 )
                 tokens = rules.framing.message(message, rules.count)
                 self.tally.stamps += 1

@@ -14,7 +14,6 @@ from typing import Any
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
 from budgetkit.counters import counter
-from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.inputs.budgets import AnyModel
 from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Message
 from budgetkit.models import DEFAULT_ENCODING
@@ -27,6 +26,7 @@ from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
 from budgetkit.requests.reading.records import Pairing
 from budgetkit.trace.conversation import messages_in, messages_of, plain
+from budgetkit.trace.opening import json_value
 from budgetkit.truncation import cutter
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
@@ -67,40 +67,9 @@ def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]
             messages += read_form([_record(value) for value in records], form, pairing)
     pairing.forget_answered()
     return [
-        message if (raw := whole(message.raw)) is message.raw else Message(raw)
+        message if (raw := json_value(message.raw)) is message.raw else Message(raw)
         for message in messages
     ]
-
-
-def whole(value: Any) -> Any:
-    r"""Return a value as JSON and UTF-8 hold it, itself where it is so: what is sent is what is saved and loaded.
-
-    Lone halves of characters, which have no bytes in UTF-8, are replaced as they are counted; a tuple becomes a list,
-    and a key that is a number a text.
-
-    >>> whole({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
-    True
-    >>> whole({"sizes": (1, 2), 3: None})
-    {'sizes': [1, 2], '3': None}
-    """
-    if isinstance(value, str):
-        return value if value.isascii() else replace_surrogates(value)
-    if isinstance(value, Mapping):
-        pairs = [(name, field, _whole_key(name), whole(field)) for name, field in value.items()]
-        if all(name is new_name and field is new for name, field, new_name, new in pairs):
-            return value
-        return {new_name: new for _, _, new_name, new in pairs}
-    if isinstance(value, list | tuple):
-        members = [whole(member) for member in value]
-        is_whole = all(member is new for member, new in zip(value, members, strict=True))
-        return value if is_whole and isinstance(value, list) else members
-    return value
-
-
-def _whole_key(name: Any) -> Any:
-    if name is None or isinstance(name, bool | int | float):
-        return json.dumps(name)
-    return whole(name) if isinstance(name, str) else name
 
 
 def check_sendable(messages: Iterable[Message]) -> None:

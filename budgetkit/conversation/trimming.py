@@ -9,7 +9,7 @@ from typing import Any
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import Engine
 from budgetkit.conversation.newest import newest
-from budgetkit.conversation.reading import check_sendable, is_plain, read, whole
+from budgetkit.conversation.reading import check_sendable, is_plain, read
 from budgetkit.conversation.running_tally import Left, Request
 from budgetkit.conversation.sent import USER_FIRST
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -20,6 +20,7 @@ from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import as_it_came
+from budgetkit.trace.opening import json_value
 
 Raw = Mapping[str, Any]
 
@@ -180,7 +181,7 @@ def trim(
             if all(is_plain(message.raw) for message in conversation):
                 suffix = newest(conversation, most, count, tools, framing, start_on)
         if suffix is not None and suffix.fits:
-            fitting = [whole(raw) for raw in suffix.messages]
+            fitting = [json_value(raw) for raw in suffix.messages]
             check_sendable(map(Message, fitting))
             return Trimmed(fitting, messages, fitting)
         if suffix is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from budgetkit.budget.allocation import check_whole
 from budgetkit.budget.quoting import brief, one_line, warn_caller
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import Message, Passage
 from budgetkit.requests.reading.formats import table, unpacked
 from budgetkit.requests.reading.records import placed
@@ -133,6 +134,8 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
         meta = None
     read_fields = _BESIDE - ({"meta"} if meta is None else set())
     fields = {key: field for key, field in value.items() if key not in read_fields}
+    if "usage" in fields:
+        fields["usage"] = json_value(fields["usage"])  # frames keep texts as UTF-8
     notes = _unknown_usage(value.get("usage"))
     if media := [name for name in table("marks")["media"] if value.get(name)]:
         notes.append(f"Media beside the messages are not counted: {', '.join(media)}.")
@@ -150,6 +153,37 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     if trace.is_silent:
         warn_caller(f"{where}: {trace.warnings[0]}")
     return trace
+
+
+def json_value(value: Any) -> Any:
+    r"""Return a value as JSON and UTF-8 can hold it, the same object where they can.
+
+    Lone surrogates, which UTF-8 cannot hold, are replaced as they are for counting; a tuple becomes a list, and a key
+    that is a number becomes a text.
+
+    >>> json_value({"role": "user", "content": "cut off \ud83d"})["content"] == "cut off \ufffd"
+    True
+    >>> json_value({"sizes": (1, 2), 3: None})
+    {'sizes': [1, 2], '3': None}
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else replace_surrogates(value)
+    if isinstance(value, Mapping):
+        pairs = [(name, field, _json_key(name), json_value(field)) for name, field in value.items()]
+        if all(name is new_name and field is new for name, field, new_name, new in pairs):
+            return value
+        return {new_name: new for _, _, new_name, new in pairs}
+    if isinstance(value, list | tuple):
+        members = [json_value(member) for member in value]
+        is_whole = all(member is new for member, new in zip(value, members, strict=True))
+        return value if is_whole and isinstance(value, list) else members
+    return value
+
+
+def _json_key(name: Any) -> Any:
+    if name is None or isinstance(name, bool | int | float):
+        return json.dumps(name)
+    return json_value(name) if isinstance(name, str) else name
 
 
 def _unknown_usage(usage: Any) -> list[str]:

@@ -65,28 +65,27 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         rows = [row for row in records if _is_reading(row, len(trace.messages))]
     else:
         rows = []
+
+    def column(name: str, kind: type, default: object = None) -> list[Any]:
+        return [value if type(value := row.get(name)) is kind else default for row in rows]
+
+    token_columns = [*_TOKENS, "context_tokens"]
     frame = pd.DataFrame(
-        [{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS
+        [{name: row.get(name) for name in token_columns} for row in rows], columns=_COLUMNS
     )
-    models = [row.get("model") for row in rows]
-    frame["model"] = pd.Series(
-        [model if isinstance(model, str) else None for model in models], dtype=object
-    )
+    frame["model"] = pd.Series(column("model", str), dtype=object)
     frame["fresh_tokens"] = [_fresh(row) for row in rows]
     for name in ("message_index", *_LIVES):
-        numbers = [row.get(name) for row in rows]
-        frame[name] = pd.array(
-            [number if type(number) is int else None for number in numbers], dtype="Int64"
-        )
+        frame[name] = pd.array(column(name, int), dtype="Int64")
     for name in _TIMES:
         times = [seconds(row.get(name)) for row in rows]
         frame[name] = pd.to_datetime(times, unit="s", utc=True, errors="coerce")
     for name in _MARKS:
         frame[name] = [row.get(name) is True for row in rows]
     for name in _PRICED:
-        frame[name] = [word if isinstance(word := row.get(name), str) else "" for row in rows]
+        frame[name] = column(name, str, "")
     for name in _PAID:
-        frame[name] = [calls if type(calls := row.get(name)) is int else 0 for row in rows]
+        frame[name] = column(name, int, 0)
     return frame
 
 

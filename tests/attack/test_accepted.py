@@ -123,3 +123,15 @@ def test_nan_in_a_file_is_nothing_and_all_that_comes_after_takes_it() -> None:
     assert trace.messages[0].raw["name"] is None
     json.loads(to_line(trace), parse_constant=pytest.fail)
     use(trace)
+
+
+@pytest.mark.parametrize("field", ["time", "model", "tier", "output_tokens"])
+def test_half_a_character_in_a_usage_record_is_replaced(field: str) -> None:
+    """A codex log with one as its time was loaded, and pyarrow refused it in every later table of its usage."""
+    usage = [{"message_index": 1, "context_tokens": 60, field: "\ud83d"}]
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    line = json.dumps({"messages": messages, "usage": usage})
+    trace = bk.load_trace(stream(line, "saved.jsonl"))
+    assert bk.trace.usage_frame(trace)["context_tokens"].tolist() == [60]
+    use(trace)
+    to_line(trace).encode()
