@@ -1,4 +1,4 @@
-"""What OpenAI's chat interface bills, rule by rule.
+"""What OpenAI's chat and Responses interfaces bill, rule by rule.
 
 The rules were derived from recorded calls of public projects (requests with the provider's usage; read 2026-11-21),
 beyond those for text, which are OpenAI's cookbook's. They hold for models since gpt-3.5-turbo-0125; older snapshots
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from budgetkit.files import Table, read_rows
@@ -251,9 +251,8 @@ def compact(value: Any) -> str:
     return json.dumps(read, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-_AS_ANSWERED = (
-    3  # a call that stands alone and is sent back with the id and status it was answered with
-)
+# A call that stands alone and is sent back with the id and status it was answered with.
+_AS_ANSWERED = 3
 _ONLY_TOOL = 6  # beside its name, where some tool must be called and there is only one
 _SEQUENTIAL = 78  # gpt-5 is told that calls at once are forbidden
 
@@ -262,25 +261,26 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> list[Ch
     """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
     return [
         Charge("framing", "request", fixed=family.request),
-        *_messages_openai_responses(request, family),
-        *_tools(request, family),
-        *_schema(request, family),
+        *_response_messages(request, family),
+        *_response_tools(request, family),
+        *_response_schema(request, family),
         *forced_tool(request, family),
-        *_choice(request, family),
+        *_response_choice(request, family),
         *no_tool(request, family),
     ]
 
 
-def _messages_openai_responses(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
-    """List what each message bills: 4 tokens and its joined texts; a result bills its text alone."""
+def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+    """List what each message bills: 4 tokens, its joined texts and what an answer adds; a result its text alone."""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         text = "".join(message.texts)
         if message.role in RESULT_ROLES:
             yield Charge("message", message.role, (text,), message=index)
         elif text or not _is_beside_text(message):
-            yield replace(_spoken_openai_responses(message, text, family), message=index)
-        yield from _calls_openai_responses(message, index, family)
+            fixed = 4 + (family.per_answer if message.role == "assistant" else 0)
+            yield Charge("message", message.role, (text,), fixed, message=index)
+        yield from _response_calls(message, index, family)
 
 
 def _is_beside_text(message: Message) -> bool:
@@ -291,14 +291,7 @@ def _is_beside_text(message: Message) -> bool:
     return message.role == "assistant" and holds_items
 
 
-def _spoken_openai_responses(message: Message, text: str, family: OpenAIFamily) -> Charge:
-    """Charge a message; an answer also costs what its family adds."""
-    if message.role != "assistant":
-        return Charge("message", message.role, (text,), 4)
-    return Charge("message", "assistant", (text,), 4 + family.per_answer)
-
-
-def _calls_openai_responses(message: Message, index: int, family: OpenAIFamily) -> Iterator[Charge]:
+def _response_calls(message: Message, index: int, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge each call: its family's constant, its name twice, and its arguments as compact JSON."""
     is_alone = len(message.tool_calls) == 1
     for call in message.tool_calls:
@@ -324,14 +317,14 @@ def _as_answered(message: Message) -> set[Any]:
     }
 
 
-def _tools(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+def _response_tools(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """List the tools, which stand in a block of their own."""
     if request.tools:
         block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
         yield from tool_charges(request.tools, family, block, family.responses_tools)
 
 
-def _schema(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+def _response_schema(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge the answer schema: its block, and 1 token where its name begins the answer."""
     if request.schema:
         fixed = 1 if family.schema_answer else 0
@@ -343,7 +336,7 @@ def _schema(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
         )
 
 
-def _choice(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+def _response_choice(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
     """Charge the instruction that some tool must be called, or that only one call at a time is allowed."""
     if request.required and len(request.tools) == 1 and family.forced_tool:
         only = function_name(request.tools[0])
