@@ -165,13 +165,12 @@ WORTH_LOADING: Final = 32_000_000
 _EARNED: Final = 256_000_000  # code points counted before, beside which loading is little
 #: Fewer code points are not worth an array.
 LEAST: Final = 8_192
-_FRESH_AFTER: Final = (
-    100_000_000  # code points; it keeps every word that it saw, so it is made anew
-)
+# In code points; it keeps every word that it saw, so it is made anew.
+_FRESH_AFTER: Final = 100_000_000
 _PACKAGE: Final = "gigatoken"
 _PATTERNS: Final = {"cl100k_base": "gpt4", "o200k_base": "o200k", "o200k_harmony": "o200k"}
 # U+FFFF is no character: who writes it is counted by tiktoken
-_SEPARATOR_accelerated = "\uffff|\uffff"
+_FASTER_SEPARATOR = "\uffff|\uffff"
 _SEPARATES = 1_000_000
 
 CountMany = Callable[[Sequence[str]], list[int]]
@@ -258,7 +257,7 @@ class Faster:
         if self.covers("".join(texts)):
             if len(texts) < FEW:
                 return [len(self._encoded(text)) for text in texts]
-            tokens = self._encoded(_SEPARATOR_accelerated.join(texts))
+            tokens = self._encoded(_FASTER_SEPARATOR.join(texts))
             places = [-1, *(tokens == _SEPARATES).nonzero()[0].tolist(), len(tokens)]
             return [after - before - 1 for before, after in pairwise(places)]
         if len(texts) == 1:
@@ -291,7 +290,7 @@ def _encode(name: str) -> Callable[[str], Any]:
         path = Path(folder) / f"{name}.tiktoken"
         path.write_bytes(encodings.vocabulary(name))
         encode: Callable[[str], Any] = tokenizer.from_tiktoken(
-            path, _PATTERNS[name], {_SEPARATOR_accelerated: _SEPARATES}
+            path, _PATTERNS[name], {_FASTER_SEPARATOR: _SEPARATES}
         ).encode
     return encode
 

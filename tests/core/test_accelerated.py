@@ -28,7 +28,7 @@ installed = pytest.mark.skipif(
     find_spec("gigatoken") is None, reason="gigatoken (extra: fast) is not installed"
 )
 ENCODINGS = ("o200k_base", "cl100k_base", "o200k_harmony")
-SEPARATOR = speed._SEPARATOR_accelerated
+SEPARATOR = speed._FASTER_SEPARATOR
 
 
 def by_tiktoken(name: str, text: str) -> list[int]:

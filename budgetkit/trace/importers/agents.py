@@ -13,9 +13,8 @@ from budgetkit.trace.jsonl import Numbered
 
 _ITEMS: Final = Format(name="", label="", items=True)
 _PARENT: Final = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
-_PAUSE = (
-    1.0  # seconds; copied records follow one another faster, and no request is answered as fast
-)
+# In seconds; copied records follow one another faster, and no request is answered as fast.
+_PAUSE = 1.0
 _NEAR = 20  # messages in which the answer of a request is looked for
 
 
@@ -32,9 +31,8 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
     compactions: list[dict[str, Any]] = []
     usage: list[dict[str, Any]] = []
     about: dict[str, Any] = {}
-    copied_until: float | None = (
-        None  # the time of the newest copied record; None where none is copied
-    )
+    # the time of the newest copied record; None where none is copied
+    copied_until: float | None = None
     copied = 0
     billed: Any = None  # the sums of the last request, to know a record that only repeats them
     started: Any = None  # when the newest thing was written that the next request sends
@@ -67,7 +65,7 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
             about["model"] = found(payload, "model")
         elif kind == "compacted":
             compactions.append(
-                {"at": len(read.messages), "first_kept": len(read.messages)} | _before(usage)
+                {"at": len(read.messages), "first_kept": len(read.messages)} | _tokens_before(usage)
             )
             summary = {"role": "assistant", "content": found(payload, "message")}
             items = found(payload, "replacement_history.*") or [summary]
@@ -116,15 +114,12 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
         "id": about.get("id"),
         "messages": read.messages,
         "usage": usage,
+        "format": "codex",
     }
-    return (
-        session
-        | {"format": "codex"}
-        | filled(compactions=compactions, window=about.get("window"), warnings=notes)
-    )
+    return session | filled(compactions=compactions, window=about.get("window"), warnings=notes)
 
 
-def _before(usage: list[dict[str, Any]]) -> dict[str, Any]:
+def _tokens_before(usage: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how much stood in the last request before a compaction, its answer among it."""
     if not usage:
         return {}
@@ -211,22 +206,14 @@ def _header_and_records(session: Raw) -> tuple[dict[str, Any], list[Raw]]:
                 if isinstance(record.get("id"), str)
             }
         elif "$rewindTo" in line:
-            by_id = _before_gemini_cli(by_id, line["$rewindTo"])
+            # the record that was taken back leaves, and all after it
+            names = [*by_id, line["$rewindTo"]]
+            by_id = {name: by_id[name] for name in names[: names.index(line["$rewindTo"])]}
         elif isinstance(line.get("id"), str) and "type" in line:
             by_id[line["id"]] = line
         else:
             header |= line
     return header, list(by_id.values())
-
-
-def _before_gemini_cli(by_id: Mapping[str, Raw], rewound: object) -> dict[str, Raw]:
-    """Return the records before the one that was taken back."""
-    stay: dict[str, Raw] = {}
-    for name, record in by_id.items():
-        if name == rewound:
-            break
-        stay[name] = record
-    return stay
 
 
 def _answer(record: Raw) -> list[dict[str, Any]]:
@@ -308,7 +295,7 @@ def cline_conversation(messages: list[Any]) -> dict[str, Any]:
         if not isinstance(text, str) or not text:
             continue
         if kind == "api_req_started":
-            if (counted := _usage(raw, text, len(shown))) is not None:
+            if (counted := _request_usage(raw, text, len(shown))) is not None:
                 usage.append(counted | filled(time=raw.get("ts"), started=raw.get("ts")))
         elif kind in _OF_USER or (kind == "text" and not shown):
             shown.append({"role": "user", "content": text, "timestamp": raw.get("ts")})
@@ -322,7 +309,7 @@ def cline_conversation(messages: list[Any]) -> dict[str, Any]:
     return {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]} | filled(usage=usage)
 
 
-def _usage(raw: Mapping[str, Any], text: str, place: int) -> dict[str, Any] | None:
+def _request_usage(raw: Mapping[str, Any], text: str, place: int) -> dict[str, Any] | None:
     """Read the numbers of one request; Cline writes what was read from a cache beside the rest."""
     try:
         numbers = json.loads(text)
@@ -373,7 +360,7 @@ def opencode_conversation(value: Raw) -> dict[str, Any]:
         for counts in (
             [found(step, "tokens") for step in steps] if len(steps) > 1 else [info.get("tokens")]
         ):
-            counted = _usage_opencode(counts, info, place)
+            counted = _step_usage(counts, info, place)
             if counted is not None:
                 usage.append(counted | filled(is_summary=is_summary))
                 if is_summary:
@@ -466,7 +453,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _usage_opencode(counts: Any, info: Raw, place: int | None) -> dict[str, Any] | None:
+def _step_usage(counts: Any, info: Raw, place: int | None) -> dict[str, Any] | None:
     """Read the usage of a step and its times; None for a step that sent nothing."""
     counted = usage_of(counts, place, info.get("modelID"))
     if counted is None or not counted["context_tokens"]:

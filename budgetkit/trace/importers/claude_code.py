@@ -348,7 +348,7 @@ def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> N
     before = entry.message or {}
     if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
         before = {**before, "content": [*_blocks(before)]}
-        entry.calls = _ids_claude_code(before)
+        entry.calls = _block_ids(before)
     more = {**(message or {})}
     blocks = before["content"]
     blocks += [
@@ -356,13 +356,13 @@ def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> N
         for block in _blocks(more)
         if not (isinstance(block, Mapping) and _id_of(block) in entry.calls)
     ]
-    entry.calls |= _ids_claude_code(more)
+    entry.calls |= _block_ids(more)
     entry.message = {**before, **more, "content": blocks}
     if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
         entry.usage = usage
 
 
-def _ids_claude_code(message: Raw) -> set[str]:
+def _block_ids(message: Raw) -> set[str]:
     blocks = [block for block in _blocks(message) if isinstance(block, Mapping)]
     return {_id_of(block) for block in blocks} - {""}
 
