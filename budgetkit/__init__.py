@@ -6,8 +6,8 @@ TYPE_CHECKING = False  # as typing's, which takes longer to import than all of t
 if TYPE_CHECKING:
     from typing import Any
 
-#: Each public room, and the module that it is.
-_ROOMS = {
+#: Each public subpackage by its short name.
+_SUBPACKAGES = {
     "accuracy": "budgetkit.lab.accuracy",
     "assembly": "budgetkit.conversation.assembly",
     "corpora": "budgetkit.lab.accuracy.corpora",
@@ -103,7 +103,7 @@ _NAMES = {
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = sorted([*_ROOMS, *_MODULE_OF])
+__all__ = sorted([*_SUBPACKAGES, *_MODULE_OF])
 
 
 def __getattr__(name: str) -> Any:
@@ -114,8 +114,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version(__name__)
-    if name in _ROOMS:
-        value = import_module(_ROOMS[name])
+    if name in _SUBPACKAGES:
+        value = import_module(_SUBPACKAGES[name])
     elif name in _MODULE_OF:
         value = getattr(import_module(_MODULE_OF[name]), name)
     else:

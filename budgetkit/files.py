@@ -1,4 +1,4 @@
-"""The files under ``data/``: the one door to them.
+"""Read the files under ``data/``, for all other modules.
 
 In a checkout (and in an editable install) ``data/`` lies beside the package; a wheel carries it inside, as
 ``budgetkit/data``. Nobody else needs to know which, and nothing is read before it is asked for. What each

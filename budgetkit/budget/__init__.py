@@ -1,8 +1,8 @@
 """Amounts and lines, and the budget that holds them: whole numbers only, no text.
 
-- `amounts.py` has `Share`, `allocation.py` the lines, `budget.py` the budget, `orders.py` who is asked first.
+- `amounts.py` has `Share`, `allocation.py` the lines, `budget.py` the budget and the allocation order.
 - `validation.py` refuses lines that do not go together.
-- `html.py`, `colours.py`, `quoting.py` and `notices.py` serve all rooms: how something is shown, quoted or warned of.
+- `errors.py` and `quoting.py` word errors and warnings for all packages, `html.py` writes HTML and SVG for them.
 """
 
 from budgetkit.budget.allocation import Allocation, Line, Reserve

@@ -246,8 +246,8 @@ class Budget:
         )
 
     @once
-    def walked(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
-        """What the walk asks about, in its order: each allocation, its cap, its floor, and what is held for it."""
+    def allocation_order(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
+        """Each allocation in the allocation order, with its cap, its floor, and the tokens held for it."""
         caps = self.caps
         floors = self.floors
         held_tokens = self.held

@@ -1,4 +1,4 @@
-"""The one outlet for HTML and SVG: elements in which any text stands as it is written, and does nothing.
+"""HTML and SVG, written here only: elements that show any text as it is written and never execute it.
 
 Whatever is shown is put together of :func:`element` here, and by nobody else (``tests/core/test_outlet.py`` looks for
 others). A text inside an element, and any attribute, is escaped, without half characters and control characters, and

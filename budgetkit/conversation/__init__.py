@@ -1,10 +1,10 @@
 """The conversation that runs: the messages of its next request, one-off trimming, a plan as messages.
 
 - `conversation.py` has `Conversation`, `trimming.py` has `trim`, `building.py` has `build`.
-- `engine.py` makes each next request, of what `running_tally.py` holds; `shortening.py` cuts inside messages. What
-  leaves is decided by a policy and carried out in `pruning/dropping.py`.
-- `assembly.py` writes a plan as messages, `listing.py` several passages as one.
-- `saving.py` and `saved_settings.py` save a conversation.
+- `reading.py` reads messages in any form and lists passages in one message; `newest.py` trims without the engine.
+- `engine.py` makes each next request, a `SentRequest` of `sent.py`, from the messages that `running_tally.py` counts.
+  A policy decides which messages leave; `pruning/dropping.py` drops them.
+- `assembly.py` writes a plan as messages; `saving.py` and `saved_settings.py` save a conversation.
 """
 
 from budgetkit.conversation.building import Built, build, build_async

@@ -1,4 +1,4 @@
-"""Messages as they come: plain ones at once, those of a provider with their origin, all others by their format.
+"""Messages in any form, read into the chat format; the size of memory, and passages listed in one message.
 
 A provider's message carries its origin (:mod:`budgetkit.requests.reading.forms`), so that it goes out as it came.
 """

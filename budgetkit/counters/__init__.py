@@ -3,10 +3,10 @@
 A counter is anything that is called with a text and returns a whole number; `counter` makes one from a name.
 What a message, a tool schema or a request costs beyond its text is framing, not counting.
 
-- `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py`, `batches.py` and `seams.py` make
-  that quick.
-- `reconstructed.py` counts Claude's tokens, `vocabularies.py`, `foreign.py` and `tokenizer_files.py` those of others.
-- `characters.py`, `estimate/` and `calibrated.py` estimate. `basis.py` says what a count rests on.
+- `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py` and `speed.py` make that quick,
+  and `stretches.py` bounds the memory for long texts.
+- `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` those of others.
+- `characters.py`, `estimate/` and `calibrated.py` estimate. `protocol.py` has `Counter` and the basis of a count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""OpenAI's byte-pair encodings, built in memory from ``data/encodings/``: the one door to tiktoken.
+"""OpenAI's byte-pair encodings, built in memory from ``data/encodings/``: the only module that imports tiktoken.
 
 tiktoken would download a vocabulary on first use. Here the published file lies compressed in ``data/``; it is
 unpacked, compared with the SHA-256 that tiktoken publishes, and handed to tiktoken's own ``Encoding``.

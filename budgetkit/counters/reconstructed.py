@@ -1,4 +1,4 @@
-"""Claude's tokens by ctok, a rebuilt tokenizer of Claude's: the one door to that package.
+"""Claude's tokens by ctok, a rebuilt tokenizer of Claude's: the only module that imports that package.
 
 ctok (MIT, the extra ``claude``) is unofficial. Its author rebuilt it from the public
 endpoint that counts tokens. Nothing of it is copied here. It writes a text as a stream of words with marks at their

@@ -1,12 +1,12 @@
 """What a user passes: one function for each kind of thing, which every public function asks.
 
     budget         a Budget, a preset or its name, a saved state, a path       budgets.budget_of
-    policy         a Policy or its name                                        policies.policy_of
+    policy         a Policy or its name                                        budgetkit.pruning.policies.policy_of
     counter        a counter, a function, a model, a name                      budgetkit.counters.count_of
     conversation   a Trace, a shipped trace's name, a path, messages, a frame  conversations.trace_of, traces_of
-    passages       texts, dictionaries, LangChain's Documents, Items           passages.passage_of
-    texts          a Corpus, texts, a frame, a folder, a name                  budgetkit.corpora.corpus_of
-    tools          OpenAI's, Anthropic's, Gemini's, an MCP server's answer     tools.tools_of
+    passages       texts, dictionaries, LangChain's Documents, Items           conversations.piece_of
+    texts          a Corpus, texts, a frame, a folder, a name                  budgetkit.lab.accuracy.corpora.corpus_of
+    tools          OpenAI's, Anthropic's, Gemini's, an MCP server's answer     budgetkit.requests.reading.tools.read_tools
 
 A string means one thing for each parameter, whatever lies on the disk; only a `pathlib.Path`, `load_trace` and what is
 called a path open files. What is not understood is refused in a sentence.

@@ -1,4 +1,4 @@
-"""ResolvedModel: everything that a model's name decides, looked up once at the door and passed on.
+"""ResolvedModel: everything that a model's name decides, looked up once at the boundary and passed on.
 
 Which window there is, which tokenizer counts and how sure that is, which rules bill messages and tools, which
 prompt cache the provider keeps, and where the model runs: each is a row of a table in ``data/`` that a pattern over the

@@ -35,7 +35,7 @@ def allocate_in_order(
     floor come to where a section is made of whole items.
     """
     left = _Left(budget, demand, floor_of, least, most)
-    for allocation, own_cap, _, held_tokens in budget.walked:
+    for allocation, own_cap, _, held_tokens in budget.allocation_order:
         cap: Any = own_cap
         asks = demand[allocation.section]
         # 1. The section may take what is left: of the room, of the shared pool, and of what is divided by weight.
@@ -82,7 +82,7 @@ class _Left:
         self.least = least
         self.most = most
         pool = budget.pool
-        lines = budget.walked
+        lines = budget.allocation_order
         self.shares_pool = pool != "open"
         self.together = pool == "together"
         self.room: Any = budget.window - budget.reserved

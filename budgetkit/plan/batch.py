@@ -1,6 +1,6 @@
 """RequestBatch: many requests, planned at once with one budget after another.
 
-The walk computes with arrays that hold one number for each request. For a section that keeps whole items from the
+Allocation computes with arrays that hold one number for each request. For a section that keeps whole items from the
 front, one search answers all requests: the units of all of them stand in one array, request after request, each in the
 order in which they are kept, and beside it stands the running sum of their sizes. Where does the sum, counted from the
 request's first unit, pass the limit?
@@ -233,7 +233,7 @@ class Stacks:
         self._made: dict[tuple[object, ...], Stack] = {}
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Ints:
-        """Answer the walk: how much of a section stays, request by request."""
+        """Return how much of a section stays, request by request."""
         stack = self.stack(allocation)
         granted = stack.total
         if cap is not None:

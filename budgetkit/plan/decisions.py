@@ -63,7 +63,7 @@ class Grant:
 def grants_of(
     budget: Budget, demands: Mapping[str, int], steps: Iterable[tuple[Allocation, int, int]]
 ) -> tuple[Grant, ...]:
-    """Return one grant for each section, in the order of the prompt, from the steps of a walk."""
+    """Return one grant for each section, in the order of the prompt, from the steps of an allocation."""
     grants = {
         line.section: Grant(line.section, demands[line.section], limit, granted)
         for line, limit, granted in steps

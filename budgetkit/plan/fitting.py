@@ -1,11 +1,11 @@
 """Whole items in a plan: which stay, which are cut or dropped, and why.
 
-The walk asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons to drop
+The allocation asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons to drop
 an item are told apart: it is over its section's cap, or the window is full. The first is solved by a higher cap, the
 second by more room.
 
-The state while the walk asks, with a worked example. A window of 100 tokens, sections system (cap 20) and history
-(newest first), items system 15, history 50, 40, 30. The walk asks system, then history with a limit of 85:
+The state while sections are asked, with a worked example. A window of 100 tokens, sections system (cap 20) and history
+(newest first), items system 15, history 50, 40, 30. Asked are system, then history with a limit of 85:
 
     outcomes["system"]    units [15]           reasons [FITS]                 granted 15
     outcomes["history"]   units [30, 40, 50]   reasons [FITS, FITS, FULL]     granted 70
@@ -57,8 +57,8 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         What wants to stand in the window, oldest first within a section.
     cut : callable, optional
         ``cut(item, limit, allocation)`` returns the item shortened to at most `limit` tokens, or None; asked
-        for the first item that does not fit in a section whose granularity is "line" or "token". The text
-        tower has one: `budgetkit.truncation.cutter`.
+        for the first item that does not fit in a section whose granularity is "line" or "token". For
+        texts there is `budgetkit.truncation.cutter`.
 
     Returns
     -------
@@ -122,7 +122,7 @@ class _Outcome:
 
 
 class _Choice:
-    """What each section of items answers when the walk asks it.
+    """What each section of items answers when it is asked.
 
     While the sections are asked it is noted for each unit why it is gone. Columns, with a number for each item, are
     made of these notes at the end, where somebody reads them.
@@ -218,9 +218,9 @@ class _Choice:
         return cap
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, _demand: int) -> int:
-        """Answer the walk: the tokens that a section takes of its limit.
+        """Return the tokens that a section takes of its limit.
 
-        The walk says its demand, too; here that is the sum of its items.
+        The demand is passed, too; here that is the sum of its items.
         """
         section = allocation.section
         if section not in self.outcomes and section in self.columns.demand:

@@ -1,8 +1,8 @@
 """Counted items by section, and the units that each section chooses from.
 
 The items are read once; every plan after that only chooses. Sizes are lists, because most conversations have few items;
-arrays of all items, in which decisions are told, are made where somebody reads them. Which units a section keeps is
-decided in :mod:`budgetkit.plan.items`.
+arrays of all items, in which decisions are told, are made where somebody reads them. :func:`select` chooses the units
+that a section keeps.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ Number = TypeVar("Number", int, float)
 
 
 class Items:
-    """Counted items by section, so that planning again costs no walk over objects.
+    """Counted items by section, so that planning again reads no objects.
 
     `budgetkit.fit` makes one by itself; make it once where many budgets meet the same items.
 

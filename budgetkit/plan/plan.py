@@ -80,7 +80,7 @@ _DROPPED = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The outcome of a walk.
+    """A budget's grants, one a section, and decisions, one an item.
 
     Parameters
     ----------

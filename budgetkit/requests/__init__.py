@@ -7,7 +7,7 @@ counts what was read, and is never imported by it. There:
   `_claude_tools` and its like; all others in `estimates.py`.
 - `messages.py` counts messages and their names, `images.py` images.
 - `request_count.py` adds all of it up, as the provider bills it.
-- `registry.py` says which framing a model has, `providers.py` (`rules_for`) which rules its bill goes by.
+- `registry.py` has the framing of each model, and the rules of its bill (`rules_for`).
 """
 
 from budgetkit.requests.billing.declarations import Charge, ToolConstants

@@ -3,8 +3,8 @@
 - `loading.py` is the way in: `load_trace`. `containers.py`, `jsonl.py`, `tables.py` and `transcripts.py` open a file.
 - A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`; the steps to
   add one are in CONTRIBUTING.md.
-- `door.py` checks what was read, `conversation.py` is the `Trace` that comes out.
-- `turns.py`, `sections.py` and `tally.py` say what each turn asks of each section, in tokens.
+- `opening.py` checks the values and makes a `Trace` of them, which stands in `conversation.py`.
+- `tally.py` says what each turn asks of each section, in tokens; `provider_usage.py` what the provider counted.
 """
 
 from budgetkit.message import Message

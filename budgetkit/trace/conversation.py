@@ -471,7 +471,7 @@ class Trace:
     def tally(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> Tally:
-        """Place every message in its section, counted once, for those who walk through all turns.
+        """Place every message in its section, counted once, for callers that read all turns.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Turn whatever a user passes as conversations into messages and traces."""
+"""Traces from the values that were read, each checked; and the facts about a file that are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Outflow: how much may come out of a container, so that a small file cannot fill the memory.
+"""Kinds of files by their first bytes, and Outflow: how much may come out of a container that is unpacked.
+
+A small file cannot fill the memory:
 
     bytes   64 MiB, or 32 times what the container has, whichever is more
     values  a million, and one for every other byte that the container has

@@ -87,10 +87,10 @@ def test_a_line_assigned_is_a_budget_made_anew(
         return
     assigned = budget.assign(window=window, **lines)
     assert assigned == anew
-    assert (assigned.caps, assigned.floors, assigned.walked) == (
+    assert (assigned.caps, assigned.floors, assigned.allocation_order) == (
         anew.caps,
         anew.floors,
-        anew.walked,
+        anew.allocation_order,
     )
 
 

@@ -1,8 +1,9 @@
 """A conversation over its turns: a trace through a budget, a pruning policy and a prompt cache.
 
-- `replaying.py` has `replay`, `outcome.py` the `Replay` that comes out, `requests.py` the requests of a conversation.
-- `prefix.py` says how much of a request is as it was, `prompt_cache.py` what is cached, `cost.py` what it costs.
-- `losses.py` and `evidence.py` ask what was forgotten, `forecast.py` and `outlook.py` what comes next.
+- `replaying.py` has `replay`, `outcome.py` the `Replay` that it returns.
+- `prefix.py` lists the requests of a conversation and how much of each is as it was, `prompt_cache.py` the tokens that
+  are cached, `cost.py` what they cost.
+- `losses.py` lists what was forgotten, `forecast.py` and `outlook.py` what comes next.
 """
 
 from budgetkit.lab.replay.losses import losses

@@ -1,4 +1,4 @@
-"""RequestCount: what a provider bills for one request, with a ledger of everything that it bills for."""
+"""RequestCount: what a provider bills for one request, its ledger, and the evidence for such a count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Format: one row of the table of formats, and the functions that find and name rows.
+"""Format: one row of the table of formats; paths into a record, and the usage that a provider states.
 
 The table itself is data/formats.toml. A row describes a document, a message, or both; parts of a message are read
 alike in all formats, by :mod:`budgetkit.requests.reading.parts`.

@@ -1,4 +1,4 @@
-"""Read sessions of coding agents: Codex, Gemini CLI, Cline and OpenCode."""
+"""Sessions of coding agents: Codex, Gemini CLI, Cline and OpenCode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read conversations of agent frameworks and recorded provider answers."""
+"""Conversations of agent frameworks, and recorded provider answers."""
 
 from __future__ import annotations
 

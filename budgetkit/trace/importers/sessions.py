@@ -1,4 +1,4 @@
-"""Sessions of coding agents, a record a line: Claude Code, pi, which writes much the same, and Codex.
+"""Recognise sessions of coding agents, a record a line: Claude Code's, pi's and Codex's.
 
 Each program adds kinds of records from version to version. So a reader here takes what it knows: a record that holds no
 message is left out, one of a kind that nobody knows is counted in a note, and a line that is no JSON, as two programs
