@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import secrets
@@ -173,6 +174,7 @@ class GuardedVoila(Voila):  # type: ignore[misc]
     def launch_browser(self) -> None:
         """Open the address in a browser, by a file that only its owner reads: a command line everybody can."""
         handle, name = tempfile.mkstemp(prefix="budgetkit-", suffix=".html")
+        atexit.register(Path(name).unlink, missing_ok=True)  # it holds the token
         target = f"{self.connection_url}?token={self.gate.token}"
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             refresh = element("meta", http_equiv="refresh", content=f"0; url={target}")
