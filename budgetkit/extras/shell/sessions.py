@@ -98,7 +98,7 @@ def sessions_command(
         return int(import_module("budgetkit.extras.shell.opening").explore(path))
     session = Session(path, prices=price)
     if with_tools:
-        _held(path, session, with_text)
+        _held(session, with_text)
     elif report is not None:
         # The page needs the explorers, which take a second to import.
         page = import_module("budgetkit.extras.shell.sessions_page")
@@ -264,9 +264,9 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     return None
 
 
-def _held(path: str, session: Session, with_text: bool) -> None:
+def _held(session: Session, with_text: bool) -> None:
     """Show what held the prompts: sub-agents apart, then tools, MCP servers and files that were read again."""
-    lines = agents(path)
+    lines = agents(session)
     if len(lines) > 1:
         shown = [
             [

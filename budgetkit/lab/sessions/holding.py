@@ -10,7 +10,6 @@ have saved is this sum; that the agent would then have acted otherwise is not in
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -302,13 +301,13 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     return frame.sort_values(order, ascending=False, kind="stable").rename_axis(by).reset_index()
 
 
-def agents(source: str | os.PathLike[str]) -> pd.DataFrame:
+def agents(session: Session) -> pd.DataFrame:
     """List the main line of a session and its sub-agents apart.
 
     Parameters
     ----------
-    source : path
-        A session's file.
+    session : Session
+        A session that was read from its file.
 
     Returns
     -------
@@ -316,7 +315,6 @@ def agents(source: str | os.PathLike[str]) -> pd.DataFrame:
         One row a line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
         tokens) and cost (in US dollars; NaN where no price is known).
     """
-    session = Session(source)
     names = ("requests", "prompt", "read", "written", "answered", "cost")
     rows = []
     for number, line in enumerate((session, *session.agents)):

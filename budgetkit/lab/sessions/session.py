@@ -9,7 +9,7 @@ difference, with its sign, says by how much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -26,7 +26,7 @@ from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.requests.reading.formats import filled
-from budgetkit.trace import load_traces, readings, usage_frame
+from budgetkit.trace import Trace, load_traces, readings, usage_frame
 
 Count = Callable[[str], int]
 # beyond these a scale is no scale
@@ -73,12 +73,16 @@ class Session:
     counter: Count | str | None = None
     prices: Prices | str | None = None
     usage: pd.DataFrame = field(init=False, compare=False)
-    _file: Any = field(init=False, default=None)
+    _beside: Sequence[Trace] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        # A session's file is large, and read once: its sub-agents stand in it or beside it.
         if isinstance(self.trace, str | PathLike):
-            object.__setattr__(self, "_file", self.trace)
-        object.__setattr__(self, "trace", trace_of(self.trace))
+            trace, *beside = load_traces(self.trace)
+        else:
+            trace, *beside = [trace_of(self.trace)]
+        object.__setattr__(self, "trace", trace)
+        object.__setattr__(self, "_beside", beside)
         usage = usage_frame(self.trace)
         if usage.empty:
             raise ValueError(
@@ -90,10 +94,9 @@ class Session:
     @cached_property
     def agents(self) -> tuple[Session, ...]:
         """The session's sub-agents, whose requests are not among its own; none where it was not read from a file."""
-        traces = [] if self._file is None else load_traces(self._file)[1:]
         return tuple(
             Session(trace, self.counter, self.prices)
-            for trace in traces
+            for trace in self._beside
             if usage_frame(trace)["side_chain"].any()
         )
 
