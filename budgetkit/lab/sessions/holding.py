@@ -351,7 +351,7 @@ def _name(tool: str, arguments: str, by: By) -> str | None:
     if by == "tool":
         return tool
     if by == "server":
-        return _server(tool)
+        return server_of(tool)
     if not _READS & {word.lower() for word in _WORD.findall(tool)}:
         return None
     passed = _passed(arguments)
@@ -376,10 +376,10 @@ def _passed(arguments: str) -> dict[str, Any]:
     return passed if isinstance(passed, dict) else {}
 
 
-def _server(tool: str) -> str | None:
+def server_of(tool: str) -> str | None:
     """Return the MCP server of a tool, as Claude Code and others name it; None for the program's own.
 
-    >>> _server("mcp__github__list_issues"), _server("Read")
+    >>> server_of("mcp__github__list_issues"), server_of("Read")
     ('github', None)
     """
     match = _SERVER.match(tool)
@@ -396,7 +396,7 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
         else:
             function = {}
         tool = str(function.get("name", ""))
-        name = tool if by == "tool" else _server(tool)
+        name = tool if by == "tool" else server_of(tool)
         if name:
             sizes[name] = sizes.get(name, 0) + round(count(json.dumps(schema)) * session.counted[1])
     return sizes

@@ -36,6 +36,8 @@ _KINDS_OF_TOKENS = ("fresh", "read", "written", "answered")
 #: Rows of what filled a prompt that nobody counted: they follow from the provider's numbers.
 UNLOGGED_ROW: Final = "not in the log: instructions, tools"
 DIFFERENCE: Final = "what the count missed"
+#: How the row of a tool's results begins; its name follows.
+RESULTS_ROW: Final = "results of "
 #: How :meth:`Session.compactions` names a call for a summary that nobody recorded.
 NOT_LOGGED: Final = "not in the log"
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
@@ -390,7 +392,7 @@ class Session:
             message = self.trace.messages[index]
             name = _KINDS.get(message.role, message.role)
             if message.role == "tool":
-                name = f"results of {calls.get(message.tool_call_id or '', 'a tool')}"
+                name = RESULTS_ROW + calls.get(message.tool_call_id or "", "a tool")
             tokens[name] = tokens.get(name, 0) + float(sizes[index]) * self.counted[1]
         whole = {name: round(size) for name, size in tokens.items()}
         rows = sorted(whole.items(), key=lambda row: -row[1])
