@@ -29,7 +29,7 @@ from budgetkit.budget.allocation import (
 )
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
 from budgetkit.budget.html import POOL, block
-from budgetkit.budget.quoting import quoted
+from budgetkit.budget.quoting import printable, quoted
 
 T = TypeVar("T")
 
@@ -359,7 +359,9 @@ class Budget:
         lines = "".join(
             f", {line.name}={'pool' if line.tokens is None else line.tokens}" for line in self
         )
-        return f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
+        return printable(
+            f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
+        )
 
     def _repr_html_(self) -> str:
         title = (

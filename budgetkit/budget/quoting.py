@@ -65,9 +65,19 @@ def one_line(text: str) -> str:
     cut = text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
     if cut.isprintable():
         return cut
+    return printable(" ".join(cut.split()))
+
+
+def printable(text: str) -> str:
+    r"""Replace control characters except line feeds, so that no text can command a terminal.
+
+    Examples
+    --------
+    >>> print(printable("name\x1b[31m in red"))
+    name�[31m in red
+    """
     return "".join(
-        mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}"
-        for mark in " ".join(cut.split())
+        mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text
     )
 
 

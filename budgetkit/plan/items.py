@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from budgetkit.budget.allocation import Fill, Keep
 from budgetkit.budget.amounts import MOST_TOKENS, whole_number
 from budgetkit.budget.errors import wrong_type
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ class Items:
 
     def __repr__(self) -> str:
         demand = ", ".join(f"{section}={tokens:,}" for section, tokens in self.demand.items())
-        return f"Items({len(self):,}: {demand or 'none'})"
+        return printable(f"Items({len(self):,}: {demand or 'none'})")
 
     def __init__(self, items: Iterable[Item]) -> None:
         if type(items) is not list and not isinstance(items, Iterable):

@@ -13,7 +13,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import POOL, block
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import brief, printable, quoted
 from budgetkit.budget.validation import OUTPUT, unknown_section
 from budgetkit.plan.advice import misspelt, warnings_of
 from budgetkit.plan.decisions import (
@@ -275,7 +275,9 @@ class Plan:
 
     def __repr__(self) -> str:
         grants = ", ".join(f"{g.section}={g.granted}/{g.demand}" for g in self.grants)
-        return f"Plan({grants}, free={self.free}, reserved={self.reserved}, window={self.budget.window})"
+        return printable(
+            f"Plan({grants}, free={self.free}, reserved={self.reserved}, window={self.budget.window})"
+        )
 
     def _repr_html_(self) -> str:
         rows = [(g.section, g.demand, g.limit, g.granted, g.cut or "") for g in self.grants]

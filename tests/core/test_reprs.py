@@ -14,6 +14,7 @@ import budgetkit as bk
 from budgetkit.budget.html import block
 from budgetkit.counters.characters import RULES
 from budgetkit.inputs import setup_of
+from budgetkit.plan.items import Items
 
 EVIL = "</div><script>alert(1)</script><img src=x onerror=alert(2)> $\\href{javascript:alert(3)}{x}$ & \"quoted\" 'x'"
 
@@ -129,6 +130,13 @@ def test_the_repr_of_a_trace_is_one_line() -> None:
     assert len(repr(trace)) < 100
     assert repr(trace).startswith("Trace('support-chat', ")
     assert repr(bk.Trace("a\nb" * 9_999, trace.messages)).count("\n") == 0
+
+
+def test_no_repr_commands_a_terminal() -> None:
+    """On 0.3.0 the repr of a budget or plan wrote an escape sequence in a section's name as it was."""
+    items = Items([bk.Item("\x1b[2J", 10)])
+    for value in [*hostile("\x1b[2J"), items]:
+        assert repr(value).isprintable(), value
 
 
 def test_a_framing_and_the_rule_of_the_same_name_count_alike() -> None:

@@ -51,7 +51,7 @@ MET = {
         "anywidget",
         "import budgetkit as bk; bk.BudgetExplorer",
     ),
-    "BudgetExplorer from its room": (
+    "BudgetExplorer from its package": (
         "lab",
         "ipywidgets",
         "from budgetkit.lab.explorers import BudgetExplorer",
@@ -62,6 +62,7 @@ MET = {
         "ipywidgets",
         "import budgetkit as bk; bk.ConversationExplorer",
     ),
+    "the served app": ("app", "voila", "import budgetkit.lab.app.serving"),
     "a figure": ("lab", "plotly", PLAN + "bk.figures.waterfall(plan)"),
     "a price": ("lab", "genai_prices", "import budgetkit as bk; bk.cost.prices('gpt-4o')"),
     "an endpoint": (

@@ -92,6 +92,28 @@ def test_a_page_is_written_that_only_its_owner_can_read(home: Path, capsys: Capt
     assert "with filler for its words; --text keeps them" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("options", [[], ["--json"], ["--report", "page.html"]])
+def test_names_of_tools_and_servers_are_shown_with_text_only(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured, options: list[str]
+) -> None:
+    """On 0.3.0 the screen, the page and the JSON named them."""
+    monkeypatch.chdir(home)
+    path = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"Bash"', '"mcp__acme__merge"'), encoding="utf-8")
+
+    def shown(*more: str) -> str:
+        assert run(["sessions", "1", *options, *more]) == 0
+        page = Path("page.html")
+        return capsys.readouterr().out + (page.read_text("utf-8") if page.exists() else "")
+
+    numbers = shown()
+    assert "results of tool 1" in numbers and "results of server 1 tool 1" in numbers
+    assert "acme" not in numbers and "results of Read" not in numbers
+    names = shown("--text")
+    assert "results of mcp__acme__merge" in names and "results of Read" in names
+
+
 def test_a_page_tells_one_thing(home: Path, capsys: Captured) -> None:
     """What stands for the session is the record: no replay under other policies with requests and costs of its own.
 

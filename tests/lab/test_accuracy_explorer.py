@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import gettempdir
@@ -550,6 +551,15 @@ def test_too_few_documents_are_said_to_be() -> None:
     explorer = AccuracyExplorer("chars/4", toy(2))
     assert any("too few for a risk" in text for text in explorer.view.state["status"]["more"])
     assert "too few" in explorer.texts["python"].splitlines()[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its file names hold no control characters")
+def test_the_yaml_of_a_file_with_a_control_character_reads_back(tmp_path: Path) -> None:
+    """On 0.3.0 the comment above the budget held the character, and YAML refused the text."""
+    path = tmp_path / "notes\x1b[31m\n.txt"
+    path.write_text(ENGLISH * 9)
+    explorer = AccuracyExplorer("chars/4", path)
+    assert from_yaml(explorer.texts["yaml"]) == explorer.budget
 
 
 # --- the token view --------------------------------------------------------------------------------

@@ -100,6 +100,35 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         process.wait(PATIENCE)
 
 
+BROWSER = """
+import webbrowser
+from budgetkit.lab.app.serving import Gate, GuardedVoila
+
+class Printing(webbrowser.BaseBrowser):
+    def open(self, url, new=0, autoraise=True):
+        print(url)
+        return True
+
+webbrowser.register("printing", None, Printing())
+server = GuardedVoila(browser="printing")
+server.gate = Gate("127.0.0.1")
+server.launch_browser()
+"""
+
+
+def test_the_page_with_the_token_goes_with_the_server(tmp_path: Path) -> None:
+    """On 0.3.0 it stayed in the temporary folder."""
+    pytest.importorskip("voila")
+    done = subprocess.run(
+        [sys.executable, "-c", BROWSER],
+        env=os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(tmp_path)),
+        capture_output=True,
+        text=True,
+    )
+    assert "/budgetkit-" in done.stdout, done.stderr
+    assert not list(tmp_path.glob("budgetkit-*"))
+
+
 def test_without_the_token_nothing_is_served(served: Served) -> None:
     """Another user of the machine reaches the port, and gets no page, no file and no kernel."""
     for path in (*PAGES, KERNEL, f"{KERNEL}/channels", "/?token=", "/?token=wrong", "/login"):

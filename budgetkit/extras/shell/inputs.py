@@ -18,9 +18,9 @@ import click
 from click.core import ParameterSource
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.quoting import brief, one_line, printable, quoted
 from budgetkit.counters import basis_for, counter, nearer_sentence
-from budgetkit.extras.shell.terminal import PIPE, printable, text_of
+from budgetkit.extras.shell.terminal import PIPE, text_of
 from budgetkit.inputs.budgets import AnyBudget, budget_in, policies_of, read_budget
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.configuration import Configuration, filled_in

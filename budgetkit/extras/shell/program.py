@@ -13,8 +13,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from budgetkit.budget.quoting import brief
-from budgetkit.extras.shell.terminal import printable
+from budgetkit.budget.quoting import brief, printable
 
 #: The commands, each with its module and its line of help; the list of commands imports none of them.
 COMMANDS: Final = {

@@ -32,8 +32,8 @@ def budget() -> Callable[..., Any]:
         __tracebackhide__ = True
         outcome = checked(budget, **sent)
         if not outcome.passed:
-            terminal = import_module("budgetkit.extras.shell.terminal")
-            pytest.fail(terminal.printable(str(outcome)), pytrace=False)
+            quoting = import_module("budgetkit.budget.quoting")
+            pytest.fail(quoting.printable(str(outcome)), pytrace=False)
         return outcome
 
     return closed_or

@@ -13,9 +13,10 @@ from budgetkit.budget.quoting import many
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
-from budgetkit.lab.sessions.holding import By, agents, holding
+from budgetkit.lab.sessions.holding import By, agents, holding, server_of
 from budgetkit.lab.sessions.listing import BILLED, billed_totals
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check, with_held
+from budgetkit.lab.sessions.session import RESULTS_ROW
 from budgetkit.models.resolved import catalogue_of, product_window
 
 #: The session that is offered where there is none.
@@ -57,10 +58,13 @@ _COLUMNS = [
     "--tools",
     "with_tools",
     is_flag=True,
-    help="Show what tools, files and MCP servers held, and sub-agents.",
+    help="Show by name what tools, files and MCP servers held, and sub-agents.",
 )
 @click.option(
-    "--text", "with_text", is_flag=True, help="Show titles and texts too; without it only numbers."
+    "--text",
+    "with_text",
+    is_flag=True,
+    help="Show titles, texts and names of tools too; without it only numbers.",
 )
 @click.option(
     "--report", help="Write the page of one session to this file of HTML, which only you can read."
@@ -98,7 +102,7 @@ def sessions_command(
         return int(import_module("budgetkit.extras.shell.opening").explore(path))
     session = Session(path, prices=price)
     if with_tools:
-        _held(path, session, with_text)
+        _held(session, with_text)
     elif report is not None:
         # The page needs the explorers, which take a second to import.
         page = import_module("budgetkit.extras.shell.sessions_page")
@@ -175,7 +179,7 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     """Answer the three questions for one session, on one screen."""
     totals = session.totals()
     missed = session.misses()
-    filled = session.filled_by()
+    filled = filled_by(session, with_text)
     table = compare(session, window=window, prices=session.prices)
     if as_json:
         rows = {
@@ -264,9 +268,9 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     return None
 
 
-def _held(path: str, session: Session, with_text: bool) -> None:
+def _held(session: Session, with_text: bool) -> None:
     """Show what held the prompts: sub-agents apart, then tools, MCP servers and files that were read again."""
-    lines = agents(path)
+    lines = agents(session)
     if len(lines) > 1:
         shown = [
             [
@@ -314,6 +318,24 @@ def _held(path: str, session: Session, with_text: bool) -> None:
 
 
 _RULES = ["rule", "dollars", "compactions", "left or cut", "gone, used later"]
+
+
+def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
+    """Return what filled the largest prompt; tools and MCP servers are numbered unless texts are wanted."""
+    filled = session.filled_by()
+    if with_text:
+        return filled
+    servers: dict[str, int] = {}
+    tools: dict[str | None, int] = {}
+    rows = []
+    for row in filled["what"]:
+        if row.startswith(RESULTS_ROW):
+            server = server_of(row.removeprefix(RESULTS_ROW))
+            tools[server] = tools.get(server, 0) + 1
+            place = f"server {servers.setdefault(server, len(servers) + 1)} " if server else ""
+            row = f"{RESULTS_ROW}{place}tool {tools[server]}"
+        rows.append(row)
+    return filled.assign(what=rows)
 
 
 def largest_of(filled: pd.DataFrame) -> pd.DataFrame:

@@ -10,10 +10,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from budgetkit.budget.quoting import many, one_line
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
-from budgetkit.extras.shell.sessions import dollars, largest_of
+from budgetkit.extras.shell.sessions import dollars, filled_by, largest_of
 from budgetkit.extras.shell.terminal import show_lines
 from budgetkit.files import write_whole
 from budgetkit.lab import figures
@@ -34,9 +36,8 @@ from budgetkit.lab.sessions.sentences import (
 Data = dict[str, Any]
 
 
-def _lead(session: Session, compared: Comparison, title: str) -> Lead:
+def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFrame) -> Lead:
     """Return the three answers and their figures, in numbers only."""
-    filled = session.filled_by()
     largest = [f"{row['what']} {row['share']:.0%}" for row in largest_of(filled).to_dict("records")]
     prompt = int(filled["tokens"].sum())
     recorded = float(session.totals()["cost"])
@@ -110,7 +111,8 @@ def save(session: Session, window: int | None, output: str, with_text: bool) -> 
     title = f"A recorded session: {many(len(session.usage), 'request')} to {named}"
     if with_text:
         title = f"{one_line(session.trace.title)}. {title}"
-    lead = _lead(session, compared, f"{title}{', ' if cost else ''}{cost}")
+    title = f"{title}{', ' if cost else ''}{cost}"
+    lead = _lead(session, compared, title, filled_by(session, with_text))
     state = {"kpis": _key_figures(session), "status": {"text": "", "level": ""}}
     record = compared.setup.record
     if record is None:

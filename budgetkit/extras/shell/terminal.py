@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.quoting import one_line, printable
 
 #: The name of a file that stands for standard input.
 PIPE: Final = "-"
@@ -30,20 +30,6 @@ def text_of(source: str) -> str:
         raise ValueError(
             f"{one_line(source)} is not UTF-8 text ({where}); save it as UTF-8"
         ) from None
-
-
-def printable(text: str) -> str:
-    r"""Replace control characters, so that no text can command a terminal.
-
-    Examples
-    --------
-    >>> print(printable("name\x1b[31m in red"))
-    name�[31m in red
-    """
-    shown = [
-        mark if mark.isprintable() or mark == "\n" else "\N{REPLACEMENT CHARACTER}" for mark in text
-    ]
-    return "".join(shown)
 
 
 def show_json(value: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import secrets
@@ -9,19 +10,19 @@ import tempfile
 import webbrowser
 from dataclasses import dataclass, field
 from hmac import compare_digest
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tornado.httputil import HTTPServerRequest, split_host_and_port
-from tornado.routing import Matcher, Rule
-from tornado.web import RequestHandler
-from voila.app import Voila
-
 from budgetkit.budget.html import DOCTYPE, element
 from budgetkit.files import extra
 from budgetkit.trace import load_traces, shipped_traces
+
+with extra("app", "the app as a page of its own"):
+    from tornado.httputil import HTTPServerRequest, split_host_and_port
+    from tornado.routing import Matcher, Rule
+    from tornado.web import RequestHandler
+    from voila.app import Voila
 
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 FOREIGN_HOST: Final = (
@@ -173,6 +174,7 @@ class GuardedVoila(Voila):  # type: ignore[misc]
     def launch_browser(self) -> None:
         """Open the address in a browser, by a file that only its owner reads: a command line everybody can."""
         handle, name = tempfile.mkstemp(prefix="budgetkit-", suffix=".html")
+        atexit.register(Path(name).unlink, missing_ok=True)  # it holds the token
         target = f"{self.connection_url}?token={self.gate.token}"
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             refresh = element("meta", http_equiv="refresh", content=f"0; url={target}")
@@ -217,16 +219,11 @@ def serve(source: str = "support-chat", *options: str) -> None:
     ------
     ValueError, OSError
         If the file cannot be read; before anything is served.
-    ImportError
-        If Voilà is not installed, which the extra `app` brings.
 
     Notes
     -----
-    Who opens the address needs the token in it, see :mod:`budgetkit.lab.app.serving`.
+    Whoever opens the address needs the token in it.
     """
-    with extra("app", "the app as a page of its own"):
-        server = import_module("budgetkit.lab.app.serving").GuardedVoila
-
     # Say now, not in the page, that there is no such file, or none that can be read.
     trace = FIRST
     files = ""
@@ -248,7 +245,7 @@ def serve(source: str = "support-chat", *options: str) -> None:
         os.environ["JUPYTER_PATH"] = os.pathsep.join(
             [folder, *filter(None, [os.environ.get("JUPYTER_PATH")])]
         )
-        server.launch_instance(
+        GuardedVoila.launch_instance(
             [str(page), "--Voila.ip=127.0.0.1", "--template=budgetkit", *options]
         )
 

@@ -10,7 +10,6 @@ have saved is this sum; that the agent would then have acted otherwise is not in
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -302,13 +301,13 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     return frame.sort_values(order, ascending=False, kind="stable").rename_axis(by).reset_index()
 
 
-def agents(source: str | os.PathLike[str]) -> pd.DataFrame:
+def agents(session: Session) -> pd.DataFrame:
     """List the main line of a session and its sub-agents apart.
 
     Parameters
     ----------
-    source : path
-        A session's file.
+    session : Session
+        A session that was read from its file.
 
     Returns
     -------
@@ -316,7 +315,6 @@ def agents(source: str | os.PathLike[str]) -> pd.DataFrame:
         One row a line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
         tokens) and cost (in US dollars; NaN where no price is known).
     """
-    session = Session(source)
     names = ("requests", "prompt", "read", "written", "answered", "cost")
     rows = []
     for number, line in enumerate((session, *session.agents)):
@@ -353,7 +351,7 @@ def _name(tool: str, arguments: str, by: By) -> str | None:
     if by == "tool":
         return tool
     if by == "server":
-        return _server(tool)
+        return server_of(tool)
     if not _READS & {word.lower() for word in _WORD.findall(tool)}:
         return None
     passed = _passed(arguments)
@@ -378,10 +376,10 @@ def _passed(arguments: str) -> dict[str, Any]:
     return passed if isinstance(passed, dict) else {}
 
 
-def _server(tool: str) -> str | None:
+def server_of(tool: str) -> str | None:
     """Return the MCP server of a tool, as Claude Code and others name it; None for the program's own.
 
-    >>> _server("mcp__github__list_issues"), _server("Read")
+    >>> server_of("mcp__github__list_issues"), server_of("Read")
     ('github', None)
     """
     match = _SERVER.match(tool)
@@ -398,7 +396,7 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
         else:
             function = {}
         tool = str(function.get("name", ""))
-        name = tool if by == "tool" else _server(tool)
+        name = tool if by == "tool" else server_of(tool)
         if name:
             sizes[name] = sizes.get(name, 0) + round(count(json.dumps(schema)) * session.counted[1])
     return sizes

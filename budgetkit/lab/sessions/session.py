@@ -9,7 +9,7 @@ difference, with its sign, says by how much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -26,7 +26,7 @@ from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.requests.reading.formats import filled
-from budgetkit.trace import load_traces, readings, usage_frame
+from budgetkit.trace import Trace, load_traces, readings, usage_frame
 
 Count = Callable[[str], int]
 # beyond these a scale is no scale
@@ -36,6 +36,8 @@ _KINDS_OF_TOKENS = ("fresh", "read", "written", "answered")
 #: Rows of what filled a prompt that nobody counted: they follow from the provider's numbers.
 UNLOGGED_ROW: Final = "not in the log: instructions, tools"
 DIFFERENCE: Final = "what the count missed"
+#: How the row of a tool's results begins; its name follows.
+RESULTS_ROW: Final = "results of "
 #: How :meth:`Session.compactions` names a call for a summary that nobody recorded.
 NOT_LOGGED: Final = "not in the log"
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
@@ -73,12 +75,16 @@ class Session:
     counter: Count | str | None = None
     prices: Prices | str | None = None
     usage: pd.DataFrame = field(init=False, compare=False)
-    _file: Any = field(init=False, default=None)
+    _beside: Sequence[Trace] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        # A session's file is large, and read once: its sub-agents stand in it or beside it.
         if isinstance(self.trace, str | PathLike):
-            object.__setattr__(self, "_file", self.trace)
-        object.__setattr__(self, "trace", trace_of(self.trace))
+            trace, *beside = load_traces(self.trace)
+        else:
+            trace, *beside = [trace_of(self.trace)]
+        object.__setattr__(self, "trace", trace)
+        object.__setattr__(self, "_beside", beside)
         usage = usage_frame(self.trace)
         if usage.empty:
             raise ValueError(
@@ -90,10 +96,9 @@ class Session:
     @cached_property
     def agents(self) -> tuple[Session, ...]:
         """The session's sub-agents, whose requests are not among its own; none where it was not read from a file."""
-        traces = [] if self._file is None else load_traces(self._file)[1:]
         return tuple(
             Session(trace, self.counter, self.prices)
-            for trace in traces
+            for trace in self._beside
             if usage_frame(trace)["side_chain"].any()
         )
 
@@ -387,7 +392,7 @@ class Session:
             message = self.trace.messages[index]
             name = _KINDS.get(message.role, message.role)
             if message.role == "tool":
-                name = f"results of {calls.get(message.tool_call_id or '', 'a tool')}"
+                name = RESULTS_ROW + calls.get(message.tool_call_id or "", "a tool")
             tokens[name] = tokens.get(name, 0) + float(sizes[index]) * self.counted[1]
         whole = {name: round(size) for name, size in tokens.items()}
         rows = sorted(whole.items(), key=lambda row: -row[1])

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget.html import ALARM, BLUE
+from budgetkit.budget.quoting import printable
 from budgetkit.lab.figures.question import (
     INK,
     Question,
@@ -66,8 +67,7 @@ def beginning(text: str) -> str:
     >>> beginning("Dear Ann,\n\n  thank you"), len(beginning("word " * 100))
     ('Dear Ann, thank you', 61)
     """
-    line = " ".join(text[: 4 * _BEGINNING].split())
-    shown = "".join(mark if mark.isprintable() else "\ufffd" for mark in line)
+    shown = printable(" ".join(text[: 4 * _BEGINNING].split()))
     if len(shown) <= _BEGINNING:
         return shown
     return f"{shown[:_BEGINNING]}…"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.quoting import one_line, printable
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
@@ -212,7 +212,7 @@ def _left_out(problems: tuple[Any, ...]) -> str:
 def texts(stage: AccuracyStage) -> dict[str, str]:
     """Return the budget with its measured buffer in every format."""
     results = stage.results
-    heading = f"# {provenance(results)}\n"
+    heading = f"# {printable(provenance(results))}\n"
     return {
         "python": heading + program(results),
         "yaml": heading + to_yaml(results.exported_budget),

@@ -22,6 +22,7 @@ from budgetkit.lab import figures
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay import Replay, cost, rank_policies, replay, spent
 from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.figures.replays import RANKING_COLUMNS
 from budgetkit.lab.replay.forecast import Pace, first_over
 from budgetkit.lab.replay.losses import evidence, needed_there
 from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of
@@ -142,17 +143,7 @@ class Compared:
     @cached_property
     def ranked(self) -> Drawn:
         """The ranking: table and figure."""
-        columns = [
-            "policy",
-            "relative_cost",
-            "cached_share",
-            "sent",
-            "dropped",
-            "summary_calls",
-            "over",
-            "cost",
-        ]
-        table = self.ranking[[*columns, "evidence"]]
+        table = self.ranking[[*RANKING_COLUMNS, "evidence"]]
         return table, figures.ranking.draw(table)
 
 

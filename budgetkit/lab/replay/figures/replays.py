@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -327,20 +327,21 @@ def _entry(name: str, colour: str) -> Spec:
     return line([None], [None], mode="lines", name=name, line={"color": colour, "width": 4})
 
 
+#: The columns of a ranking of policies that are shown.
+RANKING_COLUMNS: Final = [
+    "policy",
+    "relative_cost",
+    "cached_share",
+    "sent",
+    "dropped",
+    "summary_calls",
+    "over",
+    "cost",
+]
+
+
 def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    table = rank_policies(replays)
-    return table[
-        [
-            "policy",
-            "relative_cost",
-            "cached_share",
-            "sent",
-            "dropped",
-            "summary_calls",
-            "over",
-            "cost",
-        ]
-    ]
+    return rank_policies(replays)[RANKING_COLUMNS]
 
 
 def _draw_ranking(table: pd.DataFrame) -> Spec:
