@@ -6,7 +6,7 @@
     conversation   a Trace, a shipped trace's name, a path, messages, a frame  conversations.trace_of, traces_of
     passages       texts, dictionaries, LangChain's Documents, Items           conversations.piece_of
     texts          a Corpus, texts, a frame, a folder, a name                  budgetkit.lab.accuracy.corpora.corpus_of
-    tools          OpenAI's, Anthropic's, Gemini's, an MCP server's answer     budgetkit.requests.reading.tools.read_tools
+    tools          OpenAI's, Anthropic's, Gemini's, an MCP server's      budgetkit.requests.reading.tools.read_tools
 
 A string means one thing for each parameter, whatever lies on the disk; only a `pathlib.Path`, `load_trace` and what is
 called a path open files. What is not understood is refused in a sentence.

@@ -1,8 +1,8 @@
 """Whole items in a plan: which stay, which are cut or dropped, and why.
 
-The allocation asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons to drop
-an item are told apart: it is over its section's cap, or the window is full. The first is solved by a higher cap, the
-second by more room.
+The allocation asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons
+to drop an item are told apart: it is over its section's cap, or the window is full. The first is solved by a higher
+cap, the second by more room.
 
 The state while sections are asked, with a worked example. A window of 100 tokens, sections system (cap 20) and history
 (newest first), items system 15, history 50, 40, 30. Asked are system, then history with a limit of 85:
