@@ -1,5 +1,6 @@
 """Figures as SVG: what stands where, that it is XML whatever a name is, and the same bytes each time."""
 
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -59,6 +60,24 @@ def test_a_bar_is_as_long_as_its_share_of_the_axis() -> None:
     assert long == pytest.approx(inside / 2, abs=0.2)
 
 
+def corners(path: str) -> list[tuple[float, float]]:
+    """Return the points of a path that is written with M, h, v, l and z."""
+    x = y = 0.0
+    points = []
+    for command, rest in re.findall(r"([Mhvl])([^Mhvlz]*)", path):
+        numbers = [float(each) for each in re.findall(r"-?[0-9.]+", rest)]
+        if command == "M":
+            x, y = numbers
+        elif command == "l":
+            x, y = x + numbers[0], y + numbers[1]
+        elif command == "h":
+            x += numbers[0]
+        else:
+            y += numbers[0]
+        points.append((round(x, 1), round(y, 1)))
+    return points
+
+
 def test_stacked_steps_stand_on_one_another_and_a_line_with_a_gap_is_two() -> None:
     common = {
         "type": "scatter",
@@ -75,7 +94,7 @@ def test_stacked_steps_stand_on_one_another_and_a_line_with_a_gap_is_two() -> No
         for node in drawn(spec).iter(f"{SVG}path")
         if node.get("fill") == "#123456"
     ]
-    tops = [{float(step.split()[1]) for step in area.strip("MZ").split("L")} for area in areas]
+    tops = [{y for _, y in corners(area)} for area in areas]
     assert max(tops[0]) > min(tops[0]) == max(tops[1]) > min(tops[1])
     lines = [
         node.get("d", "") for node in drawn(spec).iter(f"{SVG}path") if node.get("fill") == "none"

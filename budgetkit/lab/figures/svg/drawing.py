@@ -1,7 +1,8 @@
 """Drawing: a specification as one picture: axes and their grid, the data, notes, lines and the legend.
 
 The same specification that plotly draws in a notebook (see ADR 0006). Pictures are the same, byte by byte, for the
-same specification. Text and lines have classes, ink and grid, so that a page can give them the colours of its theme.
+same specification. A page can give them the colours of its theme: lines have the class grid, and a text without a
+fill has the picture's ink.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from zlib import crc32
 
-from budgetkit.lab.figures.svg.marks import DASHES, Plot, bars, boxes, contour, heatmap, scatter
+from budgetkit.lab.figures.svg.marks import (
+    DASHES,
+    Plot,
+    bars,
+    boxes,
+    contour,
+    heatmap,
+    scatter,
+    way,
+)
 from budgetkit.lab.figures.svg.scales import (
     GRID,
     INK,
@@ -29,6 +39,7 @@ from budgetkit.lab.figures.svg.scales import (
 )
 
 Spec = dict[str, Any]
+Box = tuple[float, float, float, float]
 WIDTH: Final = 640  # pixels
 _HERE: Final = "here"  # the name of the line that stands at the chosen turn or request
 _ANCHORS: Final = {"left": "start", "center": "middle", "right": "end"}
@@ -66,7 +77,7 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     >>> import budgetkit as bk
     >>> drawn = svg(bk.figures.waterfall.spec(bk.presets.chat(8_192)), "What is left?")
     >>> drawn[:70], drawn.count("<rect"), "<script" in drawn
-    ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 296" width="6', 7, False)
+    ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 314" width="6', 7, False)
     """
     spec, lost = known(spec)
     layout = spec["layout"]
@@ -78,7 +89,6 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     height = layout["height"] + above
     plot, box = _plot(spec, width, top, height - _LEGEND * bool(entries))
     inside = [
-        _hatch(plot.hatch),
         label(text(title), 4, 18, font_size=15, font_weight=600) if heading else "",
         label(answer, 4, 36) if answer else "",
     ]
@@ -89,24 +99,31 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
         *_shapes(plot, box, "above"),
     ]
     inside += [*_notes(plot, box, width), *_legend(entries, height)]
+    if any(plot.hatch in mark for mark in inside):
+        inside.append(_hatch(plot.hatch))
     if lost:
         inside.append(
             label(f"{lost:,} values are not known and not drawn", width - 4, height - 7, "end")
         )
     named = {"role": "img", "aria-label": title, "font_family": "system-ui, sans-serif"}
-    size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height, "font_size": 12}
+    size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
+    look = {"font_size": 12, "fill": INK}
     if plot.x.log or plot.x.names:
         along = None
     else:
         along = f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
     return tag(
-        "svg", *inside, xmlns="http://www.w3.org/2000/svg", **size, **named, **{"data-along": along}
+        "svg",
+        *inside,
+        xmlns="http://www.w3.org/2000/svg",
+        **size,
+        **look,
+        **named,
+        **{"data-along": along},
     )
 
 
-def _plot(
-    spec: Spec, width: int, top: float, bottom: float
-) -> tuple[Plot, tuple[float, float, float, float]]:
+def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, Box]:
     """Return where the data stand: margins make room for the numbers beside the axes."""
     layout = spec["layout"]
     x_axis = layout["xaxis"]
@@ -178,16 +195,17 @@ def _is_filled(spec: Spec) -> bool:
     return any("stackgroup" in trace or trace.get("fill") == "tozeroy" for trace in spec["data"])
 
 
-def _axes(plot: Plot, box: tuple[float, float, float, float]) -> Iterator[str]:
+def _axes(plot: Plot, box: Box) -> Iterator[str]:
     left, top, right, low = box
     for axis, scale, is_x in (
         (plot.layout["xaxis"], plot.x, True),
         (plot.layout["yaxis"], plot.y, False),
     ):
         title = axis.get("title", {}).get("text")
-        for at, name in ticks(axis, scale):
-            if axis.get("showgrid", True):
-                yield _line(at, top, at, low) if is_x else _line(left, at, right, at)
+        marks = ticks(axis, scale)
+        if axis.get("showgrid", True) and marks:
+            yield _lines([at for at, _ in marks], is_x, box)
+        for at, name in marks:
             if axis.get("showticklabels", True):
                 yield (
                     label(name, at, low + 15, "middle")
@@ -212,12 +230,16 @@ def _axes(plot: Plot, box: tuple[float, float, float, float]) -> Iterator[str]:
             and not scale.names
             and min(scale.low, scale.high) < 0 < max(scale.low, scale.high)
         ):
-            at = scale.placed(0)
-            yield _line(at, top, at, low, 1.6) if is_x else _line(left, at, right, at, 1.6)
+            yield _lines([scale.placed(0)], is_x, box, stroke_width=1.6)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, wide: float = 1) -> str:
-    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="grid", stroke=GRID, stroke_width=wide)
+def _lines(places: list[float], is_x: bool, box: Box, **look: float) -> str:
+    """Draw lines across the whole figure as one path."""
+    left, top, right, low = box
+    path = "".join(
+        way([(at, top), (at, low)] if is_x else [(left, at), (right, at)]) for at in places
+    )
+    return tag("path", d=path, class_="grid", stroke=GRID, **look)
 
 
 def _data(spec: Spec, plot: Plot) -> Iterator[str]:
@@ -237,7 +259,7 @@ def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> flo
     return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
 
 
-def _shapes(plot: Plot, box: tuple[float, float, float, float], layer: str) -> Iterator[str]:
+def _shapes(plot: Plot, box: Box, layer: str) -> Iterator[str]:
     left, top, right, low = box
     for shape in plot.layout.get("shapes", []):
         if shape.get("layer", "above") != layer:
@@ -252,7 +274,7 @@ def _shapes(plot: Plot, box: tuple[float, float, float, float], layer: str) -> I
         yield tag("line", **place, **stroke, stroke_dasharray=dash, class_=here)
 
 
-def _notes(plot: Plot, box: tuple[float, float, float, float], width: int) -> Iterator[str]:
+def _notes(plot: Plot, box: Box, width: int) -> Iterator[str]:
     left, top, right, low = box
     for note in plot.layout.get("annotations", []):
         x = _placed(note, "x", plot.x, left, right)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from cmath import phase
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,13 @@ Spec = dict[str, Any]
 Point = tuple[float, float]
 Corner = tuple[float, float, float]  # of a cell: where it stands, and the number there
 DASHES: Final = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
+# corners of what is no circle, from its middle
+_SYMBOLS: Final = {
+    "triangle-down": ((-1, -0.8), (1, -0.8), (0, 1)),
+    "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
+    "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    "line-ns": ((0, -1), (0, 1)),
+}
 _MOST: Final = 2_000  # points of one line; of more, each column of pixels keeps its first, lowest, highest and last
 _GROUP: Final = 0.8  # of a step of an axis that the boxes of one name share
 
@@ -51,22 +59,17 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
             "height": height,
         }
         marker = trace.get("marker", {})
-        hover_text = _each(trace.get("hovertext"), i)
         edge = marker.get("line", {})
         stroke = {
             "stroke": _each(edge.get("color"), i),
             "stroke_width": _each(edge.get("width"), i),
         }
-        if hover_text:
-            inside = [tag("title", text(plain_text(hover_text)))]
-        else:
-            inside = []
         yield tag(
             "rect",
-            *inside,
+            *_tip(_each(trace.get("hovertext"), i)),
             **place,
             fill=_each(marker.get("color"), i) or INK,
-            **(stroke if edge else {}),
+            **stroke,
         )
         if _each(marker.get("pattern", {}).get("shape"), i):
             yield tag("rect", **place, fill=f"url(#{plot.hatch})")
@@ -77,8 +80,8 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
 def _beside(trace: Spec, words: str, low: float, high: float, middle: float, is_left: bool) -> str:
     if trace.get("textposition") == "inside":
         ink = trace.get("textfont", {}).get("color", INK)
-        return label(words, low + 4, middle + 4 * ("<br>" not in words), fill=ink, font_size=12)
-    return label(words, low - 5 if is_left else high + 5, middle + 4, "end" if is_left else "start")
+        return label(words, low + 4, middle + 4 * ("<br>" not in words), fill=ink)
+    return label(words, low - 5 if is_left else high + 5, middle + 4, "end" if is_left else None)
 
 
 def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
@@ -96,10 +99,10 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
         )
     stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 2)}
     if "lines" in mode and stroke["stroke_width"] and any(len(run) > 1 for run in runs):
-        way = "".join(_way(thinned(run)) for run in runs)
+        path = "".join(way(thinned(run)) for run in runs)
         dash = DASHES.get(line.get("dash", "solid"))
         yield tag(
-            "path", d=way, fill="none", **stroke, stroke_dasharray=dash, stroke_linejoin="round"
+            "path", d=path, fill="none", **stroke, stroke_dasharray=dash, stroke_linejoin="round"
         )
     if "error_y" in trace:
         yield _spreads(trace, plot)
@@ -162,15 +165,31 @@ def thinned(run: list[Point]) -> list[Point]:
     return [run[place] for place in shown]
 
 
-def _way(run: Sequence[Point], closed: bool = False) -> str:
-    steps = [f"{number(x)} {number(y)}" for x, y in run]
-    return f"M{'L'.join(step for i, step in enumerate(steps) if not i or step != steps[i - 1])}{'Z' if closed else ''}"
+def way(run: Sequence[Point], closed: bool = False) -> str:
+    """Write a path in tenths of a pixel, without the points on the line between their neighbours.
+
+    >>> way([(0, 9), (1, 9), (2.5, 9), (2.5, 7), (3, 6)], closed=True)
+    'M0 9h2.5v-2l0.5-1z'
+    """
+    if not run:
+        return ""
+    points = [complex(round(10 * x), round(10 * y)) for x, y in run]
+    path = f"M{number(points[0].real / 10)} {number(points[0].imag / 10)}"
+    steps = [after - before for before, after in pairwise(points) if after != before]
+    for _, straight in groupby(steps, phase):
+        step = sum(straight) / 10
+        x, y = number(step.real), number(step.imag)
+        if y == "0":
+            path += f"h{x}"
+        elif x == "0":
+            path += f"v{y}"
+        else:
+            path += f"l{x} {y}"
+    return path.replace(" -", "-") + "z" * closed
 
 
 def _area(trace: Spec, outline: list[Point]) -> str:
-    return tag(
-        "path", d=_way(thinned(outline), True), fill=trace.get("fillcolor", INK), stroke="none"
-    )
+    return tag("path", d=way(thinned(outline), True), fill=trace.get("fillcolor", INK))
 
 
 def _spreads(trace: Spec, plot: Plot) -> str:
@@ -180,7 +199,7 @@ def _spreads(trace: Spec, plot: Plot) -> str:
     for x, y, up, down in zip(*columns, strict=True):
         if None not in (x, y, up, down):
             ways.append(
-                _way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))])
+                way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))])
             )
     return tag(
         "path",
@@ -193,54 +212,32 @@ def _spreads(trace: Spec, plot: Plot) -> str:
 
 def _points(trace: Spec, plot: Plot) -> Iterator[str]:
     marker = trace.get("marker", {})
-    texts = trace.get("text")
     default = trace.get("line", {}).get("color", INK)
     for i, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=True)):
         if x is None or y is None:
             continue
         colour = _each(marker.get("color"), i) or default
-        hover_text = _each(texts, i)
         shape = _each(marker.get("symbol"), i) or "circle"
-        if hover_text:
-            inside = [tag("title", text(plain_text(hover_text)))]
-        else:
-            inside = []
+        inside = _tip(_each(trace.get("text"), i))
         size = (_each(marker.get("size"), i) or 6) / 2
-        edge = marker.get("line", {}).get("width", 1.5)
-        yield _symbol(
-            shape, plot.x.at(x), plot.y.at(y), size, colour, edge, inside, marker.get("opacity")
-        )
+        x = plot.x.at(x)
+        y = plot.y.at(y)
+        corners = _SYMBOLS.get(shape.removesuffix("-open"), ())
+        outline = [(x + size * right, y + size * down) for right, down in corners]
+        look: Spec = {"fill": colour}
+        if shape.endswith("-open"):
+            edge = marker.get("line", {}).get("width", 1.5)
+            look = {"fill": "none", "stroke": colour, "stroke_width": edge}
+        look["opacity"] = marker.get("opacity")
+        if outline:
+            yield tag("path", *inside, d=way(outline, len(outline) > 2), **look)
+        else:
+            yield tag("circle", *inside, cx=x, cy=y, r=size, **look)
 
 
-def _symbol(
-    shape: str,
-    x: float,
-    y: float,
-    size: float,
-    colour: str,
-    edge: float,
-    inside: list[str],
-    opacity: float | None,
-) -> str:
-    is_open = shape.endswith("-open")
-    drawn: Spec = (
-        {"fill": "none", "stroke": colour, "stroke_width": edge} if is_open else {"fill": colour}
-    )
-    drawn["opacity"] = opacity
-    outline = {
-        "triangle-down": [(x - size, y - size * 0.8), (x + size, y - size * 0.8), (x, y + size)],
-        "diamond": [(x, y - size), (x + size, y), (x, y + size), (x - size, y)],
-        "square": [
-            (x - size, y - size),
-            (x + size, y - size),
-            (x + size, y + size),
-            (x - size, y + size),
-        ],
-        "line-ns": [(x, y - size), (x, y + size)],
-    }.get(shape.removesuffix("-open"))
-    if outline is None:
-        return tag("circle", *inside, cx=x, cy=y, r=size, **drawn)
-    return tag("path", *inside, d=_way(outline, len(outline) > 2), **drawn)
+def _tip(words: str | None) -> list[str]:
+    """Return the text that is shown while a mark is pointed at."""
+    return [tag("title", text(plain_text(words)))] if words else []
 
 
 def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
@@ -254,9 +251,11 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
         low, middle, high = (
             plot.y.at(float(value)) for value in np.quantile(values, (0.25, 0.5, 0.75))
         )
+        points = []
         for i, value in enumerate(values):
             spread = wide * (0.2 if i % 2 else -0.2) * ((i * 7 % 5) / 5)
-            yield tag("circle", cx=x + spread, cy=plot.y.at(value), r=2, fill=colour, opacity=0.45)
+            points.append(tag("circle", cx=x + spread, cy=plot.y.at(value), r=2))
+        yield tag("g", *points, fill=colour, fill_opacity=0.45)
         edges = {
             "x": x - wide * 0.4,
             "y": min(low, high),
@@ -266,7 +265,7 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
         yield tag("rect", **edges, fill=colour, fill_opacity=0.25, stroke=colour, stroke_width=1.5)
         yield tag(
             "path",
-            d=_way([(x - wide * 0.4, middle), (x + wide * 0.4, middle)]),
+            d=way([(x - wide * 0.4, middle), (x + wide * 0.4, middle)]),
             stroke=colour,
             stroke_width=2,
         )
@@ -298,10 +297,10 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
             colour = between(trace["colorscale"], share)
             wide = number(abs(x1 - x0) + 0.3)
             corner = f"M{number(min(x0, x1))} {number(min(y0, y1))}"
-            way = f"{corner}h{wide}v{number(abs(y1 - y0) + 0.3)}h-{wide}z"
-            cells[colour] = cells.get(colour, "") + way
-    for colour, way in cells.items():
-        yield tag("path", d=way, fill=colour)
+            cell = f"{corner}h{wide}v{number(abs(y1 - y0) + 0.3)}h-{wide}z"
+            cells[colour] = cells.get(colour, "") + cell
+    for colour, path in cells.items():
+        yield tag("path", d=path, fill=colour)
 
 
 def contour(trace: Spec, plot: Plot) -> Iterator[str]:
@@ -320,7 +319,7 @@ def contour(trace: Spec, plot: Plot) -> Iterator[str]:
             ]
             met = [_passed(one, other, bound) for one, other in pairwise([*corners, corners[0]])]
             points = [point for point in met if point is not None]
-            ways += [f"M{'L'.join(points[k : k + 2])}" for k in range(0, len(points) - 1, 2)]
+            ways += [way(points[k : k + 2]) for k in range(0, len(points) - 1, 2)]
     line = trace["line"]
     yield tag(
         "path",
@@ -331,13 +330,12 @@ def contour(trace: Spec, plot: Plot) -> Iterator[str]:
     )
 
 
-def _passed(one: Corner, other: Corner, bound: float) -> str | None:
+def _passed(one: Corner, other: Corner, bound: float) -> Point | None:
     """Return where an edge of a cell passes the bound."""
     if (one[2] < bound) == (other[2] < bound):
         return None
     share = (bound - one[2]) / (other[2] - one[2])
-    x, y = (one[k] + share * (other[k] - one[k]) for k in (0, 1))
-    return f"{number(x)} {number(y)}"
+    return one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1])
 
 
 def _edges(middles: list[float]) -> list[float]:

@@ -68,13 +68,15 @@ def text(words: str) -> str:
     return html_written(safe(words))
 
 
-def label(words: str, x: float, y: float, anchor: str = "start", **attributes: Any) -> str:
+def label(words: str, x: float, y: float, anchor: str | None = None, **attributes: Any) -> str:
     """Return a text of the figures, whose marks are <b>, <br>, coloured <span> and character references.
+
+    Without a fill of its own it has the picture's ink.
 
     Examples
     --------
-    >>> label("<b>&lt;i&gt;</b> 3<br>more", 5, 10, font_size=12)
-    '<text x="5" y="10" text-anchor="start" class="ink" fill="#797979" font-size="12"><tspan font-weight="600">&lt;i&gt;</tspan><tspan> 3</tspan><tspan x="5" dy="15">more</tspan></text>'
+    >>> label("<b>&lt;i&gt;</b> 3<br>more", 5, 10, "end")
+    '<text x="5" y="10" text-anchor="end"><tspan font-weight="600">&lt;i&gt;</tspan> 3<tspan x="5" dy="15">more</tspan></text>'
     """  # noqa: E501
     inside = []
     is_bold = False
@@ -88,15 +90,14 @@ def label(words: str, x: float, y: float, anchor: str = "start", **attributes: A
         elif piece.startswith('<span style="color:') or piece == "</span>":
             colour = piece.partition(":")[2].rstrip('">') or None
         elif piece:
-            place: dict[str, Any] = {"x": x, "dy": LINE} if is_new else {}
-            weight = {"font_weight": 600 if is_bold else None, "fill": colour}
-            inside.append(tag("tspan", text(unescape(piece)), **place, **weight))
+            shown = text(unescape(piece))
+            if is_new or is_bold or colour:
+                place: dict[str, Any] = {"x": x, "dy": LINE} if is_new else {}
+                weight = 600 if is_bold else None
+                shown = tag("tspan", shown, **place, font_weight=weight, fill=colour)
+            inside.append(shown)
             is_new = False
-    if "fill" in attributes:
-        shown = {"class_": None, "fill": attributes.pop("fill")}
-    else:
-        shown = {"class_": "ink", "fill": INK}
-    return tag("text", *(inside or [""]), x=x, y=y, text_anchor=anchor, **shown, **attributes)
+    return tag("text", *(inside or [""]), x=x, y=y, text_anchor=anchor, **attributes)
 
 
 def plain_text(words: str) -> str:
