@@ -67,6 +67,7 @@ _NAMES = {
         "Session",
         "compare",
         "sessions",
+        "what_if",
     ),
     "budgetkit.models": ("model",),
     "budgetkit.models.resolved": ("thinking",),

@@ -52,7 +52,7 @@ PUBLIC = {
         "fit_bill",
     ),
     *("solve", "tune", "Conversation", "trim", "redact"),
-    *("thinking", "Session", "sessions", "compare"),
+    *("thinking", "Session", "sessions", "compare", "what_if"),
     *("deciding", "build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
 }
 

@@ -208,7 +208,7 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     """0.2.0 printed ten identical rows without a price."""
     assert run(["compare", "coding-agent", "-m", "claude-opus-4-8"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "as it is: 21 that do not act" in shown
+    assert "as it is: 20 that do not act" in shown
     assert "tokens; --window gives a smaller one" in shown and "in tokens and dollars" in shown
     assert "One request a turn is counted; --by request counts one for each answer" in shown
 
@@ -244,3 +244,13 @@ def test_a_file_name_that_is_not_utf_8_stops_nothing(home: Path, capsys: Capture
     assert run(["sessions", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["path"].endswith("bad\udcff.jsonl")
     assert bk.sessions()["path"].tolist() == [str(place / "bad\udcff.jsonl")]
+
+
+def test_another_setting_is_replayed_and_said(home: Path, capsys: Captured) -> None:
+    assert run(["sessions", "1", "--what-if", "threshold"]) == 0
+    shown = capsys.readouterr().out
+    assert "What would another setting have cost?" in shown and "150,000" in shown
+    assert "This is no forecast" in shown
+    assert run(["sessions", "1", "--what-if", "claude-haiku-4-5", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["value"] for row in rows] == ["as recorded", "claude-haiku-4-5"]

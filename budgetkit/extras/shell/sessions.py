@@ -17,6 +17,7 @@ from budgetkit.lab.sessions.holding import By, agents, holding, server_of
 from budgetkit.lab.sessions.listing import BILLED, billed_totals
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check, with_held
 from budgetkit.lab.sessions.session import RESULTS_ROW
+from budgetkit.lab.sessions.settings import sentences_of, usual_values, what_if
 from budgetkit.models.resolved import catalogue_of, product_window
 
 #: The session that is offered where there is none.
@@ -72,6 +73,11 @@ _COLUMNS = [
 @click.option(
     "--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser."
 )
+@click.option(
+    "--what-if",
+    "setting",
+    help="Replay one session with other values of a setting: threshold, keep, cache_life, or a model's name.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_command(
     which: str | None,
@@ -83,6 +89,7 @@ def sessions_command(
     with_text: bool,
     report: str | None,
     in_lab: bool,
+    setting: str | None,
     as_json: bool,
 ) -> int | None:
     """List your recorded sessions of coding agents; with a number, a file or a name, answer for one.
@@ -101,7 +108,9 @@ def sessions_command(
     if in_lab:
         return int(import_module("budgetkit.extras.shell.opening").explore(path))
     session = Session(path, prices=price)
-    if with_tools:
+    if setting is not None:
+        _settings(session, setting, window, as_json)
+    elif with_tools:
         _held(session, with_text)
     elif report is not None:
         # The page needs the explorers, which take a second to import.
@@ -264,7 +273,39 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     )
     recorded = float(totals["cost"])
     told = [finding(table, recorded), *replay_check(table, recorded), *notices(table)]
-    show_lines(told)
+    show_lines([*told, "--what-if threshold replays it compacted at other sizes."])
+    return None
+
+
+def _settings(session: Session, setting: str, window: int | None, as_json: bool) -> None:
+    """Show what one session would have cost with other values of a setting."""
+    name = "model"
+    values: Any = [setting]
+    if setting in ("threshold", "keep", "cache_life"):
+        name = setting
+        values = usual_values(session, setting)
+    table = what_if(session, window=window, **{name: values})
+    if as_json:
+        return show_json(table.to_dict("records"))
+    shown = [
+        [
+            f"{row['value']:,}" if isinstance(row["value"], int) else row["value"],
+            _cost(row["low"], row["high"]),
+            row["compactions"],
+            row["used_later"],
+            row["overflows"],
+        ]
+        for row in table.to_dict("records")
+    ]
+    columns = [
+        name.replace("_", " "),
+        "dollars",
+        "compactions",
+        "dropped, used later",
+        "over window",
+    ]
+    show_table("What would another setting have cost?", columns, shown)
+    show_lines(sentences_of(table))
     return None
 
 
@@ -360,15 +401,19 @@ def _filled(row: list[Any]) -> list[Any]:
 def _rule(row: dict[Any, Any]) -> list[Any]:
     touched = row["left"] + row["capped"]
     acts = row["compactions"] or touched or row["system"] in (AS_IT_WAS, RECORDED)
-    cost = dollars(row["least"])
-    if cost and round(row["most"], 2) > round(row["least"], 2):
-        cost = f"{cost} to {dollars(row['most'])}"
+    cost = _cost(row["least"], row["most"])
     label = row["label"]
     if not acts:
         label = f"{label} (does not act)"
     elif row["capped"] == touched and not row["compactions"] and touched:
         label = f"{label} (only cuts results)"
     return [label, cost, row["compactions"], touched, row["used_later"]]
+
+
+def _cost(least: float, most: float) -> str:
+    if round(most, 2) > round(least, 2):
+        return f"{dollars(least)} to {dollars(most)}"
+    return dollars(least)
 
 
 def dollars(cost: Any) -> str:

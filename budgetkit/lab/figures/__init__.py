@@ -52,6 +52,7 @@ _ELSEWHERE = {
         "cache_reads",
         "order_turns",
         "rules_compared",
+        "settings_compared",
     ),
 }
 _MODULE_OF = {name: module for module, names in _ELSEWHERE.items() for name in names}

@@ -30,5 +30,6 @@ from budgetkit.lab.replay.figures.replays import timeline as timeline
 from budgetkit.lab.sessions.figures import cache_reads as cache_reads
 from budgetkit.lab.sessions.figures import order_turns as order_turns
 from budgetkit.lab.sessions.figures import rules_compared as rules_compared
+from budgetkit.lab.sessions.figures import settings_compared as settings_compared
 
 __all__: list[str]

@@ -184,7 +184,7 @@ def comparison(
     replayed_cost = float("nan")
     unlogged_summaries = 0
     if isinstance(source, Session):
-        rows.append(_recorded(source))
+        rows.append(recorded_row(source))
         unlogged_summaries = int((source.compactions()["call"] == NOT_LOGGED).sum())
         if setup.record is not None:
             replayed_cost = cost_of(setup, as_held(setup))
@@ -216,7 +216,12 @@ def is_ranked(table: pd.DataFrame) -> bool:
     """
     billed = table.loc[table["system"] == RECORDED, "least"].max()
     replayed_cost = table.attrs.get("replayed", float("nan"))
-    return not (billed > 0 and abs(replayed_cost / billed - 1) > _NEAR_THE_BILL)
+    return not billed > 0 or is_near(replayed_cost / billed - 1)
+
+
+def is_near(error: float) -> bool:
+    """Return whether a replay of a session as it was held is near enough to its bill to rank anything."""
+    return not abs(error) > _NEAR_THE_BILL
 
 
 @dataclass(frozen=True, slots=True)
@@ -655,6 +660,14 @@ def _outcome(
     return RuleOutcome(name=name, policy=policy, least=least, most=most)
 
 
+def compare_rule(
+    name: str, policy: Policy, setup: ReplaySetup, pairs: pd.DataFrame, window: int | None = None
+) -> tuple[dict[str, Any], Replay]:
+    """Replay one rule; return its row, and its replay with the longest summaries."""
+    outcome = _outcome(name, policy, setup, window)
+    return _row(outcome, setup, pairs), outcome.most
+
+
 def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[str, Any]:
     """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
     policy = outcome.policy
@@ -711,8 +724,8 @@ def _capped(outcome: Replay) -> int:
 _CALL = 60  # tokens of the call that reads a lost message again
 
 
-def _recorded(session: Session) -> dict[str, Any]:
-    """Return the row of what was really billed."""
+def recorded_row(session: Session) -> dict[str, Any]:
+    """Return the row of the session as it was billed."""
     totals = session.totals()
     cost = float(totals["cost"])
     gone = session.trace.gone

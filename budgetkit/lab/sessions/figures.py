@@ -13,6 +13,7 @@ from budgetkit.budget.quoting import many
 from budgetkit.lab.figures.question import (
     Question,
     Spec,
+    across,
     counted,
     dollars,
     layout,
@@ -27,6 +28,7 @@ from budgetkit.lab.replay.figures.replays import LINES
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
 from budgetkit.lab.sessions.session import Session
+from budgetkit.lab.sessions.settings import sentences_of
 from budgetkit.plan.items import Flags, Ints
 
 _MOST_PLACES: Final = 400  # of a lane; a page is not wider
@@ -380,6 +382,45 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
     return {"data": traces, "layout": layout(90 + 62 * len(windows), x_axis, y_axis, **more)}
 
 
+def _draw_settings(table: pd.DataFrame) -> Spec:
+    """Draw each value's cost with its range, and the line of the session as recorded."""
+    values = table.iloc[1:]
+    middle = (values["least"] + values["most"]) / 2
+    names = [f"{value:,}" if isinstance(value, int) else str(value) for value in values["value"]]
+    texts = [
+        f"{name}: {cost_text(row['low'], row['high'])}, {many(row['compactions'], 'compaction')}, "
+        f"{many(row['used_later'], 'message')} dropped and used later"
+        for name, row in zip(names, rows(values), strict=True)
+    ]
+    places = [*range(len(values))]
+    spread = {
+        "type": "data",
+        "symmetric": False,
+        "array": (values["high"] - middle).tolist(),
+        "arrayminus": (middle - values["low"]).tolist(),
+    }
+    colours = [GREEN if is_flat else SLATE for is_flat in values["flat"]]
+    marks = points(
+        places,
+        middle.tolist(),
+        error_y=spread,
+        marker={"size": 9, "color": colours},
+        text=texts,
+        hoverinfo="text",
+    )
+    billed = table.attrs["billed"]
+    top = 1.1 * max(billed, float(np.nanmax(values["high"].to_numpy(), initial=0.0)))
+    x: Spec = {"tickvals": places, "ticktext": names, "range": [-0.5, len(places) - 0.5]}
+    is_size = isinstance(values["value"].iloc[0], int)
+    setting = str(table["setting"].iloc[0]).replace("_", " ")
+    x |= {"title": {"text": f"{setting}, in tokens" if is_size else setting}, "zeroline": False}
+    y = {"title": {"text": "US dollars"}, "range": [0, top]}
+    as_recorded = note("as recorded", len(places) - 0.5, billed, xanchor="right", yshift=9)
+    more = {"shapes": [across(billed, ORANGE)], "annotations": [as_recorded]}
+    joined = [line(places, middle.tolist(), line={"color": PALE})] if is_size else []
+    return {"data": [*joined, marks], "layout": layout(300, x, y, **more)}
+
+
 #: Draw rules in lanes, the cheapest first: each prompt, where the rule acts, and how long one message stays.
 rules_compared = Question(
     "Which rule would have been cheaper, and where does it act?", _rules_table, _draw_rules
@@ -390,3 +431,10 @@ cache_reads = Question(
 )
 #: Draw which rule is cheapest by the price of a cached token and by window, with a line where the order turns.
 order_turns = Question("Where does the order of rules turn?", _turning_table, _draw_turning)
+#: Draw what each value of a setting would have cost, with the error of the replay: a table of :func:`bk.what_if`.
+settings_compared = Question(
+    "What would another setting have cost?",
+    lambda table: table,
+    _draw_settings,
+    say=lambda table: sentences_of(table)[0],
+)

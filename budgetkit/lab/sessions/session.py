@@ -493,9 +493,11 @@ class Session:
         title = f"{self.trace.id}: {many(len(self.usage), 'request')}, the largest prompt"
         return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
 
-    def prices_by_request(self) -> tuple[Prices, ...]:
-        """Return what each request cost a token: its model's prices, for writes that live as long as its own did."""
+    def prices_by_request(self, hour: bool | None = None) -> tuple[Prices, ...]:
+        """Return the prices of each request, with writes that live an hour or not; as its own did when left out."""
         of_hour = self.usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64) > 0
+        if hour is not None:
+            of_hour[:] = hour
         return tuple(
             long if is_long else short
             for (short, long), is_long in zip(self._rates, of_hour.tolist(), strict=True)
