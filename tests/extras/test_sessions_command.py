@@ -254,3 +254,51 @@ def test_another_setting_is_replayed_and_said(home: Path, capsys: Captured) -> N
     assert run(["sessions", "1", "--what-if", "claude-haiku-4-5", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["value"] for row in rows] == ["as recorded", "claude-haiku-4-5"]
+
+
+def test_a_bill_is_read_once_and_again_when_its_file_has_changed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "kept"))
+    assert run(["sessions"]) == 0
+    first = capsys.readouterr().out
+    kept = tmp_path / "kept" / "bills.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert SECRET not in kept.read_text() and "shop" not in kept.read_text()
+
+    read: list[object] = []
+    monkeypatch.setattr("budgetkit.lab.sessions.bills.bill", lambda path: read.append(path))
+    assert run(["sessions"]) == 0
+    assert capsys.readouterr().out == first and not read
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "home", lambda: home)
+    monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "kept"))
+
+    session = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    session.write_bytes(b"\n".join(session.read_bytes().split(b"\n")[:60]))
+    kept.write_text("{")  # a broken file of bills is as none
+    assert run(["sessions"]) == 0
+    assert "$6.24" not in capsys.readouterr().out
+    assert json.loads(kept.read_bytes())["bills"]
+
+
+def test_no_bill_is_kept_where_none_is_wanted(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("BUDGETKIT_CACHE", "")
+    assert run(["sessions"]) == 0
+    assert "$6.24" in capsys.readouterr().out and not (home / ".cache").exists()
+
+
+@pytest.mark.parametrize("by", ["day", "project", "model", "agent"])
+def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -> None:
+    place = home / ".claude" / "projects" / "-work-shop"
+    (place / "two.jsonl").write_bytes((place / "one.jsonl").read_bytes())
+    (place / "none.jsonl").write_text('{"type": "user"}\n')
+    assert run(["sessions", "--by", by]) == 0
+    shown = capsys.readouterr().out
+    assert "$12.48" in shown and "97%" in shown
+    assert run(["sessions", "--by", by, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert sum(row["requests"] or 0 for row in rows) == 2 * 139
+    assert sum(row["sessions"] for row in rows) == 3

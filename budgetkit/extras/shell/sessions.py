@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import re
+import sys
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, Final
 
@@ -12,9 +14,9 @@ import pandas as pd
 from budgetkit.budget.quoting import many
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
+from budgetkit.lab.sessions.bills import BILLED, Bills, cache_folder
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding, server_of
-from budgetkit.lab.sessions.listing import BILLED, billed_totals
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check, with_held
 from budgetkit.lab.sessions.session import RESULTS_ROW
 from budgetkit.lab.sessions.settings import sentences_of, usual_values, what_if
@@ -22,21 +24,10 @@ from budgetkit.models.resolved import catalogue_of, product_window
 
 #: The session that is offered where there is none.
 SHIPPED: Final = "made-up-session"
-_SECONDS = 1.0  # of work in which the bills of the newest sessions are read
 _COMPACTIONS = 3  # that are told one by one
 KINDS = 8  # rows of what filled a prompt
-_COLUMNS = [
-    "number",
-    "program",
-    "changed",
-    "project",
-    "MB",
-    "requests",
-    "cost",
-    "misses",
-    "misses cost",
-    "compactions",
-]
+_SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions"]
+_ALL = 100_000  # sessions that are listed at most
 
 
 @click.command("sessions")
@@ -78,6 +69,11 @@ _COLUMNS = [
     "setting",
     help="Replay one session with other values of a setting: threshold, keep, cache_life, or a model's name.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["day", "project", "model", "agent"]),
+    help="Show the sums of all sessions instead of a list.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_command(
     which: str | None,
@@ -90,15 +86,17 @@ def sessions_command(
     report: str | None,
     in_lab: bool,
     setting: str | None,
+    by: str | None,
     as_json: bool,
 ) -> int | None:
     """List your recorded sessions of coding agents; with a number, a file or a name, answer for one.
 
-    Claude Code, Codex, Gemini CLI and pi are looked for in their usual places. Files are only read, and nothing is
-    kept. What filled it? What did the misses of the cache cost? Which rule would have been cheaper?
+    Claude Code, Codex, Gemini CLI and pi are looked for in their usual places. Files are only read. Their bills, which
+    are numbers without texts, are kept in your cache folder; set BUDGETKIT_CACHE to an empty text to keep none. What
+    filled a session? What did the misses of the cache cost? Which rule would have been cheaper?
     """
     if which is None:
-        example = list_sessions(folder, newest, as_json)
+        example = list_sessions(folder, newest, as_json, by)
         if not as_json:
             show_lines(
                 [f"What filled a session, and what its misses cost: budgetkit sessions {example}"]
@@ -121,9 +119,14 @@ def sessions_command(
     return None
 
 
-def list_sessions(folder: str | None, newest: int, as_json: bool = False) -> str:
-    """List the newest sessions, with the bills of as many as one second allows; return one to look at next."""
-    table = sessions(folder, newest=newest)
+def list_sessions(
+    folder: str | None, newest: int, as_json: bool = False, by: str | None = None
+) -> str:
+    """List the newest sessions with their bills, or the sums of all by day, project, model or agent.
+
+    Return one session to look at next.
+    """
+    table = sessions(folder, newest=_ALL)
     folders = table.attrs["folders"]
     if table.empty:
         if folders:
@@ -135,39 +138,89 @@ def list_sessions(folder: str | None, newest: int, as_json: bool = False) -> str
         else:
             show_lines([f"No sessions found {looked}; name another folder with --folder."])
         return SHIPPED
-    begun = time.monotonic()
-    rows = []
-    read = 0
-    for row in table.to_dict("records"):
-        totals: dict[str, Any] = {}
-        if time.monotonic() - begun < _SECONDS:
-            read += 1
-            totals = billed_totals(str(row["path"]))
-        row = {str(name): value for name, value in row.items()}
-        rows.append(row | {name: totals.get(name) for name in BILLED})
+    table = table.join(pd.DataFrame(_bills(table["path"]), columns=list(BILLED)))
+    table["day"] = table["changed"].dt.strftime("%Y-%m-%d")
+    table["agent"] = table["program"]
+    columns = ["number", "program", "changed", "project", "model"]
+    shown = table.head(newest)
+    if by is not None:
+        shown = _sums(table, by).reset_index()
+        columns = [by, "sessions"]
     if as_json:
-        show_json([row | {"changed": str(row["changed"])} for row in rows])
+        names = [*(columns if by else table.columns.drop(["day", "agent", *BILLED])), *BILLED]
+        rows = shown[[name for name in names if name in shown]].astype(object)
+        show_json(rows.where(rows.notna(), None).assign(**_as_text(rows)).to_dict("records"))
         return "1"
-    shown = [
-        [
-            row["number"],
-            row["program"],
-            f"{row['changed']:%Y-%m-%d %H:%M}",
-            row["project"],
-            f"{row['megabytes']:.1f}",
-            row["requests"],
-            dollars(row["cost"]),
-            row["misses"],
-            dollars(row["missed_cost"]),
-            row["compactions"],
-        ]
-        for row in rows
-    ]
-    show_table(f"The newest of your sessions, in {', '.join(folders)}", _COLUMNS, shown)
-    if read < len(rows):
-        bills = "The bill of the first was" if read == 1 else f"The bills of the first {read} were"
-        show_lines([f"{bills} read; name the number of another session to read its bill."])
+    where = ", ".join(folders)
+    title = (
+        f"Your sessions by {by}, in {where}" if by else f"The newest of your sessions, in {where}"
+    )
+    total = _sums(table.assign(all="all"), "all").to_dict("records")[0]
+    first = ["in all", f"{total['sessions']:,}"] + [""] * (len(columns) - 2)
+    cells = [[*_heads(row, columns), *_sums_shown(row)] for row in shown.to_dict("records")]
+    show_table(title, [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
+    if by is None and len(table) > newest:
+        show_lines(
+            [f"{len(table) - newest:,} older sessions are not listed; -n {len(table)} lists them."]
+        )
     return "1"
+
+
+def _bills(paths: Iterable[str]) -> list[dict[str, Any]]:
+    """Read the bills of sessions that have changed since the last run, and keep them; show how far it is."""
+    bills = Bills(cache_folder())
+    listed = [*paths]
+    unread = sum(not bills.is_kept(path) for path in listed)
+    walked: Iterable[str] = listed
+    if unread > 5 and sys.stderr.isatty():
+        console = import_module("rich.console").Console(stderr=True)
+        track = import_module("rich.progress").track
+        walked = track(listed, f"Reading {unread} sessions", console=console, transient=True)
+    try:
+        return [bills.of(path) for path in walked]
+    finally:
+        bills.save()
+
+
+def _sums(table: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Return the sums of sessions by a column; a cost is not known where none of its sessions has one."""
+    numbers = [name for name in BILLED if name != "model"]
+    known = table.assign(**{name: pd.to_numeric(table[name]) for name in numbers})
+    known[by] = known[by].fillna("").replace("", "unknown")
+    groups = known.groupby(by, sort=False)
+    return groups[numbers].sum(min_count=1).assign(sessions=groups.size())
+
+
+def _heads(row: dict[Any, Any], columns: list[str]) -> list[Any]:
+    shown = dict(row)
+    if "changed" in columns:
+        shown["changed"] = f"{row['changed']:%Y-%m-%d %H:%M}"
+    if shown.get("model"):
+        # Of a snapshot's name the day is left out; --json and the session itself show it.
+        shown["model"] = re.sub(r"-\d{8}$", "", shown["model"])
+    return ["" if shown[name] is None else shown[name] for name in columns]
+
+
+def _sums_shown(row: dict[Any, Any]) -> list[Any]:
+    share = ""
+    if row["prompt"]:
+        share = f"{(row['read'] or 0) / row['prompt']:.0%}"
+    counts = {
+        name: "" if pd.isna(row[name]) else int(row[name])
+        for name in ("requests", "misses", "compactions")
+    }
+    return [
+        counts["requests"],
+        dollars(row["cost"]),
+        share,
+        counts["misses"],
+        dollars(row["missed_cost"]),
+        counts["compactions"],
+    ]
+
+
+def _as_text(rows: pd.DataFrame) -> dict[str, Any]:
+    return {"changed": rows["changed"].astype(str)} if "changed" in rows else {}
 
 
 def _path(which: str, folder: str | None) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pandas as pd
 
 from budgetkit.budget.quoting import brief
-from budgetkit.lab.sessions.session import Session
+from budgetkit.lab.sessions.bills import BILLED, bill
 
 #: Where each program keeps its sessions, below the home folder, and which files they are.
 PLACES: Final = {
@@ -61,8 +61,8 @@ def sessions(
     -------
     DataFrame
         One row a session: number (from 1), program, changed, project (a folder's last name), megabytes and path; with
-        `billed` also requests, cost (in US dollars), misses, missed_cost and compactions. ``attrs["folders"]`` lists
-        the folders that were read.
+        `billed` also requests, cost (in US dollars), prompt and read (tokens sent, and those from the cache), misses,
+        missed_cost, compactions and model. ``attrs["folders"]`` lists the folders that were read.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def sessions(
             "megabytes": file.bytes / 1e6,
         }
         if billed:
-            row |= billed_totals(file.path)
+            row |= bill(file.path)
         rows.append(row)
     names = [
         "number",
@@ -102,9 +102,6 @@ def sessions(
     table["path"] = pd.Series([str(file.path) for file in files[:newest]], dtype=object)
     table.attrs["folders"] = [str(folder) for folder in folders]
     return table
-
-
-BILLED: Final = ("requests", "cost", "misses", "missed_cost", "compactions")
 
 
 def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[Found]]:
@@ -221,16 +218,3 @@ def _working_folder(line: bytes) -> str:
     payload = record.get("payload")
     place = record.get("cwd") or (payload.get("cwd") if isinstance(payload, dict) else None)
     return place if isinstance(place, str) else ""
-
-
-def billed_totals(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return a session's sums, its sub-agents among them; missing where it cannot be read or tells no usage."""
-    try:
-        session = Session(path)
-        totals = session.totals()
-        for agent in session.agents:
-            totals["requests"] += len(agent.usage)
-            totals["cost"] += float(agent.cost.sum())
-    except (ValueError, OSError, TypeError):
-        return dict.fromkeys(BILLED)
-    return {name: totals[name] for name in BILLED}
