@@ -292,7 +292,7 @@ def test_a_replay_of_the_session_as_it_was_held_comes_to_the_bill(made_up: bk.Se
     # No program logs the call that wrote its summary; a rule's row holds the price of such a call.
     cost = number_of(table, "claude-code", "summary_cost")
     assert f"so ${billed:,.2f} lacks what that cost" in lacking and f"(${cost:,.2f})" in lacking
-    assert where.startswith("Claude Code's rule acts above 155,284 tokens, where its compactions")
+    assert where.startswith("Claude Code's rule acts above 153,961 tokens, where its compactions")
     missed = made_up.misses()
     (compacted,) = missed.loc[missed["cause"] == causes.COMPACTION, "request"]
     assert abs(number_of(table, "claude-code", "first") - compacted) <= 1

@@ -11,7 +11,7 @@ far such a replay is from the bill.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from warnings import catch_warnings
@@ -176,7 +176,9 @@ def comparison(
     pairs = used_later(setup.trace)
     outcomes = {AS_IT_WAS: _outcome(AS_IT_WAS, OldestFirst(), setup, window=UNLIMITED)}
     policies = {name: policy_of(rule) for name, rule in named.items()}
-    trigger = own_trigger(setup) if window is None else None
+    trigger = None
+    if setup.record is not None and window is None:
+        trigger = own_trigger(setup.record.trace)
     if trigger is not None:
         policies = {name: _acting_at(trigger, policy) for name, policy in policies.items()}
     outcomes |= {name: _outcome(name, policy, setup) for name, policy in policies.items()}
@@ -423,25 +425,28 @@ def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
     return whole[rows], most[rows], head
 
 
-def own_trigger(setup: ReplaySetup) -> int | None:
-    """Return at which prompt Claude Code compacted this session by itself; None where it did not, or where none tells.
+def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
+    """Return the prompt above which a session's program compacted it, in tokens; None where it never did.
 
-    Only its logs say of a compaction that it was automatic, and how large the prompt was before.
+    It is the last prompt that was sent before a compaction, the smallest of several. Only Claude Code's log names the
+    kind of a compaction: automatic or by hand.
     """
-    if setup.record is None:
-        return None
-    marks = [
-        int(compaction["before_tokens"])
-        for compaction in setup.record.trace.fields.get("compactions") or ()
-        if compaction.get("trigger") == "auto" and compaction.get("before_tokens")
-    ]
+    marks = []
+    for compaction in trace.fields.get("compactions") or ():
+        prompts = [
+            int(row["context_tokens"])
+            for row in trace.fields.get("usage") or ()
+            if row.get("message_index") is not None and row["message_index"] < compaction["at"]
+        ]
+        if compaction.get("trigger") in kinds and compaction.get("before_tokens"):
+            marks.append(min([int(compaction["before_tokens"]), *prompts[-1:]]))
     return min(marks, default=None)
 
 
 def _acting_at(tokens: int, policy: Policy) -> Policy:
     """Let Claude Code's rule act where its own compactions in this session did; any other rule is as it was.
 
-    What its log tells is the last prompt before a compaction, which was still sent.
+    That prompt was still sent.
     """
     if not isinstance(policy, System) or policy.name != "claude-code":
         return policy

@@ -29,11 +29,12 @@ from budgetkit.lab.sessions.comparing import (
     compare_rule,
     cost_of,
     is_near,
+    own_trigger,
     recorded_row,
     setup_of,
 )
 from budgetkit.lab.sessions.holding import MeasuredFraming
-from budgetkit.lab.sessions.session import Session
+from budgetkit.lab.sessions.session import NOT_LOGGED, Session
 from budgetkit.plan.items import Floats
 from budgetkit.pruning.policies import Compact, System, Trigger
 from budgetkit.pruning.policies.systems import policy_of
@@ -54,6 +55,7 @@ THRESHOLDS: Final = (
 TAILS: Final = (0, 5_000, 10_000, 20_000, 40_000)
 #: How long what was written to the prompt cache lives, in seconds.
 LIVES: Final = {"5m": 300.0, "1h": 3_600.0}
+_AUTOMATIC: Final = ("auto", None)  # compactions that were not made by hand
 _RULES: Final = (
     "codex",
     "opencode",
@@ -124,7 +126,7 @@ def what_if(
     >>> import budgetkit as bk
     >>> table = what_if(bk.Session(bk.load_trace("made-up-session")), threshold=[100_000, 150_000])
     >>> table["value"].tolist(), table["compactions"].tolist()
-    (['as recorded', 100000, 150000], [1, 25, 1])
+    (['as recorded', 100000, 150000], [1, 8, 1])
     """
     settings = {"threshold": threshold, "keep": keep, "cache_life": cache_life, "model": model}
     named = {name: values for name, values in settings.items() if values is not None}
@@ -215,7 +217,7 @@ def _compacted(
     """Replay the session compacted at each threshold, or with each length of what stays."""
     system = _system_of(session, rule)
     pairs = used_later(setup.trace)
-    acts_at = _own_threshold(session)
+    acts_at = own_trigger(session.trace, _AUTOMATIC)
     rows = []
     for value in values:
         if setting == "threshold":
@@ -239,23 +241,22 @@ def _with_compaction(system: System, **changes: Any) -> System:
     return replace(system, policies=rules)
 
 
-def _own_threshold(session: Session) -> int | None:
-    """Return the smallest prompt at which the session's own program compacted by itself; None where it never did."""
-    marks = [
-        int(compaction["before_tokens"])
-        for compaction in session.trace.fields.get("compactions") or ()
-        if compaction.get("trigger") != "manual" and compaction.get("before_tokens")
-    ]
-    return min(marks, default=None)
-
-
 def _rule_error(session: Session, setup: ReplaySetup, rule: str | None, billed: float) -> float:
-    """Return how far the rule, acting where the session was compacted, is from the bill; NaN where it never was."""
-    acts_at = _own_threshold(session)
-    if acts_at is None or not billed:
+    """Return how far the rule, acting where the session was compacted, is from the bill.
+
+    It is not known where the session was never compacted, or by hand. Calls for summaries are left out where the log
+    does not hold them.
+    """
+    compactions = session.compactions()
+    kinds = [row.get("trigger") for row in session.trace.fields.get("compactions") or ()]
+    acts_at = own_trigger(session.trace, _AUTOMATIC)
+    if acts_at is None or not billed or "manual" in kinds:
         return float("nan")
     row = _compacted(session, setup, rule, "threshold", [acts_at])[0]
-    return float((row["least"] + row["most"]) / 2 / billed - 1)
+    cost = (row["least"] + row["most"]) / 2
+    if (compactions["call"] == NOT_LOGGED).all():
+        cost -= row["summary_cost"]
+    return float(cost / billed - 1)
 
 
 def _with_life(session: Session, setup: ReplaySetup, record: Record, life: str) -> dict[str, Any]:
