@@ -467,8 +467,8 @@ class Conversation:
             return summarise
         if any(isinstance(stage, Summarise) and stage.text is None for stage in self.policy.stages):
             raise ValueError(
-                f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
-                "a conversation sends them; pass summarise=, a function from messages to a text"
+                f"{brief(self.policy)} needs a function from messages to a summary's text. Pass it as text= to the "
+                "policy, or as summarise= to a Conversation."
             )
         return lambda messages: str(self.policy.write(messages))
 

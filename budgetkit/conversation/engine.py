@@ -39,7 +39,7 @@ from budgetkit.conversation.running_tally import (
 )
 from budgetkit.conversation.saving import packed, unpack
 from budgetkit.conversation.sent import USER_FIRST, SentRequest, is_sum
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, empty_notices
 from budgetkit.plan import Grant, Plan, allocate
 from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.items import Item
@@ -358,6 +358,8 @@ class Engine:
         tally = self.tally
         missing = _missing(plan)
         notices = self._notices(plan, tokens, missing)
+        if self.sent is None:
+            notices += (*empty_notices(entry.message for entry in entries),)
 
         # Of the messages in order the first so many stand as in the last request.
         stamps = [entry.stamp for entry in entries]

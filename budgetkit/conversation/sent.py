@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from budgetkit.counters.protocol import checked
-from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.message import RESULT_ROLES, Message, empty_notices
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
 from budgetkit.requests.billing.declarations import sizes, unruled_thinking
 from budgetkit.requests.billing.images import sized
@@ -120,7 +120,8 @@ class SentRequest:
         images = [image for message in messages for image in message.images]
         if any(sized(image) is None for image in images):
             names.append("the true size of a picture")
-        warnings = [
+        warnings = empty_notices(messages)
+        warnings += [
             f"only the provider can say what {name} costs; leave room for it"
             for name in dict.fromkeys(names)
         ]

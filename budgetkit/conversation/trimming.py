@@ -13,7 +13,7 @@ from budgetkit.conversation.reading import check_sendable, is_plain, read
 from budgetkit.conversation.running_tally import Left, Request
 from budgetkit.conversation.sent import USER_FIRST
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message
+from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message, empty_notices
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
@@ -21,8 +21,14 @@ from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import as_it_came
 from budgetkit.trace.opening import json_value
+from budgetkit.trace.provider_usage import unpaired
 
 Raw = Mapping[str, Any]
+_LOSSES = {
+    "dropped": "does not fit and is left out; allow more, or shorten it",
+    "shortened": "does not fit and is cut inside; allow more, or shorten it",
+    "unanswered": "is left out, since a call has no result or a result no call; add what is missing",
+}
 
 
 class Trimmed(list[dict[str, Any]]):
@@ -56,34 +62,34 @@ class Trimmed(list[dict[str, Any]]):
         """What was dropped, and what was shortened, as it stood before; in order."""
         left: list[Left] = []
         waiting = [dict(raw) for raw in self._after]
+        messages = read([self._before])
+        unanswered = {*unpaired(messages)}
         # From the end, since the newest of equal messages are those that stay.
-        for message in reversed(read([self._before])):
+        for place, message in reversed([*enumerate(messages)]):
             raw = {name: value for name, value in message.raw.items() if name != "contexts"}
             if waiting and waiting[-1] == raw:
                 waiting.pop()
             elif waiting and _is_shortened(waiting[-1], raw):
                 waiting.pop()
                 left.append(Left(as_it_came(raw), "shortened"))
+            elif place in unanswered:
+                left.append(Left(as_it_came(raw), "unanswered"))
             else:
                 left.append(Left(as_it_came(raw), "dropped"))
         return tuple(reversed(left))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on a floor that gives way, a newest message that was too large, and what nobody can count."""
+        """Sentences on what is not sent as it came, on what nobody can count, and on what providers refuse."""
+        notes = [*self._notes]
+        if self == self._after:  # in OpenAI's chat format
+            notes += empty_notices(map(Message, self._after))
         newest_message = read([self._before])[-1:]
         left = self.left[-1:]
-        if not newest_message or not left or left[0].message != as_it_came(newest_message[0].raw):
-            return self._notes
-        role = newest_message[0].role
-        if left[0].why == "dropped":
-            became = "is left out"
-        else:
-            became = "is cut inside"
-        return (
-            *self._notes,
-            f"the newest message, of the role {role}, does not fit and {became}; allow more, or shorten it",
-        )
+        if newest_message and left and left[0].message == as_it_came(newest_message[0].raw):
+            role = newest_message[0].role
+            notes.append(f"the newest message, of the role {role}, {_LOSSES[left[0].why]}")
+        return (*dict.fromkeys(notes),)
 
 
 def _is_shortened(sent: Raw, raw: Raw) -> bool:

@@ -27,10 +27,8 @@ from budgetkit.pruning.policies import (
     Chain,
     ClearResults,
     Compact,
-    DropToolResults,
     OldestFirst,
     Policy,
-    Summarise,
     System,
 )
 from budgetkit.pruning.policies.systems import NAMED, known_name, policy_of
@@ -344,21 +342,21 @@ def general_policy_of(policy: Policy | str) -> Policy:
     >>> general_policy_of("codex")
     Traceback (most recent call last):
     ...
-    ValueError: 'codex' is the rule of a product; take Summarise() here, and bk.replay for what the product costs
+    ValueError: 'codex' is the rule of a product, which only bk.replay takes. Choose Summarise(text=...) here.
     """
     rules = policy_of(policy)
     for part in _parts(rules):
         if isinstance(part, System | Compact | ClearResults):
             kinds = {*map(type, part.stages)}
             if Compact in kinds:
-                general: Policy = Summarise()
+                general = "Summarise(text=...)"
             elif ClearResults in kinds:
-                general = DropToolResults()
+                general = "DropToolResults()"
             else:
-                general = next(iter(part.stages), OldestFirst())
+                general = repr(next(iter(part.stages), OldestFirst()))
             name = part.name if isinstance(part, System) else part
             raise ValueError(
-                f"{brief(name)} is the rule of a product; take {general} here, and bk.replay for what the product costs"
+                f"{brief(name)} is the rule of a product, which only bk.replay takes. Choose {general} here."
             )
     return rules
 

@@ -56,7 +56,7 @@ class UnknownModelWarning(UserWarning):
 
 
 class RetiredModelWarning(UserWarning):
-    """A model's provider has ended it, or said that it would by now."""
+    """The provider has retired a model, or announced that it would by now."""
 
 
 def today() -> Day:
@@ -401,8 +401,9 @@ def unknown_notice(name: str, window: int | None = None) -> str:
 
 
 def ended_notice(facts: Model, name: str) -> str:
-    """Say when a model's provider ended it."""
-    return f"{brief(name)} ended on {facts.ends} ({facts.source}); its numbers are those it had; take another"
+    """Say when a provider retired a model."""
+    retired = f"{brief(name)} was retired on {facts.ends} ({facts.source})"
+    return f"{retired}. Its last known window is used; choose another model."
 
 
 def _overridden(facts: Model, overrides: dict[str, Any]) -> Model:

@@ -16,7 +16,7 @@ from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
 from budgetkit.counters.memory import Made, Memo
-from budgetkit.message import RESULT_ROLES, Message, Passage
+from budgetkit.message import Message, Passage, empty_notices
 from budgetkit.models import Model
 from budgetkit.models.resolved import resolve
 from budgetkit.plan.items import Item
@@ -159,15 +159,6 @@ def _written(value: Any) -> Any:
 Count = Callable[[str], int]
 Counts = str | Model | Count
 _MOST_KEPT = 32
-_OTHER_CONTENT = (
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "thinking",
-    "images",
-    "audio",
-    "contexts",
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -322,11 +313,8 @@ class Trace:
             notes.insert(
                 0, f"{empty}; nothing that was said is counted; export it with what was said"
             )
-        elif self.empty:
-            number = f"messages with no content and no tool call: {len(self.empty):,}, first message {self.empty[0]}"
-            notes.append(
-                f"{number}; many providers refuse these; give them content, or leave them out"
-            )
+        else:
+            notes += self._memo.once("empty", lambda: empty_notices(self.messages))
         if self.uncounted:
             kinds = ", ".join(self.uncounted)
             notes.append(
@@ -337,14 +325,7 @@ class Trace:
     @property
     def is_silent(self) -> bool:
         """Whether there is nothing to count: no text, no tool call and no picture in any message."""
-        return not any(map(_says, self.messages))
-
-    @property
-    def empty(self) -> tuple[int, ...]:
-        """Numbers, from 1 on, of the messages that say nothing; the result of a tool may be empty."""
-        return self._memo.once(
-            "empty", lambda: tuple(n for n, m in enumerate(self.messages, 1) if _is_empty(m))
-        )
+        return all(message.is_silent for message in self.messages)
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:
@@ -527,16 +508,3 @@ def _model_of(fields: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
     names = list(dict.fromkeys(name for name in named if isinstance(name, str) and name.strip()))
     # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"
     return next((name for name in names if resolve(name).is_known), names[0] if names else None)
-
-
-def _says(message: Message) -> bool:
-    """Say whether a message holds a text, a call or an image."""
-    return bool(message.text.strip() or message.tool_calls or message.images)
-
-
-def _is_empty(message: Message) -> bool:
-    """Say whether a message has no content of any kind, where it should have one."""
-    has_other_content = any(map(message.raw.get, _OTHER_CONTENT))
-    return not (
-        _says(message) or message.role in RESULT_ROLES or message.uncounted or has_other_content
-    )

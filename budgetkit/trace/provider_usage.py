@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.message import SYSTEM_ROLES
+from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.formats import seconds
 from budgetkit.trace.conversation import Trace
 
 _TOKENS = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"]
-_LIVES = ["cache_write_5m_tokens", "cache_write_1h_tokens"]
+_OPTIONAL = [
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "billed_input_tokens",
+    "billed_output_tokens",
+]
 _TIMES = ["time", "started"]
 _MARKS = ["side_chain", "left", "is_summary"]
 _PRICED = ["tier", "region"]
@@ -26,7 +31,7 @@ _COLUMNS = [
     *_TOKENS,
     "context_tokens",
     "fresh_tokens",
-    *_LIVES,
+    *_OPTIONAL,
     *_TIMES,
     *_MARKS,
     *_PRICED,
@@ -50,6 +55,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         as on a branch that was left), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
         context_tokens (the whole prompt), fresh_tokens (what was neither read from a cache nor written to one),
         cache_write_5m_tokens and cache_write_1h_tokens (what was written to live so long; missing where nobody says),
+        billed_input_tokens and billed_output_tokens (where a provider bills fewer tokens than it counts),
         time and started (when the answer was written, and the newest thing that was sent; UTC), side_chain (a
         sub-agent's request), left (on a branch that was left), is_summary (it wrote a summary), tier and region (what
         its price depends on besides; "" for the usual one), web_searches and paid_tools (calls that cost money).
@@ -75,7 +81,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     )
     frame["model"] = pd.Series(column("model", str), dtype=object)
     frame["fresh_tokens"] = [_fresh(row) for row in rows]
-    for name in ("message_index", *_LIVES):
+    for name in ("message_index", *_OPTIONAL):
         frame[name] = pd.array(column(name, int), dtype="Int64")
     for name in _TIMES:
         times = [seconds(row.get(name)) for row in rows]
@@ -121,12 +127,12 @@ def _fresh(row: Mapping[str, Any]) -> int:
     return max(0, context - sum(tokens for tokens in cached if type(tokens) is int))
 
 
-def unpaired(trace: Trace) -> list[int]:
+def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
     """List the messages that no request can hold: tool calls without all their results, and results without a call.
 
     Parameters
     ----------
-    trace : Trace
+    trace : Trace or sequence of Message
         The conversation.
 
     Returns
@@ -152,7 +158,8 @@ def unpaired(trace: Trace) -> list[int]:
     callers: dict[str, int] = {}
     waiting: set[tuple[int, str]] = set()
     results: list[tuple[int, int]] = []
-    for index, message in enumerate(trace.messages):
+    messages = trace.messages if isinstance(trace, Trace) else trace
+    for index, message in enumerate(messages):
         for call in message.tool_calls:
             if call.id:
                 callers[call.id] = index

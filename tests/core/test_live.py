@@ -303,9 +303,7 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
         return written(messages)
 
     policy = policies.Summarise(bk.Share(0.5))
-    with pytest.raises(
-        ValueError, match=r"writes summaries, and nobody says how; .* pass summarise="
-    ):
+    with pytest.raises(ValueError, match=r"needs a function from messages .* text= .* summarise="):
         bk.Conversation(window(200), policy, len)
     now = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
     later = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly)
@@ -564,6 +562,22 @@ def test_trim_says_what_cannot_be_trimmed() -> None:
         bk.trim([{"role": "user", "content": "one two three four five six"}], 5)
 
 
+@pytest.mark.parametrize("calls", [0, 2])
+def test_a_result_without_its_call_or_its_siblings_does_not_lack_room(calls: int) -> None:
+    """It was said not to fit, with most of the budget free."""
+    look = {"type": "function", "function": {"name": "look", "arguments": "{}"}}
+    call = {"role": "assistant", "tool_calls": [{"id": str(n), **look} for n in range(calls)]}
+    said = [{"role": "user", "content": "go"}, *[call][:calls]]
+    made = bk.trim(
+        [*said, {"role": "tool", "tool_call_id": "0", "content": "one"}], 1_000, model="gpt-4o"
+    )
+    assert {left.why for left in made.left} == {"unanswered"}
+    assert made.warnings == (
+        "the newest message, of the role tool, is left out, since a call has no result or a result no call; "
+        "add what is missing",
+    )
+
+
 def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
     hello = {"role": "user", "content": "Hello world"}
     forms: list[Any] = [
@@ -698,5 +712,5 @@ def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPat
 
 def test_a_policy_that_summarises_asks_who_writes_its_summaries() -> None:
     """Without a writer the word None went out in place of all that was said before."""
-    with pytest.raises(ValueError, match="writes summaries, and nobody says how.*pass summarise="):
+    with pytest.raises(ValueError, match=r"needs a function from messages .* summarise="):
         bk.Conversation(bk.presets.working_memory(4_000, output=0), "summarise", "chars/4")

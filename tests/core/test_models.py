@@ -415,7 +415,7 @@ def test_a_model_past_its_end_warns_and_comes_last() -> None:
     """gpt-4 ended on 2026-10-23, as litellm says; gpt-4o goes on."""
     with pytest.warns(
         RetiredModelWarning,
-        match=r"'gpt-4' ended on 2026-10-23 \(litellm [\d.]+, gpt-4\); .* take another",
+        match=r"'gpt-4' was retired on 2026-10-23 \(litellm [\d.]+, gpt-4\)\. .* choose another model",
     ):
         assert model("gpt-4").ended
     assert not model("gpt-4o").ended

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import budgetkit as bk
 from budgetkit.counters import counter
 from budgetkit.message import Message, Passage
 from budgetkit.plan.items import Item
@@ -805,11 +806,19 @@ def test_a_table_read_as_one_conversation_says_which_columns_could_name_several(
 def test_a_message_that_says_nothing_is_told(nothing: dict[str, Any]) -> None:
     hello = {"role": "user", "content": "Hello world"}
     trace = load_trace([hello, {"role": "user", **nothing}, hello])
-    assert trace.empty == (2,)
-    assert trace.warnings == (
-        "messages with no content and no tool call: 1, first message 2; many providers refuse these; "
-        "give them content, or leave them out",
+    told = (
+        "Messages without content or tool call: 1, the first is message 2. "
+        "Many providers refuse them; leave them out.",
     )
+    assert trace.warnings == told
+    messages = [hello, {"role": "assistant", **nothing}, hello]
+    talk = bk.Conversation("chat", model="gpt-4o")
+    talk.add(messages)
+    assert talk.request().warnings == told
+    assert bk.trim(messages, 1_000, model="gpt-4o").warnings == told
+    assert bk.build("chat", model="gpt-4o", conversation=messages, user="Hi").warnings == told
+    # Forms that take no empty message are sent without it.
+    assert bk.trim(messages, 1_000, model="claude-sonnet-4-5", form="anthropic").warnings == ()
 
 
 def test_a_call_a_picture_a_sound_a_thought_and_an_empty_result_say_enough() -> None:
@@ -832,4 +841,4 @@ def test_a_call_a_picture_a_sound_a_thought_and_an_empty_result_say_enough() -> 
             {"role": "assistant", "content": None, "refusal": "No."},
         ]
     )
-    assert trace.empty == ()
+    assert not [note for note in trace.warnings if "without content" in note]

@@ -105,9 +105,7 @@ NO_EXTRA = (
     "zstandard",
 )
 LAB, APP = "run: pip install 'budgetkit[lab]'", "run: pip install 'budgetkit[app]'"
-NO_COSTS = (
-    "Note: There are no costs in dollars: a price list needs genai_prices, which is not installed; "
-)
+NO_COSTS = "Note: Costs in dollars are not available: a price list needs genai_prices, which is not installed; "
 COMMANDS_WITHOUT_EXTRAS: dict[str, str] = {
     "": "Next steps:",
     "sessions": "budgetkit sessions ",

@@ -434,6 +434,17 @@ def test_a_compaction_in_a_loop_is_counted_and_said(made_up: bk.Session) -> None
     assert number_of(early, "claude-code", "loops") == 0
 
 
+def test_claude_code_stops_where_its_prompt_fills_again_and_again(made_up: bk.Session) -> None:
+    """A window with little beside what comes back; before, the rest of the session was priced as if it went on."""
+    table = bk.compare(made_up, ["claude-code", "codex"], window=130_000)
+    request = number_of(table, "claude-code", "stops")
+    assert 0 < request < len(made_up.usage)
+    assert number_of(table, "codex", "stops") == 0
+    assert [words for words in notices(table) if f"would stop at request {request:,}" in words]
+    roomy = bk.compare(made_up, ["claude-code"])
+    assert number_of(roomy, "claude-code", "stops") == 0
+
+
 def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(
     made_up: bk.Session,
 ) -> None:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +16,7 @@ from xml.etree import ElementTree
 import click
 
 from budgetkit.budget.amounts import whole_number
-from budgetkit.budget.quoting import brief, one_line, printable
+from budgetkit.budget.quoting import brief, one_line, printable, warn_caller
 from budgetkit.extras.shell.gate import Checked, Failure, check
 from budgetkit.extras.shell.inputs import tools_of, traces_of, with_budget
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
@@ -101,10 +100,7 @@ def check_command(
         **limits,
     )
     if checked.cut and limits["most_cut"] is None:
-        warnings.warn(
-            f"{checked.losing}, and nothing was asked about that; --most-cut 0.1 would allow one in ten",
-            stacklevel=1,
-        )
+        warn_caller(f"{checked.losing}, and no limit is set; --most-cut 0.1 allows one in ten")
     changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
     if saved_as:
         save(saved_as, checked)

@@ -12,13 +12,13 @@ from functools import wraps
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
-from warnings import catch_warnings, warn
+from warnings import catch_warnings
 
 import click
 from click.core import ParameterSource
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line, printable, quoted
+from budgetkit.budget.quoting import brief, one_line, printable, quoted, warn_caller
 from budgetkit.counters import basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, text_of
 from budgetkit.inputs.budgets import AnyBudget, budget_in, policies_of, read_budget
@@ -128,9 +128,8 @@ def _told(source: str, first: Trace, others: Iterator[Trace]) -> Trace:
         many = (
             f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(source)}, {first.title}"
         )
-        warn(
-            f"this is conversation 1 of {many}; --conversation takes another's number, id or title",
-            stacklevel=1,
+        warn_caller(
+            f"This is conversation 1 of {many}; choose another with --conversation, by number, id or title."
         )
     return first
 
@@ -314,7 +313,7 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
             click.echo(read_line(trace), err=True)
         # The first of a silent one was said on loading.
         for explanation in trace.warnings[trace.is_silent :]:
-            warn(explanation, stacklevel=1)
+            warn_caller(explanation)
         return with_lines(trace=trace, **rest)
 
     explanation = "Which of several: its number, from 1; its id or its title."

@@ -9,7 +9,6 @@ is missing too; it is never 0.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -19,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, warn_caller
 from budgetkit.files import extra
 from budgetkit.models import Model
 from budgetkit.models.names import host_of, spellings
@@ -244,7 +243,7 @@ def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
     try:
         return prices(model, on, **about)
     except ImportError as error:
-        warnings.warn(f"There are no costs in dollars: {error}", stacklevel=1)
+        warn_caller(f"Costs in dollars are not available: {error}")
         return Prices(model)
 
 

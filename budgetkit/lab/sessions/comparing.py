@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 from warnings import catch_warnings
 
@@ -121,7 +122,8 @@ def compare(
         NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
         cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
         those that left, used again by what came later), first (the first request at which the rule acted), overflows
-        (requests that exceed the window), loops (compactions at two requests in a row), call_overflows (calls that
+        (requests that exceed the window), loops (compactions at two requests in a row), stops (the
+        request at which the product would stop, as it compacts again and again; 0 for none), call_overflows (calls that
         write a summary and exceed the window themselves), summary_cost (what these calls cost at most, in US dollars,
         within the cost) and assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as
         it was held comes to in the same replay (in US dollars, beside the bill), own_trigger, where Claude Code
@@ -711,10 +713,22 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[
         "first": int(acts[0]) + 1 if len(acts) else 0,
         "overflows": int(np.count_nonzero(most.over)),
         "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
+        "stops": _stop(policy, compacts),
         "call_overflows": int(np.count_nonzero(most.summary_prompts > setup.budget.window)),
         "summary_cost": summary_cost_of(setup, most),
         "assumed": "; ".join(policy.assumed) if isinstance(policy, System) else "",
     }
+
+
+def _stop(policy: Policy, compacts: Ints) -> int:
+    """Return the request, from 1, at which a product gives up compacting again and again; 0 for none."""
+    most = policy.stops_after if isinstance(policy, System) else 0
+    in_a_row = 0
+    for last, request in pairwise(compacts.tolist()):
+        in_a_row = in_a_row + 1 if request - last <= most else 0
+        if 0 < most == in_a_row:
+            return int(request) + 1
+    return 0
 
 
 def _capped(outcome: Replay) -> int:
@@ -752,6 +766,7 @@ def recorded_row(session: Session) -> dict[str, Any]:
         "first": 0,
         "overflows": 0,
         "loops": 0,
+        "stops": 0,
         "call_overflows": 0,
         "summary_cost": float("nan"),
         "assumed": "",

@@ -293,6 +293,11 @@ def notices(table: pd.DataFrame) -> list[str]:
                 number = f"{row[column]:,} times"
             if row[column]:
                 sentences.append(f"{row['label']} {words}, {number}.")
+        if row["stops"]:
+            sentences.append(
+                f"{row['label']} would stop at request {row['stops']:,}, since it compacts again and again; what it "
+                "costs after that is hypothetical."
+            )
     return sentences
 
 

@@ -253,6 +253,13 @@ class Session:
         counts = {
             kind: usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for kind, name in columns.items()
         }
+        # Cohere bills other tokens than it counts, all of them at the full price.
+        is_billed = usage["billed_input_tokens"].notna().to_numpy()
+        for kind, name in (("fresh", "input"), ("answered", "output")):
+            counts[kind] = np.where(
+                is_billed, usage[f"billed_{name}_tokens"].fillna(0), counts[kind]
+            )
+        counts["read"] = np.where(is_billed, 0, counts["read"])
         # A step goes by the whole prompt, also where a part of it was written for an hour.
         if with_steps:
             sent = counts["fresh"] + counts["read"] + counts["written"]

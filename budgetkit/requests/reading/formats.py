@@ -312,13 +312,13 @@ def usage_of(
     answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
 
     # What a cache read and wrote stands beside the input or inside it.
-    lives = {life: count[f"written_for_{life}"] for life in ("5m", "1h")}
+    apart = {f"cache_write_{life}_tokens": count[f"written_for_{life}"] for life in ("5m", "1h")}
     is_beside = bool(count["read_beside"] or count["written_beside"])
     read = count["read_beside"] or count["read_inside"] or 0
     written = (
         count["written_beside"]
         or count["written_inside"]
-        or sum(map(int, filled(**lives).values()))
+        or sum(map(int, filled(**apart).values()))
     )
     total = count["total"]
     # LiteLLM adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing.
@@ -340,23 +340,25 @@ def usage_of(
         "cache_write_tokens": written,
         "context_tokens": context,
     }
-    usage |= {
-        f"cache_write_{life}_tokens": tokens for life, tokens in lives.items() if tokens is not None
-    }
+    apart |= {f"billed_{side}_tokens": count[f"billed_{side}"] for side in ("input", "output")}
+    usage |= {name: tokens for name, tokens in apart.items() if tokens is not None}
     speed, served, region = (_text(raw, paths[name]) for name in ("speed", "tier", "region"))
     usage |= filled(
         tier=speed or served or _priced_apart(tier),
         region=region,
         web_searches=count["searches"],
-        paid_tools=sum(_counts(raw, paths["paid"])),
     )
-    # A compaction by the provider is a request of its own; its tokens are in none of the sums.
+    # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
+    # advisor, another model with prices of its own, which is named as a tool that costs money.
+    paid_tools = sum(_counts(raw, paths["paid"]))
     for request in found(raw, paths["requests"]) or ():
-        if isinstance(request, Mapping) and request.get("type") == "compaction":
+        kind = request.get("type") if isinstance(request, Mapping) else None
+        paid_tools += kind == "advisor_message"
+        if kind == "compaction":
             for name, tokens in (usage_of(request, None) or {}).items():
                 if name.endswith("_tokens") and tokens:
                     usage[name] = usage.get(name, 0) + tokens
-    return usage | unknown
+    return usage | filled(paid_tools=paid_tools) | unknown
 
 
 def seconds(stamp: Any) -> float:
