@@ -73,6 +73,7 @@ _COLUMNS: Final = [
     "compactions",
     "used_later",
     "overflows",
+    "stops",
 ]
 
 
@@ -405,6 +406,8 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
         )
     if too_large := [row["name"] for row in rows if row["overflows"]]:
         sentences.append(f"The window is too small for {_joined(too_large)}.")
+    if stops := [row["name"] for row in rows if row["stops"]]:
+        sentences.append(f"The program itself would stop, as it compacts again and again, at {_joined(stops)}.")
     recorded = f"${attrs['billed']:,.2f}"
     if attrs["billed"] < min(row["low"] for row in rows):
         sentences.append(f"As recorded it cost {recorded}, less than with any of these values.")
