@@ -88,17 +88,8 @@ def test_messages_of_any_text_load_count_and_come_back(texts: list[str], name: s
 
 
 KEYS = [
-    "messages",
-    "role",
-    "content",
-    "tools",
-    "tool_calls",
-    "contexts",
-    "meta",
-    "type",
-    "text",
-    "id",
-    "usage",
+    *("messages", "role", "content", "tools", "tool_calls", "contexts", "meta", "type", "text"),
+    *("id", "usage"),
 ]
 json_like = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | hostile_text,

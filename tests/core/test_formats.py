@@ -268,10 +268,8 @@ def test_the_events_of_a_stream_make_one_answer_with_its_usage(name: str, as_tex
 @pytest.mark.parametrize(
     "text",
     [
-        '{"value": 7, "text": "inner"}',
-        '[{"type": "text", "text": "inner"}]',
-        '{"messages": "x"}',
-        "[1, 2]",
+        *('{"value": 7, "text": "inner"}', '[{"type": "text", "text": "inner"}]'),
+        *('{"messages": "x"}', "[1, 2]"),
     ],
 )
 def test_text_that_is_json_is_what_was_said(text: str) -> None:

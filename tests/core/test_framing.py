@@ -243,17 +243,9 @@ def test_nested_schemas_are_declared_without_the_descriptions_that_the_model_nev
     assert declaration([{"name": "book", "parameters": parameters}, {"name": "ping"}]).splitlines()[
         2:-1
     ] == [
-        "type book = (_: {",
-        "legs?: {",
-        "  to: string,",
-        "}[],",
-        "stops?: number | null,",
-        'class?: "first" | 2 | boolean,',
-        "odd?: any,",
-        "}) => any;",
-        "",
-        "type ping = () => any;",
-        "",
+        *("type book = (_: {", "legs?: {", "  to: string,", "}[],", "stops?: number | null,"),
+        *('class?: "first" | 2 | boolean,', "odd?: any,", "}) => any;", ""),
+        *("type ping = () => any;", ""),
     ]
 
 

@@ -92,14 +92,8 @@ def test_a_missing_extra_is_one_sentence_that_names_it(
 
 NO_EXTRA = (
     *(
-        "IPython",
-        "anyio",
-        "anywidget",
-        "dask",
-        "distributed",
-        "genai_prices",
-        "httpx",
-        "ipywidgets",
+        *("IPython", "anyio", "anywidget", "dask", "distributed", "genai_prices"),
+        *("httpx", "ipywidgets"),
     ),
     *("jupyterlab", "openpyxl", "plotly", "pyarrow", "tokenizers", "tqdm", "traitlets", "voila"),
     "zstandard",
@@ -188,14 +182,8 @@ def test_every_public_name_is_there_without_the_laboratory_or_says_what_it_needs
         "            print(name, problem)\n"
     )
     laboratory = (
-        "IPython",
-        "anywidget",
-        "genai_prices",
-        "ipywidgets",
-        "jupyterlab",
-        "plotly",
-        "tqdm",
-        "traitlets",
+        *("IPython", "anywidget", "genai_prices", "ipywidgets", "jupyterlab", "plotly"),
+        *("tqdm", "traitlets"),
     )
     said = dict(line.split(" ", 1) for line in without(*laboratory, program=program).splitlines())
     assert said.keys() >= {"BudgetExplorer", "AccuracyExplorer", "ConversationExplorer"}

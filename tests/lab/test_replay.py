@@ -146,13 +146,7 @@ def test_tool_results_shrink_to_a_placeholder_and_stay_with_their_call() -> None
     outcome = replayed(AGENT, window(100), policies.DropToolResults(5))
     assert outcome.frame()["history"].tolist()[-1] == 77
     assert outcome.messages()["fate"].tolist() == [
-        "kept",
-        "kept",
-        "shrunk",
-        "kept",
-        "kept",
-        "kept",
-        "kept",
+        *("kept", "kept", "shrunk", "kept", "kept", "kept", "kept"),
     ]
     newest = policies.DropToolResults(5, intact=2)
     assert replayed(AGENT, window(100), newest).messages()["fate"].tolist()[:3] == [
@@ -480,11 +474,8 @@ def test_an_unknown_price_stays_unknown() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "gpt-oss:20b",
-        "ollama/gpt-oss:20b",
-        "ollama_chat/mistral:7b",
-        "deepseek-r1:latest",
-        "ollama/gpt-4o",
+        *("gpt-oss:20b", "ollama/gpt-oss:20b", "ollama_chat/mistral:7b"),
+        *("deepseek-r1:latest", "ollama/gpt-4o"),
     ],
 )
 def test_what_ollama_runs_has_no_price_of_a_host(name: str) -> None:
