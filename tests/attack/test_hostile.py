@@ -194,6 +194,8 @@ def test_any_text_is_no_saved_state_and_runs_nothing(text: str) -> None:
     "text",
     [
         "!!python/object/apply:os.system ['true']",
+        "budgetkit: [",
+        "&a [*a]",
         "budgetkit: 1\nbudget: !!python/name:os.system",
         "budgetkit: 1\nbudget: {window: !!python/object/new:int ['8']}",
         "a: &a [x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a]\nc: [*b, *b, *b, *b, *b, *b, *b, *b]",
