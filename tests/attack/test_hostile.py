@@ -323,9 +323,8 @@ def test_ten_times_the_text_takes_at_most_some_ten_times_as_long(unit: str) -> N
         exact(text)
         return time.process_time() - start
 
-    assert (
-        min(seconds(300_000) for _ in range(2)) < 40 * min(seconds(30_000) for _ in range(3)) + 0.1
-    )
+    bound = 40 * min(seconds(30_000) for _ in range(3)) + 0.1
+    assert any(seconds(300_000) < bound for _ in range(2))
 
 
 @pytest.mark.parametrize(
