@@ -15,14 +15,8 @@ from budgetkit.requests.billing.images import image_price
 from budgetkit.trace.provider_usage import readings
 
 NAMES = [
-    "gpt-4o",
-    "gpt-5-mini",
-    "o3",
-    "gpt-4",
-    "claude-sonnet-4-5",
-    "gemini-2.5-pro",
-    "mistral-large-latest",
-    "gtp-9",
+    *("gpt-4o", "gpt-5-mini", "o3", "gpt-4", "claude-sonnet-4-5", "gemini-2.5-pro"),
+    *("mistral-large-latest", "gtp-9"),
 ]
 
 

@@ -102,12 +102,8 @@ def byte_level(path: Path) -> Path:
 
 def test_every_counter_says_what_its_number_rests_on() -> None:
     names = [
-        "gpt-4o",
-        "o200k_base",
-        "chars/4",
-        "estimate:o200k_base",
-        "calibrated:claude-4.5",
-        "muse-spark-1.1",
+        *("gpt-4o", "o200k_base", "chars/4", "estimate:o200k_base"),
+        *("calibrated:claude-4.5", "muse-spark-1.1"),
     ]
     assert [basis_of(counter(name)) for name in names] == ["exact", "exact", *["estimate"] * 4]
     assert basis_of(counter(len)) == basis_of(len) == "estimate"
@@ -157,11 +153,8 @@ def test_every_model_of_claudes_gemini_qwen_and_deepseek_goes_by_one_row() -> No
     }
     assert {name: (vocabularies.vocabulary_of(name) or {})["name"] for name in rows} == rows
     nobody = (
-        "claude-2.1",
-        "claude-instant-1",
-        "gpt-4o",
-        "gemini-4-argon",
-        "deepseek-r1-distill-llama-70b",
+        *("claude-2.1", "claude-instant-1", "gpt-4o"),
+        *("gemini-4-argon", "deepseek-r1-distill-llama-70b"),
     )
     assert [vocabularies.vocabulary_of(name) for name in nobody] == [None] * len(nobody)
 

@@ -22,10 +22,8 @@ from budgetkit.lab.explorers.reach import Reach
 TALK = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
 PATIENCE = 120  # seconds
 PAGES = (
-    "/",
-    "/voila/static/voila.js",
-    "/voila/templates/lab/static/index.css",
-    "/voila/files/budgetkit.ipynb",
+    *("/", "/voila/static/voila.js"),
+    *("/voila/templates/lab/static/index.css", "/voila/files/budgetkit.ipynb"),
 )
 KERNEL = "/api/kernels/00000000-0000-0000-0000-000000000000"
 
