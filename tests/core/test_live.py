@@ -675,6 +675,9 @@ def test_what_trim_reads_off_is_what_the_engine_keeps(
             bk.trim(said, size, len, policy=policies.OldestFirst(), **more)
         return
     assert kept == bk.trim(said, size, len, policy=policies.OldestFirst(), **more)
+    if not said:
+        assert kept == []  # nothing is sent
+        return
     assert bk.FRAMINGS[framing].request(kept, len, more["tools"]) <= size
 
 

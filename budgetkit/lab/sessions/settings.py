@@ -111,9 +111,8 @@ def what_if(
     DataFrame
         One row a value, and one for the session as it was recorded: setting, value, low, least, most, high (in US
         dollars: least and most over the assumptions, low and high with the error of the replay), sent, cached (in
-        tokens), compactions, used_later (messages that left and were used later), stops (the request at which the program
-        would stop compacting; 0 for none), overflows (requests that exceed the
-        window) and flat (whether the range meets that of the cheapest value). `attrs` has replay_error and rule_error
+        tokens), compactions, used_later (messages that left and were used later), overflows (requests that exceed the
+        window), stops (the request at which the program would stop compacting; 0 for none) and flat (whether the range meets that of the cheapest value). `attrs` has replay_error and rule_error
         (shares of the bill, with a sign; NaN where they are not known), billed (in US dollars) and is_ranked.
 
     Raises
@@ -408,7 +407,9 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
     if too_large := [row["name"] for row in rows if row["overflows"]]:
         sentences.append(f"The window is too small for {_joined(too_large)}.")
     if stops := [row["name"] for row in rows if row["stops"]]:
-        sentences.append(f"The program itself would stop, as it compacts again and again, at {_joined(stops)}.")
+        sentences.append(
+            f"The program itself would stop, as it compacts again and again, at {_joined(stops)}."
+        )
     recorded = f"${attrs['billed']:,.2f}"
     if attrs["billed"] < min(row["low"] for row in rows):
         sentences.append(f"As recorded it cost {recorded}, less than with any of these values.")
