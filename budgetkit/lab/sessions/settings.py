@@ -112,8 +112,9 @@ def what_if(
         One row a value, and one for the session as it was recorded: setting, value, low, least, most, high (in US
         dollars: least and most over the assumptions, low and high with the error of the replay), sent, cached (in
         tokens), compactions, used_later (messages that left and were used later), overflows (requests that exceed the
-        window), stops (the request at which the program would stop compacting; 0 for none) and flat (whether the range meets that of the cheapest value). `attrs` has replay_error and rule_error
-        (shares of the bill, with a sign; NaN where they are not known), billed (in US dollars) and is_ranked.
+        window), stops (the request at which the program would stop compacting; 0 for none) and flat (whether the range
+        meets that of the cheapest value). `attrs` has replay_error and rule_error (shares of the bill, with a sign;
+        NaN where they are not known), billed (in US dollars) and is_ranked.
 
     Raises
     ------
