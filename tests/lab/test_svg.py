@@ -165,7 +165,7 @@ def test_a_figure_changed_by_hand_is_shown_without_a_picture_where_none_can_be_d
 def test_boxes_show_the_middle_half_of_the_errors() -> None:
     errors = accuracy.compare(["chars/4"], corpora.shipped())
     picture = ET.fromstring(figures.errors_by_class.svg(errors))
-    assert len([*picture.iter(f"{SVG}circle")]) == len(errors)
+    assert sum(path.get("d", "").count("h0") for path in picture.iter(f"{SVG}path")) == len(errors)
 
 
 @pytest.mark.parametrize(
