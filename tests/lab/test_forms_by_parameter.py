@@ -233,8 +233,8 @@ def made(form: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
             return kind(folder), {}
         case (str() as name, str() as text, kind) if kind in (Path, str):
             return kind(saved_at(folder / name, text)), {}
-        case (_, {"window": int()}):
-            return form
+        case (bare, {"window": int()} as others):
+            return bare, others
     return form, {}
 
 
