@@ -271,7 +271,7 @@ REFUSED: list[tuple[str, list[Any], str, Any]] = [
     ("conversation", [None, 7, b"hello"], _TRACE, slice(None)),
     ("texts", [7, b"hello", None, {"text": "hello"}, [7]], _TEXTS, slice(None)),
     ("messages", [pd.DataFrame(SPOKEN), Path("talk.jsonl")], "known are", slice(None)),
-    ("messages", ["talk.json", "support-chat"], "", slice(2)),
+    ("messages", ["talk.json", "support-chat"], ".", slice(2)),
     ("model", [None, 7, b"gpt-4o", {"x": 1}], _MODEL, [0, 16, 17, 20]),
 ]
 

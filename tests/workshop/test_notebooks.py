@@ -178,7 +178,9 @@ def test_the_stored_outputs_and_the_solutions_are_those_of_a_new_run(
     del again["cells"][-len(folds) :]
     assert again == json.loads(path.read_text(encoding="utf-8"))
     for cell, (code, output) in zip(solved, folds, strict=True):
-        assert "".join(each["text"] for each in cell["outputs"]).strip() == output.strip(), code
+        assert (
+            "".join("".join(each["text"]) for each in cell["outputs"]).strip() == output.strip()
+        ), code
 
 
 def solutions(path: Path) -> list[tuple[str, str]]:
