@@ -7,8 +7,8 @@
   any plan).
 """
 
-from budgetkit.plan.allocating import allocate, allocate_many
-from budgetkit.plan.batch import cut_share, sweep
+from budgetkit.plan.allocating import allocate
+from budgetkit.plan.batch import allocate_many, cut_share, sweep
 from budgetkit.plan.decisions import Decision, Grant
 from budgetkit.plan.fitting import fit
 from budgetkit.plan.items import Item

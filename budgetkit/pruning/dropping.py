@@ -255,10 +255,12 @@ def prune(
     # 3. The window stands above the policy's own floor of one message.
     window_left = room.usable - room.others
     is_over = room.window > 0 and history.tokens > window_left
-    if is_over and shortens:
-        is_over = _least_tokens_of(history) > window_left
+    if is_over and shortens:  # it is not where every tool result is cut inside as far as may be
+        cuttable = [max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results]
+        is_over = history.tokens - sum(cuttable) > window_left
     if is_over and policy.floor == Floor():
-        _drop_all_that_exceeds(window_left, history)
+        while history.tokens > window_left and (unit := history.next_unit()) is not None:
+            history.drop(unit, DROPPED)
 
     # 4. The request begins with the speaker that its provider asks for.
     if start_on != "any":
@@ -349,19 +351,6 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
     for unit in steps[:-1]:
         if history.tokens <= cut.down_to:
             return
-        history.drop(unit, DROPPED)
-
-
-def _least_tokens_of(history: History) -> int:
-    """Return what the history holds where every tool result in it is cut inside as far as may be, in tokens."""
-    return history.tokens - sum(
-        max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results
-    )
-
-
-def _drop_all_that_exceeds(most: int, history: History) -> None:
-    """Drop the oldest, down to nothing, while the history holds more than the window has for it."""
-    while history.tokens > most and (unit := history.next_unit()) is not None:
         history.drop(unit, DROPPED)
 
 
