@@ -70,7 +70,7 @@ _NAMES = {
         "what_if",
     ),
     "budgetkit.models": ("model",),
-    "budgetkit.models.resolved": ("thinking",),
+    "budgetkit.models.limits": ("thinking",),
     "budgetkit.plan": (
         "Decision",
         "Grant",

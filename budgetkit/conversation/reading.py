@@ -17,7 +17,7 @@ from budgetkit.counters import counter
 from budgetkit.inputs.budgets import AnyModel
 from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Message
 from budgetkit.models import DEFAULT_ENCODING
-from budgetkit.models.resolved import facts_of
+from budgetkit.models import model as look_up
 from budgetkit.plan import allocate
 from budgetkit.plan.items import Item
 from budgetkit.plan.plan import Plan
@@ -249,7 +249,7 @@ def memory_tokens(
     >>> found.messages_tokens, found.directive_tokens, found.memory_tokens, found.is_constrained
     (10, 3, 117491, False)
     """
-    facts = facts_of(model)
+    facts = look_up(model)
     count = counter(facts, unknown=DEFAULT_ENCODING)
     budget = memory_engine(facts)
     messages_tokens = FRAMINGS["memory-engine"].request(read([messages]), count)

@@ -17,8 +17,7 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
 from budgetkit.counters.memory import Made, Memo
 from budgetkit.message import Message, Passage, empty_notices
-from budgetkit.models import Model
-from budgetkit.models.resolved import resolve
+from budgetkit.models import Model, resolve
 from budgetkit.plan.items import Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
 from budgetkit.requests.reading.formats import label

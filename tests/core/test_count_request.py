@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.files import read_toml
-from budgetkit.models.resolved import resolve
+from budgetkit.models import resolve
 from budgetkit.requests import framing_for
 from budgetkit.requests.billing.images import size_in
 from budgetkit.requests.billing.openai_chat import FAMILIES, family_of

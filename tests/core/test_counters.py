@@ -18,7 +18,7 @@ from budgetkit.counters import (
     encoding_names,
 )
 from budgetkit.models import Model, model, models
-from budgetkit.models.resolved import calibration_row
+from budgetkit.models.names import calibration_row
 
 
 def test_a_token_is_a_piece_of_the_text_often_a_word_with_the_space_before_it() -> None:
@@ -90,13 +90,13 @@ def test_the_unit_can_be_named_or_given() -> None:
             "chars/4",
             {"rounding": "up"},
             ValueError,
-            "rounding 'up'; known are floor, ceil, nearest; use one",
+            "Invalid rounding: 'up'. Choose one of: floor, ceil, nearest.",
         ),
         (
             "chars/4",
             {"unit": "line"},
             ValueError,
-            "unit 'line'; known are codepoint, utf16, byte, word; use one",
+            "Invalid unit: 'line'. Choose one of: codepoint, utf16, byte, word.",
         ),
         (
             "chars/4",
@@ -111,7 +111,7 @@ def test_the_unit_can_be_named_or_given() -> None:
             ValueError,
             "no convention 'round'; known are rounding, minimum, unit; use",
         ),
-        ("chars/4 (sideways)", {}, ValueError, "rounding 'sideways'; known are"),
+        ("chars/4 (sideways)", {}, ValueError, "Invalid rounding: 'sideways'"),
         (
             "o200k_base",
             {"minimum": 1},
@@ -302,3 +302,11 @@ def test_a_misspelt_model_is_answered_with_the_nearest_names() -> None:
         ValueError, match="no counter 'gtp-4o'; .*of which 'gpt-4o', .* are nearest"
     ):
         counter("gtp-4o")
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "chars/4", "estimate:o200k_base", "gemini-2.5-pro"])
+def test_an_iterator_of_texts_is_counted_like_a_list(name: str) -> None:
+    """An encoding counted none of them: a check had used the iterator up."""
+    texts = ["Hello world", "Where is my parcel?"]
+    count: Any = counter(name)
+    assert count.many(iter(texts)) == count.many(texts)

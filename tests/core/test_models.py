@@ -15,9 +15,8 @@ from packaging.version import Version
 import budgetkit as bk
 from budgetkit.counters import encoding_names
 from budgetkit.lab.app.sides import MAKERS
-from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, models
+from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, models, resolve
 from budgetkit.models.names import family_encoding, nearest_names
-from budgetkit.models.resolved import resolve
 from budgetkit.requests import image_price
 
 DOCUMENT_001 = {
@@ -125,7 +124,7 @@ def test_a_model_that_is_not_listed_has_its_familys_encoding(
     name: str, encoding: str, is_own: bool
 ) -> None:
     """A plan counted these with cl100k_base, the bill of the same request with o200k_base."""
-    known = resolve(name).facts
+    known = resolve(name)
     assert (known.encoding, known.encoding_is_own) == (encoding, is_own)
 
 
@@ -324,7 +323,7 @@ def test_any_clouds_or_routers_spelling_is_the_same_model_with_all_its_fields(
     """A suffix went by genai-prices, which knows no longest answer, or was a model of 8,192 tokens."""
     told: dict[str, Any] = {"name": "", "provenance": ""}
     assert replace(bk.model(name, unknown="raise"), **told) == replace(bk.model(listed), **told)
-    same = ("tokenizer", "openai_family", "calibration", "cache")
+    same = ("tokenizer", "openai_family", "cache")
     one, other = resolve(name), resolve(listed)
     assert [getattr(one, field) for field in same] == [getattr(other, field) for field in same]
     assert image_price(name, 4_000, 2_500) == image_price(listed, 4_000, 2_500)
@@ -433,6 +432,7 @@ def test_a_name_of_a_hundred_thousand_characters_is_unknown_at_once(unit: str) -
     start = time.process_time()
     with pytest.raises(ValueError, match=r"no model '0\..*\.\.\..*use one of"):
         model(name, unknown="raise")
+    assert resolve(name).window == 8_192
     assert set(nearest_names(name, ["gpt-4o", "claude-haiku-4-5"])) <= {
         "gpt-4o",
         "claude-haiku-4-5",

@@ -21,7 +21,6 @@ from budgetkit.counters import (
     basis_of,
     counter,
     encoding_names,
-    interval_of,
     nearer_of,
     spread_of,
     vocabularies,
@@ -116,9 +115,8 @@ def test_an_estimate_tells_how_far_it_may_lie_off_and_how_to_get_nearer() -> Non
     claude = counter("calibrated:claude-sonnet-4-5")
     below, above = spread_of(claude) or (0, 0)
     assert below < 0 < above
-    assert interval_of(claude, 1_000) == (round(1_000 * (1 + below)), round(1_000 * (1 + above)))
-    assert interval_of(counter("gpt-4o"), 1_000) == (1_000, 1_000)
-    assert interval_of(len, 1_000) is None
+    assert spread_of(counter("gpt-4o")) == (0, 0)
+    assert spread_of(len) is None
     if not is_usable():
         assert nearer_of(claude).endswith(
             "after pip install 'budgetkit[claude]' (ctok, unofficial)"

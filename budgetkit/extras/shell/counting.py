@@ -11,8 +11,7 @@ import click
 from budgetkit.budget.quoting import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines, show_table, text_of
-from budgetkit.models import Model, models
-from budgetkit.models.resolved import resolve
+from budgetkit.models import Model, models, resolve
 
 if TYPE_CHECKING:
     from budgetkit.requests import RequestCount
@@ -231,7 +230,7 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
     """
     resolved = [resolve(name) for name in names]
     if names:
-        rows = [model.facts for model in resolved]
+        rows = resolved
     else:
         rows = [*models()]
     if as_json:

@@ -47,9 +47,8 @@ from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.replay import replay
 from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
-from budgetkit.models import Model
+from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
-from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
@@ -279,18 +278,15 @@ def check(
     texts = {} if prompts is None else _texts(prompts)
     budget = read_budget(budget)
     model, counter, policy = filled_in(budget, model, counter, policy)
-    if model is None:
-        resolved = None
-    else:
-        resolved = resolve(model, window, must_know=True)
-    budget = budget_of(budget, resolved, window)
+    if model is not None:
+        model = resolve(model, window, must_know=True)
+    budget = budget_of(budget, model, window)
     if counter is None:
-        counter = resolved or DEFAULT_COUNTER
-    framing = framing_of(counter if resolved is None else resolved)
+        counter = model or DEFAULT_COUNTER
+    framing = framing_of(counter if model is None else model)
     # A conversation goes by the model that it names itself.
-    own_framing = None if resolved is None else framing
+    own_framing = None if model is None else framing
     count = count_of(counter)
-    model = None if resolved is None else resolved.facts
     policy = None if policy is None else policy_of(policy)
     if tools is not None:
         check_tools(tools)
@@ -304,7 +300,7 @@ def check(
         name: prompt_sizes.get(name, 0) + schemas.get(name, 0) for name in (*prompt_sizes, *schemas)
     }
     demands = [pd.DataFrame([sent])] if sent else []
-    models = [resolved]
+    models = [model]
     failures_in = partial(_failures, lines, _floors(lines, floor))
     failures: list[Failure] = []
     for sizes in demands:
@@ -320,7 +316,7 @@ def check(
                 f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces"
             )
         _check_messages(trace)
-        models.append(resolved or own_model(trace))
+        models.append(model or own_model(trace))
         demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
         columns = _columns(lines, demand)
         own_failures = list(failures_in(one_line(trace.id), demand, columns, fixed))
@@ -353,7 +349,7 @@ def check(
         estimated_by="" if model is None else estimated_by(count, model),
         today=today,
     )
-    found_in = partial(known_of, cache_minimum=minimum, price_step=_price_step(resolved, today))
+    found_in = partial(known_of, cache_minimum=minimum, price_step=_price_step(model, today))
     outcome = _found(found_in, demands, lost, sum(schemas.values()))
     if estimates:  # it says what that finding says, and closes the gate
         outcome = tuple(finding for finding in outcome if finding.code != "stand-in-without-buffer")
@@ -435,7 +431,7 @@ def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
 
 
 def _estimated(
-    budget: Budget, count: Count, models: Iterable[ResolvedModel | None], uncounted: Sequence[str]
+    budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
     """Fail where tokens are estimated, or not counted at all, and nothing is reserved for the error."""
     if has_buffer(budget):
@@ -449,7 +445,7 @@ def _estimated(
         if model is None:
             basis = basis_of(count)
         else:
-            basis = basis_for(count, model.facts)
+            basis = basis_for(count, model)
         if basis == "estimate":
             name = _name(count)
             if model is None or model.name in name:
@@ -477,7 +473,7 @@ def _name(count: Count) -> str:
     return one_line(getattr(count, "name", "") or FunctionCounter(count).name)
 
 
-def _price_step(model: ResolvedModel | None, today: date | None) -> int:
+def _price_step(model: Model | None, today: date | None) -> int:
     """Return the prompt above which the price rises, in tokens; 0 where none is known."""
     if model is None:
         return 0

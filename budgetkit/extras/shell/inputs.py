@@ -277,7 +277,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             count = counter(opened if opened.is_known else opened.name)
         else:
             count = counter(counting)
-        if basis_for(count, opened.facts) != "exact":
+        if basis_for(count, opened) != "exact":
             sentences = filter(None, [f"Counted with {count.name}.", nearer_sentence(count)])
             click.echo(printable(" ".join(sentences)), err=True)
         if trace is not None:

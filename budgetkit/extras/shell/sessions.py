@@ -20,7 +20,7 @@ from budgetkit.lab.sessions.holding import By, agents, holding, server_of
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check, with_held
 from budgetkit.lab.sessions.session import RESULTS_ROW
 from budgetkit.lab.sessions.settings import sentences_of, usual_values, what_if
-from budgetkit.models.resolved import catalogue_of, product_window
+from budgetkit.models.limits import catalogue_of, product_window
 
 #: The session that is offered where there is none.
 SHIPPED: Final = "made-up-session"

@@ -19,7 +19,6 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Count, Counter, basis_of, counter
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel
 from budgetkit.promise import FEWEST_FOR_A_GAIN, needed
 
 
@@ -148,7 +147,7 @@ def _row(count: Any, texts: Sequence[str]) -> dict[str, object]:
     }
 
 
-Given = Counter | Count | Model | ResolvedModel | str
+Given = Counter | Count | Model | str
 Floats = npt.NDArray[np.float64]
 _REPEATS = 1_000
 _NORMAL = 1.96  # of the normal distribution, 95 % lie within
@@ -156,7 +155,7 @@ _NORMAL = 1.96  # of the normal distribution, 95 % lie within
 
 def listed(counters: Given | Sequence[Given]) -> list[Given]:
     """Return one counter or several as a list."""
-    if isinstance(counters, str | Model | ResolvedModel) or callable(counters):
+    if isinstance(counters, str | Model) or callable(counters):
         return [counters]
     if not isinstance(counters, Iterable):
         raise TypeError(

@@ -17,8 +17,7 @@ from budgetkit.inputs.budgets import AnyModel
 from budgetkit.inputs.conversations import AnyTrace
 from budgetkit.lab.replay import Replay, replay
 from budgetkit.lab.replay.cost import Prices, prices
-from budgetkit.models import Model
-from budgetkit.models.resolved import facts_of, models_of
+from budgetkit.models import Model, model, models_of
 from budgetkit.plan.fitting import fit
 from budgetkit.plan.items import Items
 from budgetkit.plan.plan import Plan
@@ -69,9 +68,7 @@ def compare_models(
     conversations = traces_of(traces)
     make = preset_of(preset)
     pruning = OldestFirst() if policy is None else policy_of(policy)
-    rows = [
-        _row(conversations, facts_of(model), make, pruning, price) for model in models_of(models)
-    ]
+    rows = [_row(conversations, model(name), make, pruning, price) for name in models_of(models)]
     table = pd.DataFrame(rows)
     if not len(table):
         return table

@@ -34,7 +34,7 @@ from budgetkit.lab.deciding.conditions import (
     nothing_cut,
     planned,
 )
-from budgetkit.models.resolved import resolve
+from budgetkit.models import resolve
 from budgetkit.plan.why import nearest, settled_window
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
@@ -348,7 +348,7 @@ def solve_models(
     rows = []
     make = preset_of(preset)
     for name in models:
-        facts = resolve(name).facts
+        facts = resolve(name)
         count = counter_of(facts)
         budget = make(facts)
         demands = [

@@ -20,9 +20,8 @@ import numpy as np
 
 from budgetkit.budget.quoting import brief, warn_caller
 from budgetkit.files import extra
-from budgetkit.models import Model
+from budgetkit.models import Model, model_name
 from budgetkit.models.names import host_of, spellings
-from budgetkit.models.resolved import ResolvedModel, model_name
 from budgetkit.plan.items import Floats, Ints
 
 __all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
@@ -142,7 +141,7 @@ class Prices:
         )
 
 
-def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | None:
+def prices_of(given: Prices | str | Model | None) -> Prices | None:
     """Return prices as they are, or a model's by its name.
 
     Parameters
@@ -167,7 +166,7 @@ def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | No
     """
     if given is None or isinstance(given, Prices):
         return given
-    if not isinstance(given, str | Model | ResolvedModel):
+    if not isinstance(given, str | Model):
         raise TypeError(
             f"prices {brief(given)}; they are Prices or a model's name; give bk.cost.prices('gpt-4o'), say"
         )
@@ -175,7 +174,7 @@ def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | No
 
 
 def prices(
-    model: str | Model | ResolvedModel,
+    model: str | Model,
     on: date | None = None,
     *,
     provider: str | None = None,
@@ -188,7 +187,7 @@ def prices(
 
     Parameters
     ----------
-    model : str, Model or ResolvedModel
+    model : str or Model
         Its name, as genai-prices knows it.
     on : date or datetime, optional
         The day, or the moment, as some prices change within a day; now when left out.

@@ -24,8 +24,7 @@ from budgetkit.lab.replay.forecast import (
     paths,
 )
 from budgetkit.message import Message
-from budgetkit.models import Model
-from budgetkit.models.resolved import models_of, resolve
+from budgetkit.models import Model, models_of, resolve
 from budgetkit.plan.allocating import allocate_columns, with_undeclared
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.requests import Framing
@@ -124,7 +123,7 @@ def outlook(
 
     frames = []
     for name in several:
-        model = resolve(name).facts
+        model = resolve(name)
         budget = make(model)
         count = counter(model)
         pace = pace_of(trace, count, others)

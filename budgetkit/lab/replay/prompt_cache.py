@@ -22,8 +22,7 @@ import numpy as np
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.files import Table, read_rows
-from budgetkit.models import Model
-from budgetkit.models.resolved import IDEAL_CACHE, ResolvedModel, resolve
+from budgetkit.models import IDEAL_CACHE, Model, resolve
 from budgetkit.plan.items import Floats, Ints
 
 __all__ = ["CACHES", "IDEAL", "PromptCache", "provider_rules"]
@@ -215,12 +214,12 @@ CACHES: Final[Mapping[str, PromptCache]] = Table(
 IDEAL: Final = IDEAL_CACHE
 
 
-def provider_rules(model: str | Model | ResolvedModel) -> str:
+def provider_rules(model: str | Model) -> str:
     """Return the name of a provider's prompt cache.
 
     Parameters
     ----------
-    model : str, Model or ResolvedModel
+    model : str or Model
         The model that is asked.
 
     Returns

@@ -55,7 +55,7 @@ from budgetkit.lab.replay.prefix import (
 )
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
 from budgetkit.message import Message
-from budgetkit.models.resolved import resolve
+from budgetkit.models import resolve
 from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
 from budgetkit.plan.items import Floats, Ints, Item
 from budgetkit.pruning.dropping import (

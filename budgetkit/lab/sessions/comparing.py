@@ -32,7 +32,7 @@ from budgetkit.lab.sessions.holding import MeasuredFraming, measure, summaries_o
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.models import model
-from budgetkit.models.resolved import catalogue_of
+from budgetkit.models.limits import catalogue_of
 from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Compact, OldestFirst, Policy, System, Trigger

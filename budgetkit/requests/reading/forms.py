@@ -26,11 +26,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from budgetkit.message import ORIGIN, Message
-from budgetkit.requests.reading.formats import format_named
+from budgetkit.requests.reading.formats import Raw, Record, format_named
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.records import Pairing, Records, paired, read_records
 
-Raw = Mapping[str, Any]
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
 
 #: Where a message that can be saved keeps bytes, as text: {"type": "file", "base64": "QUJD"}.
@@ -75,7 +74,7 @@ def form_of(record: Any) -> Form | None:
         return None
     parts = record.get("parts")
     if isinstance(parts, list | tuple) and "content" not in record:
-        if any("type" in part for part in objects_in(list(parts))):
+        if any("type" in part for part in objects_in(parts)):
             return None
         return "gemini"
 
@@ -89,7 +88,7 @@ def form_of(record: Any) -> Form | None:
         return "anthropic"
 
     content = record.get("content")
-    blocks = objects_in(list(content) if isinstance(content, tuple) else content)
+    blocks = objects_in(content)
     if any(block.get("type") in _ITEM_PARTS for block in blocks):
         return "responses"
     if blocks and all("type" not in block for block in blocks):
@@ -114,7 +113,7 @@ def _is_anthropic(block: Raw) -> bool:
 class RecordPart:
     """A record of its own, cut out of a record: the blocks that become one message, and their places in the whole."""
 
-    record: dict[str, Any]
+    record: Record
     places: tuple[int, ...] = ()
 
 
@@ -153,7 +152,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     """
     row = format_named(ROWS[form])
     read = Records()
-    origins: list[dict[str, Any]] = []
+    origins: list[Record] = []
     for record in records:
         cut = pieces(record, form)
         for part, piece in enumerate(cut):
@@ -184,7 +183,7 @@ def _holds_bytes(value: Any) -> bool:
     return isinstance(value, list) and any(map(_holds_bytes, value))
 
 
-def is_bytes(value: Mapping[str, Any]) -> bool:
+def is_bytes(value: Raw) -> bool:
     """Say whether a value stands for bytes.
 
     >>> is_bytes({"type": "file", "base64": "QUJD"})
@@ -193,7 +192,7 @@ def is_bytes(value: Mapping[str, Any]) -> bool:
     return value.get("type") == "file" and isinstance(value.get(BYTES), str) and len(value) == 2
 
 
-def _origins(record: Raw, form: str, number: int) -> Iterator[dict[str, Any]]:
+def _origins(record: Raw, form: str, number: int) -> Iterator[Record]:
     """Give the origins of the messages that one record became."""
     if number == 1:
         yield {"form": form, "records": [record]}

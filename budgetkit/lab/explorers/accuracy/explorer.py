@@ -37,7 +37,7 @@ from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.models.resolved import listed_name
+from budgetkit.models import listed_name
 from budgetkit.state import to_dict
 
 Data = dict[str, Any]

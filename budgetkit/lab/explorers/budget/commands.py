@@ -30,7 +30,7 @@ from budgetkit.lab.explorers.budget.settings import (
 )
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.models.resolved import listed_name
+from budgetkit.models import listed_name
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
@@ -210,7 +210,7 @@ def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings
         session_model = own_model(library.conversations.one(settings.trace, settings.conversation))
     if session_model is None or session_model.name == settings.model:
         return settings
-    return settings.with_model(session_model.name, session_model.facts)
+    return settings.with_model(session_model.name, session_model)
 
 
 def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:

@@ -41,7 +41,6 @@ from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import policy_of
@@ -303,7 +302,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         counter: str | Count | None = None,
         by: By | None = None,
         cache: str | PromptCache | None = None,
-        prices: Prices | str | Model | ResolvedModel | None = None,
+        prices: Prices | str | Model | None = None,
     ) -> None:
         view = self.kind.view()
         library = Library(view.report)
