@@ -9,15 +9,13 @@ A budget checks itself while it is made, so that there is none whose lines do no
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from budgetkit.budget.allocation import check_all, check_whole
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, one_line, quoted
 
-if TYPE_CHECKING:
-    from budgetkit.budget.budget import Budget
-
+Budget = Any  # of budget.py, which imports this module
 OUTPUT = "output"
 
 

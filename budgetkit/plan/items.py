@@ -403,7 +403,8 @@ def _best_first(
         and len(importance) == 1
         and all(item.importance is None for item in section_items)
     )
-    if one and _have_order(scores):
+    has_order = (total := sum(scores)) == total or all(score == score for score in scores)  # no nan
+    if one and has_order:
         return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
     weights = _weights(section_items, number, importance)
     if number is not None:
@@ -429,11 +430,6 @@ def _weights(
     if number is None:
         return weights
     return _highest(weights, number)
-
-
-def _have_order(scores: list[float]) -> bool:
-    """Say whether none of some scores is nan, which is neither above nor below another."""
-    return (total := sum(scores)) == total or all(score == score for score in scores)
 
 
 def _unit_numbers(section_items: list[Item]) -> list[int]:

@@ -265,7 +265,16 @@ def prune(
     # 4. The request begins with the speaker that its provider asks for.
     if start_on != "any":
         history.begin_with(start_on, room.turn)
-    _refuse(history, room, policy)
+
+    # 5. A floor may ask that a history above its limit is refused.
+    over = history.tokens - max(0, room.limit)
+    if over > 0 and policy.floor.conflict == "raise":
+        floor = policy.floor
+        raise ValueError(
+            f"turn {room.turn}: the history may hold {max(0, room.limit):,} tokens, and its floor of {floor.least:,} "
+            f"{floor.unit} holds {history.tokens:,}, {over:,} too many; lower the floor, raise the history budget, "
+            "or let it exceed (conflict='exceed') or shrink the others (conflict='shrink')"
+        )
     return summaries
 
 
@@ -486,15 +495,3 @@ def _take_oldest(rounds: SummaryRule, history: History, policy: Policy) -> tuple
             wanted -= len(members)
         history.drop(unit, SUMMARISED)
     return slots, last_turn
-
-
-def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
-    """Raise where the history is above its limit, and its floor asks for that."""
-    over = history.tokens - max(0, room.limit)
-    if over > 0 and policy.floor.conflict == "raise":
-        floor = policy.floor
-        raise ValueError(
-            f"turn {room.turn}: the history may hold {max(0, room.limit):,} tokens, and its floor of {floor.least:,} "
-            f"{floor.unit} holds {history.tokens:,}, {over:,} too many; lower the floor, raise the history budget, "
-            "or let it exceed (conflict='exceed') or shrink the others (conflict='shrink')"
-        )

@@ -176,11 +176,6 @@ def declaration(tools: Sequence[Schema]) -> str:
     return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
 
 
-def json_charge(tools: Sequence[Schema]) -> Charge:
-    """Charge tool schemas as JSON text."""
-    return Charge("tools", "JSON", (json.dumps(list(tools), ensure_ascii=False, default=str),))
-
-
 def _declared(tool: Schema) -> Iterator[str]:
     if description := unwrapped(tool).get("description"):
         yield f"// {description}"

@@ -9,7 +9,8 @@ each number is a field here, and each system's set of them an entry of ``FRAMING
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,7 +22,6 @@ from budgetkit.requests.billing.declarations import (
     Rules,
     ToolConstants,
     declaration_charge,
-    json_charge,
     sizes,
     thinking_charges,
 )
@@ -247,7 +247,15 @@ class Framing:
             charges = [Charge("framing", "request", fixed=self.priming)]
             for index, message in enumerate(request.messages):
                 charges += self._charged(message, index)
-            charges += self._tools(request)
+            tools = request.tools
+            if tools and isinstance(self.tools, ToolConstants):
+                charges.append(self.tools.charge(tools))
+            elif tools and self.tools == "declaration":
+                has_system = any(message.role == "system" for message in request.messages)
+                charges.append(declaration_charge(tools, has_system))
+            elif tools:
+                written = json.dumps(list(tools), ensure_ascii=False, default=str)
+                charges.append(Charge("tools", "JSON", (written,)))
         return [*charges, *thinking_charges(request, charges)]
 
     def image(self, image: Image) -> int:
@@ -293,16 +301,6 @@ class Framing:
             Charge("image", "", fixed=self.image(image), message=index) for image in message.images
         ]
         return [Charge("message", message.role, tuple(texts), fixed, message=index), *images]
-
-    def _tools(self, request: ProviderRequest) -> Iterator[Charge]:
-        if request.tools and isinstance(self.tools, ToolConstants):
-            yield self.tools.charge(request.tools)
-        elif request.tools and self.tools == "declaration":
-            yield declaration_charge(
-                request.tools, any(message.role == "system" for message in request.messages)
-            )
-        elif request.tools:
-            yield json_charge(request.tools)
 
 
 def _read(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:

@@ -22,7 +22,6 @@ message that is cut inside is marked as rewritten.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from budgetkit.message import ORIGIN, Message
@@ -109,24 +108,16 @@ def _is_anthropic(block: Raw) -> bool:
     return isinstance(kind, str) and _ANTHROPIC.get(kind, "") in block
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPart:
-    """A record of its own, cut out of a record: the blocks that become one message, and their places in the whole."""
-
-    record: Record
-    places: tuple[int, ...] = ()
-
-
-def pieces(record: Raw, form: str) -> list[RecordPart]:
-    """Cut a record into one for each tool result in it and one for all else; one that need not be cut is one piece.
+def pieces(record: Raw, form: str) -> list[tuple[Record, tuple[int, ...]]]:
+    """Cut a record into one for each tool result and one for all else, each with the places of its blocks.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
-    >>> [piece.places for piece in pieces({"role": "user", "parts": blocks}, "gemini")]
+    >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
     [(0,), (1,)]
     """
     field = blocks_field(form)
     blocks = record.get(field)
-    whole = [RecordPart(dict(record))]
+    whole: list[tuple[Record, tuple[int, ...]]] = [(dict(record), ())]
     if form == "responses" or not isinstance(blocks, list | tuple) or len(blocks) < 2:
         return whole
     kinds = [{kind for kind, _ in sorted_part(block)} for block in blocks]
@@ -135,7 +126,7 @@ def pieces(record: Raw, form: str) -> list[RecordPart]:
         return whole
     others = [place for place in range(len(blocks)) if place not in set(results)]
     cuts = [(place,) for place in results] + ([tuple(others)] if others else [])
-    return [RecordPart({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
+    return [({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
 
 
 def blocks_field(form: str) -> str:
@@ -155,17 +146,17 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     origins: list[Record] = []
     for record in records:
         cut = pieces(record, form)
-        for part, piece in enumerate(cut):
+        for part, (piece, places) in enumerate(cut):
             before = len(read.messages)
-            read_records([piece.record], row, read=read)
+            read_records([piece], row, read=read)
             new = len(read.messages) - before
             if not new and origins:  # a piece of an answer has joined the message before it
-                origins[-1]["records"].append(piece.record)
+                origins[-1]["records"].append(piece)
             elif len(cut) > 1:
-                place = {"places": list(piece.places), "part": part, "parts": len(cut)}
-                origins.append({"form": form, "records": [piece.record], **place})
+                place = {"places": list(places), "part": part, "parts": len(cut)}
+                origins.append({"form": form, "records": [piece], **place})
             else:
-                origins.extend(_origins(piece.record, form, new))
+                origins.extend(_origins(piece, form, new))
     paired(read.messages, strict=True, pairing=pairing)
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
