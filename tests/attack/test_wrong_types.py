@@ -187,9 +187,6 @@ def conversed(conversation: bk.Conversation) -> object:
     return conversation.request()
 
 
-NO_TOKENS = {
-    name: STRANGE[name] for name in ("None", "nan", "inf", "-1", "10**400", "'x'", "3.5", "True")
-}
 COUNTING: dict[str, Callable[[Any], object]] = {
     "counter": lambda count: bk.counter(count)("Why?"),
     "demand": lambda count: bk.load_trace("support-chat").demand(count),

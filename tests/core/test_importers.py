@@ -300,6 +300,11 @@ def test_a_trajectory_of_swe_agent_is_what_it_sent() -> None:
     assert trace.fields["info"] == {"exit_status": "submitted"}
 
 
+def test_a_trajectory_without_a_history_is_told_by_its_steps() -> None:
+    step = {"action": "ls", "observation": "a.txt", "response": "Look. ls", "state": {}}
+    assert said(loaded({"trajectory": [step]})[0]) == [("assistant", "Look. ls"), ("user", "a.txt")]
+
+
 SAMPLES = [path for path in (Path(__file__).parents[1] / "formats").glob("*.json*")]
 
 
