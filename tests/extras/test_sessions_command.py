@@ -302,3 +302,13 @@ def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -
     rows = json.loads(capsys.readouterr().out)
     assert sum(row["requests"] or 0 for row in rows) == 2 * 139
     assert sum(row["sessions"] for row in rows) == 3
+
+
+def test_what_held_the_prompts_comes_as_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "made-up-session", "--tools", "--json"]) == 0
+    tables = json.loads(capsys.readouterr().out)
+    assert [*tables] == ["lines", "tool", "server", "file"]
+    assert [row["tool"] for row in tables["tool"]] == ["Read", "Bash"]
+    assert not [row for row in tables["file"] if "/" in row["file"]]
+    assert run(["sessions", "tests/formats/cline-window.json", "--tools"]) == 0
+    assert capsys.readouterr().out == "No tool results in this session.\n"

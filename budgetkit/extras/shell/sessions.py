@@ -109,7 +109,7 @@ def sessions_command(
     if setting is not None:
         _settings(session, setting, window, as_json)
     elif with_tools:
-        _held(session, with_text)
+        _held(session, with_text, as_json)
     elif report is not None:
         # The page needs the explorers, which take a second to import.
         page = import_module("budgetkit.extras.shell.sessions_page")
@@ -362,9 +362,19 @@ def _settings(session: Session, setting: str, window: int | None, as_json: bool)
     return None
 
 
-def _held(session: Session, with_text: bool) -> None:
+def _held(session: Session, with_text: bool, as_json: bool) -> None:
     """Show what held the prompts: sub-agents apart, then tools, MCP servers and files that were read again."""
     lines = agents(session)
+    groupings: tuple[By, ...] = ("tool", "server", "file")
+    held = {by: holding(session, by) for by in groupings}
+    if not with_text:
+        # A path may say more than its owner wants to show; its last name is enough to know it by.
+        held["file"]["file"] = [
+            name.replace("\\", "/").rpartition("/")[2] for name in held["file"]["file"]
+        ]
+    if as_json:
+        tables = {"lines": lines, **held}
+        return show_json({name: table.to_dict("records") for name, table in tables.items()})
     if len(lines) > 1:
         shown = [
             [
@@ -385,30 +395,21 @@ def _held(session: Session, with_text: bool) -> None:
         "server": "Which MCP servers?",
         "file": "Read again",
     }
-    groupings: tuple[By, ...] = ("tool", "server", "file")
-    for by in groupings:
-        rows = holding(session, by).head(KINDS).to_dict("records")
-        if not rows:
+    if held["tool"].empty:
+        return show_lines(["No tool results in this session."])
+    for by, table in held.items():
+        if table.empty:
             continue
-        # A path may say more than its owner wants to show; its last name is enough to know it by.
         cells = [
-            [
-                row[by]
-                if with_text or by != "file"
-                else row[by].replace("\\", "/").rpartition("/")[2],
-                row["calls"],
-                row["tokens"],
-                row["token_requests"],
-                dollars(row["saved"]),
-            ]
-            for row in rows
+            [row[by], row["calls"], row["tokens"], row["token_requests"], dollars(row["saved"])]
+            for row in table.head(KINDS).to_dict("records")
         ]
         show_table(
             titles[by], [by, "calls", "tokens", "tokens times requests", "leaving out saves"], cells
         )
     paid = "A result is paid when it comes and again, cheaper, at each request that holds it."
     lacking = "Definitions of tools that the log does not hold are not in it"
-    show_lines([f"{paid} {lacking}; nor is that the agent would have acted otherwise."])
+    return show_lines([f"{paid} {lacking}; nor is that the agent would have acted otherwise."])
 
 
 _RULES = ["rule", "dollars", "compactions", "left or cut", "gone, used later"]
