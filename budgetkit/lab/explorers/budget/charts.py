@@ -11,11 +11,11 @@ from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.html import HATCHED, colour, ink
 from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.boxes import explained, meaning
 from budgetkit.lab.explorers.budget.notices import source
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, amounts_of, usual, with_reserves
 from budgetkit.lab.explorers.folds import Kpi, chart
+from budgetkit.lab.explorers.panel import explained, meaning
 from budgetkit.lab.figures.question import Columns, Question, short, signed
 from budgetkit.lab.figures.turns import ALL
 from budgetkit.lab.figures.window import Claim, claims, left_of_pool, takes_the_rest, too_many
