@@ -178,7 +178,7 @@ class Number:
             amount = self._amount(value)
         except ValueError as problem:
             raise ValueError(f"{problem}; {stays}; {WAYS}.") from None
-        size = amount.of(self.whole) if isinstance(amount, Share) else amount
+        size = amount.of(self.whole or 0) if isinstance(amount, Share) else amount
         if self.least <= size <= self.most:
             return amount if self.per == 1 else size / self.per
         limit, end = (self.most, "most") if size > self.most else (self.least, "least")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from budgetkit.budget.amounts import Share
+from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.html import colour
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import encoding_names
-from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT, lines_of
+from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT
 from budgetkit.lab.explorers.budget.results import BudgetStage
 from budgetkit.lab.explorers.budget.settings import (
     OWN,
+    amounts_of,
     known_presets,
     longest_window,
     window_stops,
@@ -45,7 +46,7 @@ def controls(stage: BudgetStage) -> Panel:
     panel.group("Model and window")
     add_model(panel, stage)
     panel.group("Reserves")
-    add_lines(panel, stage, [name for name in line_names(stage) if name not in budget.sections])
+    add_lines(panel, stage, [name for name in amounts(stage) if name not in budget.sections])
     panel.group("Sections")
     add_lines(panel, stage, budget.sections)
     panel.group("")
@@ -88,9 +89,9 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
     panel.line("window", "Window", slide, number, sized)
 
 
-def line_names(stage: BudgetStage) -> list[str]:
-    """Return the lines that have a slider."""
-    return [name for name, *_ in lines_of(stage.settings, stage.results)]
+def amounts(stage: BudgetStage) -> dict[str, Amount | None]:
+    """Return the amount of each line that has a slider; of a section that lost its cap, the one it had."""
+    return amounts_of(stage.results.plan.budget, stage.settings.base(stage.results.model))
 
 
 def add_lines(
@@ -100,9 +101,9 @@ def add_lines(
     settings = stage.settings
     budget = stage.results.plan.budget
     window = budget.window
-    lines = {line[0]: line for line in lines_of(settings, stage.results)}
-    for name in names:
-        _, _, amount, is_share = lines[name]
+    for name, amount in amounts(stage).items():
+        if name not in names:
+            continue
         is_section = name in budget.caps
         tokens = {**budget.sizes, **budget.caps}.get(name, 0)
         size = window if tokens is None else tokens
@@ -118,7 +119,7 @@ def add_lines(
             max(window - 1 if is_section else window, tokens or 0),
             whole=window,
             may_be_empty=is_section,
-            keeps_share=is_share or name == LIMITED,
+            keeps_share=isinstance(amount, Share) or name == LIMITED,
         )
         is_beside = name == LIMITED and budget.kind != "shared"
         locked = name in settings.locks

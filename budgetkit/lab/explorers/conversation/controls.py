@@ -9,7 +9,6 @@ from budgetkit.lab.explorers.budget.controls import (
     add_model,
     add_place,
     add_trace,
-    line_names,
 )
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import (
@@ -58,8 +57,7 @@ def controls(stage: ConversationStage) -> Panel:
     add_numbers(panel, stage)
     panel.group("Budget")
     add_model(panel, stage.budget)
-    shown = ("output", results.section)
-    lines = [name for name in line_names(stage.budget) if name in shown]
+    lines = ("output", results.section)
     add_lines(
         panel, stage.budget, lines, can_lock=False
     )  # there is nothing here that moves another line

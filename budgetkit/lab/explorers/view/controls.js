@@ -50,6 +50,7 @@ const CONTROLS = {
 function typedBox(key, panel, attributes) {
   const input = element("input", { type: "text", spellcheck: "false", autocomplete: "off", ...attributes });
   input.addEventListener("input", () => (input.typing = true));
+  input.addEventListener("blur", () => (input.typing = false)); // what was typed and taken back is no change
   input.addEventListener("change", () => {
     input.typing = false;
     panel.put(key, input.value);
@@ -129,10 +130,11 @@ function paintTicks(node, { key, label, value, among }, panel) {
 function makeLine({ key, slide, lock }, panel) {
   const range = element("input", { type: "range" });
   const box = typedBox(key, panel, { class: "bk-digits", inputmode: "decimal" });
-  const button = element("button", { type: "button", class: "bk-lock" });
-  const node = element("div", { class: "bk-slide" }, element("span", { class: "bk-name" }), element("span", { class: "bk-share" }), box, button, range);
+  const locker = element("button", { type: "button", class: "bk-lock" });
+  const node = element("div", { class: "bk-slide" }, element("span", { class: "bk-name" }), element("span", { class: "bk-share" }), box, locker, range);
   let gesture = "";
-  range.addEventListener("pointerdown", () => {
+  range.addEventListener("pointerdown", ({ button }) => {
+    if (button) return;
     gesture = `drag ${key} ${freshName()}`;
     node.isHeld = true;
     panel.steady(true);
@@ -149,7 +151,7 @@ function makeLine({ key, slide, lock }, panel) {
     panel.put(key, of ? `${value}%` : value, gesture || `key ${key}`);
     if (line) panel.follow(line, Math.floor((value / 100) * of), () => panel.rests(key));
   });
-  button.addEventListener("click", () => panel.put(lock, button.getAttribute("aria-pressed") !== "true"));
+  locker.addEventListener("click", () => panel.put(lock, locker.getAttribute("aria-pressed") !== "true"));
   return node;
 }
 
