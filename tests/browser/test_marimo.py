@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE, Server, end, opened_tab
 
-NOTEBOOK = '''
+NOTEBOOK = """
 import marimo
 
 app = marimo.App(width="full")
@@ -53,7 +53,7 @@ def _(bk):
 
 if __name__ == "__main__":
     app.run()
-'''
+"""
 
 
 @pytest.fixture(scope="module")

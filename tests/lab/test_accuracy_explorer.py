@@ -326,7 +326,7 @@ def test_undo_redo_and_reset(explorer: AccuracyExplorer) -> None:
 
 def test_moves_of_one_slider_are_one_step_back(explorer: AccuracyExplorer) -> None:
     for chance in (0.1, 0.2, 0.3):
-        put(explorer, "risk", chance, gesture="key risk")
+        put(explorer, "risk", chance, gesture="drag risk 1")
     explorer.undo()
     assert shown(explorer, "risk") == 0.05
 
@@ -693,7 +693,7 @@ def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
     explorer.set(pieces=1_000)
     sent(explorer, "letter.txt", ENGLISH.encode())
     assert "choose shorter pieces" in explorer.status
-    explorer.set(pieces=0)
+    explorer.set(pieces=None)
     assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
         "letter.txt",
         [40 * len(ENGLISH)],

@@ -584,7 +584,7 @@ def test_undo_redo_and_reset() -> None:
 def test_one_scrub_is_one_step_back() -> None:
     explorer = explorer_of(conversation(30))
     for request in range(20, 5, -1):
-        put(explorer, "request", request, gesture="key request")
+        put(explorer, "request", request, gesture="drag request 1")
     explorer.undo()
     assert shown(explorer, "request") == 30
 

@@ -69,7 +69,7 @@ def controls(stage: AccuracyStage) -> Panel:
     panel.choice("corpus", "Texts", settings.corpus, command("corpus", "name"), "texts")
     panel.choice("kind", "Kind of text", results.kind, command("kind", "labels"), "kinds")
     chosen = by_class.index if settings.classes is None else settings.classes
-    chosen = results.kind[:1] or [*chosen]
+    chosen = results.kind[:1] or tuple(chosen)
     panel.choice("classes", "Classes", chosen, command("classes", "names"), "classes", rows=6)
     panel.group("Accepted overflows")
     risk = Number(round(100 * settings.risk, 4), 0.01, 99, is_whole=False, per=100)
