@@ -564,7 +564,7 @@ def test_names_of_sections_models_and_files_are_never_read_as_markup(
     expect(page.locator(".bk-source")).to_contain_text("<b>evil<b>.jsonl")
     lab.control("Model").locator("input").fill(EVIL)
     page.keyboard.press("Enter")
-    expect(page.locator(".bk-status")).to_contain_text(f"no model {EVIL!r}")
+    expect(page.locator(".bk-status")).to_contain_text(f"No model {EVIL!r}")
     lab.resize(1700)  # a narrow page has no legend
     page.locator(".bk-legend li").first.hover()
     page.locator(".bk-card[data-key=sections] summary").click()
