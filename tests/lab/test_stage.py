@@ -41,7 +41,6 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("setup", {"name": "mine.json", "content": bk.state.to_json(bk.presets.agent(9_000)).encode()}),
     ("setup", {"name": "mine.json", "content": b"\xff"}),
     ("model", {"name": "gtp-9"}),
-    ("refused", {"text": "no title holds that"}),
     ("reset", {}),
 ]
 TABLE = b"by_whom,said_what\nuser,How is Oslo?\nassistant,Sunny.\n"

@@ -19,7 +19,7 @@ function createControls(post, { follow = () => {}, steady = () => {} } = {}) {
   const paint = (groups, choices) => {
     panel.choices = choices;
     const digits = groups.flatMap(({ controls }) => controls).map(({ is, text = "" }) => (is === "line" ? text.length : 0));
-    root.style.setProperty("--bk-digits", Math.max(8, ...digits));
+    root.style.setProperty("--bk-digits", Math.max(7, ...digits));
     keep(root, groups, makeGroup, (node, { heading, controls }) => {
       const title = node.querySelector("h3");
       title.hidden = !heading;
