@@ -140,7 +140,8 @@ class App:
         explorer.take(explorer.settings, afresh=True)
 
     def _display_(self) -> Tabs:
-        """Show the tabs in marimo, which finds only the views that a cell has made."""
+        """Show the tabs in marimo."""
+        # marimo finds only views that a cell has made
         for number in (*range(1, len(TABS)), self._shown):
             self.open(number)
         return self.view

@@ -122,7 +122,7 @@ class Explorer(Generic[S, F]):
         self._run_command("load", text=text)
 
     def set(self, **values: Any) -> None:
-        """Set controls by their keys, one after the other, as a hand would.
+        """Set controls by their keys, one after the other.
 
         Parameters
         ----------
@@ -156,7 +156,13 @@ class Explorer(Generic[S, F]):
         self.set(**{f"line_{line}": size})
 
     def on_change(self, call: Callable[[Self], object]) -> None:
-        """Call a function with the explorer after each change."""
+        """Call a function after each change.
+
+        Parameters
+        ----------
+        call : callable
+            It is given the explorer.
+        """
         self._listeners.append(call)
 
     def undo(self) -> None:

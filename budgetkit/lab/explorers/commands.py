@@ -135,7 +135,7 @@ def choose(stage: AnyStage, name: str | None) -> Any:
 
 
 def open_path(stage: AnyStage, path: FilePath) -> Any:
-    """Read what lies at a path and show it; an empty path changes nothing."""
+    """Read a path and show it; an empty one changes nothing."""
     if not path.strip():
         return stage.settings
     try:

@@ -72,7 +72,7 @@ def set_amount(
 
 
 def set_size(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
-    """Give a line another size in tokens or as a share of the window; None is no cap."""
+    """Give a line another size; None is no cap."""
     if isinstance(size, int):
         return move_line(stage, line, size)
     budget = stage.results.plan.budget

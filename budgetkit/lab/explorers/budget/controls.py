@@ -90,14 +90,14 @@ def add_model(panel: Panel, stage: BudgetStage) -> None:
 
 
 def amounts(stage: BudgetStage) -> dict[str, Amount | None]:
-    """Return the amount of each line that has a slider; of a section that lost its cap, the one it had."""
+    """Return the amount of each line that has a slider."""
     return amounts_of(stage.results.plan.budget, stage.settings.base(stage.results.model))
 
 
 def add_lines(
     panel: Panel, stage: BudgetStage, names: Sequence[str], can_lock: bool = True
 ) -> None:
-    """Add a slider in percent of the window and a box in tokens for each of these lines of the budget."""
+    """Add a slider and a box for each of these lines."""
     settings = stage.settings
     budget = stage.results.plan.budget
     window = budget.window
@@ -166,7 +166,7 @@ def add_place(panel: Panel, key: str, label: str, now: int, last: int) -> None:
 
 
 def add_trace(panel: Panel, stage: AnyStage) -> None:
-    """Add the controls of the file and of the counter that the plan is made with."""
+    """Add the controls of the file and of the plan's counter."""
     settings = stage.settings.budget_settings
     model = stage.budget.results.model
     best = model.encoding if model.encoding_is_own else ""
@@ -181,7 +181,7 @@ def add_trace(panel: Panel, stage: AnyStage) -> None:
 
 
 def add_conversations(panel: Panel, stage: AnyStage) -> None:
-    """Add the control that chooses a conversation of the file: a list of few, a search among many."""
+    """Add a list of few conversations, or a search among many."""
     settings = stage.settings.budget_settings
     now = settings.conversation
     name = str(settings.trace)
@@ -203,7 +203,7 @@ def add_conversations(panel: Panel, stage: AnyStage) -> None:
 
 
 def finder(titles: Sequence[str], now: int) -> Callable[[Any], Any]:
-    """Return a function that finds a conversation by its number from 0, its title or a part of that.
+    """Return a function that finds a conversation by number or title.
 
     Examples
     --------

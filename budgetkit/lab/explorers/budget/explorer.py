@@ -299,7 +299,15 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         }
 
     def lock(self, line: str, on: bool = True) -> None:
-        """Hold a line at its present size, or let it go."""
+        """Hold a line at its present size, or let it go.
+
+        Parameters
+        ----------
+        line : str
+            A section or a reserve of the budget.
+        on : bool, default True
+            False to let it go.
+        """
         self._run_command("lock", line=line, on=on)
 
     def pin(self) -> None:

@@ -58,9 +58,8 @@ def controls(stage: ConversationStage) -> Panel:
     panel.group("Budget")
     add_model(panel, stage.budget)
     lines = ("output", results.section)
-    add_lines(
-        panel, stage.budget, lines, can_lock=False
-    )  # there is nothing here that moves another line
+    # There is nothing here that moves another line.
+    add_lines(panel, stage.budget, lines, can_lock=False)
     panel.group("Conversation", folds=True)
     add_trace(panel, stage)
     panel.choice("by", "A request for", results.run.by, command("by", "by"), "by")
