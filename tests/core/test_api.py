@@ -79,7 +79,8 @@ BOUNDARIES = {
         ("tokenizers", "mistral_common", "litellm", "sentencepiece", "ctok"), {"counters"}
     ),
     "plotly": SHOWN,
-    **dict.fromkeys(("ipywidgets", "anywidget"), {"lab.app", "lab.explorers"}),
+    "ipywidgets": set(),
+    "anywidget": {"lab.app", "lab.explorers"},
     "IPython": {"lab.app", "lab.explorers", "lab.figures"},
     "genai_prices": {"models", "lab.replay"},
     "importlib.resources": {"files"},

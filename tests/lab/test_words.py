@@ -7,7 +7,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.files import read_toml
-from budgetkit.lab.explorers.boxes import meaning
+from budgetkit.lab.explorers.panel import meaning
 
 CHECKOUT = Path(__file__).parents[2]
 WORDS = read_toml("glossary.toml")["words"]

@@ -71,6 +71,20 @@ def set_amount(
     return stage.settings.next_amount(line, None if is_whole else amount)
 
 
+def set_size(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
+    """Give a line another size; None is no cap."""
+    if isinstance(size, int):
+        return move_line(stage, line, size)
+    budget = stage.results.plan.budget
+    present = amounts_of(budget, stage.settings.base(stage.results.model)).get(line)
+    if isinstance(size, Share) and isinstance(present, Share):
+        # A limit gives way to the hand, as it does to a handle of the bar: no press is without an effect.
+        tokens = size.of(budget.window)
+        high = None if present.at_most is None else max(present.at_most, tokens)
+        size = Share(size.ratio, min(present.at_least, tokens), high)
+    return set_amount(stage, line, size)
+
+
 def set_limits(
     stage: BudgetStage,
     line: str,
@@ -234,7 +248,7 @@ BUDGET_CHANGES: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
     "model": choose_model,
     "preset": choose_preset,
     "line": move_line,
-    "amount": set_amount,
+    "size": set_size,
     "limits": set_limits,
     "lock": lock,
     "counter": choose_counter,

@@ -20,7 +20,7 @@ from budgetkit.lab.explorers.budget.commands import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.commands import COMMANDS
-from budgetkit.lab.explorers.conversation.controls import ConversationControls
+from budgetkit.lab.explorers.conversation.controls import controls
 from budgetkit.lab.explorers.conversation.notices import status
 from budgetkit.lab.explorers.conversation.results import (
     ConversationResults,
@@ -271,7 +271,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     >>> explorer = ConversationExplorer("support-chat", window=8_192, policies=["last turns", "oldest first"])
     >>> explorer
     ConversationExplorer(support-chat, gpt-4o, window=8,192, last turns, oldest first)
-    >>> explorer.controls.numbers.boxes["turns"].value = 5
+    >>> explorer.set(turns=5)
     >>> explorer.replay
     Replay(SlidingWindow(5) on 'support-chat', 75 requests)
     """
@@ -282,6 +282,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         view=ConversationView,
         results=results,
         scene=scene,
+        controls=controls,
         status=status,
         charts=charts,
         door=door,
@@ -347,9 +348,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             own_cache=cache if isinstance(cache, PromptCache) else None,
             given_prices=prices_of(prices),
         )
-        super().__init__(
-            settings, library, view, ConversationControls(self._run_command, library, settings)
-        )
+        super().__init__(settings, library, view)
 
     @property
     def budget(self) -> Budget:
