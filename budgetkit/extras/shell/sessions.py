@@ -373,8 +373,8 @@ def _held(session: Session, with_text: bool, as_json: bool) -> None:
             name.replace("\\", "/").rpartition("/")[2] for name in held["file"]["file"]
         ]
     if as_json:
-        tables = {"lines": lines, **held}
-        return show_json({name: table.to_dict("records") for name, table in tables.items()})
+        held_by: dict[str, pd.DataFrame] = {"lines": lines, **held}
+        return show_json({name: table.to_dict("records") for name, table in held_by.items()})
     if len(lines) > 1:
         shown = [
             [

@@ -156,7 +156,8 @@ class App:
         display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        data, metadata = self.view._repr_mimebundle_(**options)
+        bundle: Any = self.view._repr_mimebundle_(**options)
+        data, metadata = bundle
         return {**data, "text/plain": repr(self)}, metadata
 
     def __repr__(self) -> str:

@@ -50,7 +50,7 @@ class Explorer(Generic[S, F]):
         self.still = Still()
         self.view = view
         self.panel = Panel()
-        self._listeners: list[Callable[[Self], object]] = []
+        self._listeners: list[Callable[[Any], object]] = []
         #: The settings that a reset goes back to.
         self._start = settings
         self._history = UndoStack(settings)
@@ -380,5 +380,6 @@ class Explorer(Generic[S, F]):
         display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[Data, Data]:
-        data, metadata = self.view._repr_mimebundle_(**options)
+        bundle: Any = self.view._repr_mimebundle_(**options)
+        data, metadata = bundle
         return {**data, "text/plain": repr(self)}, metadata  # Colab needs the metadata
