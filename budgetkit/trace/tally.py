@@ -18,7 +18,7 @@ Three messages of one token a letter, "sss" (system), "qqqqq" (user), "aaaa" (as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress, pairwise
 from typing import Any, Final

@@ -373,7 +373,7 @@ def _held(session: Session, with_text: bool, as_json: bool) -> None:
             name.replace("\\", "/").rpartition("/")[2] for name in held["file"]["file"]
         ]
     if as_json:
-        held_by: dict[str, pd.DataFrame] = {"lines": lines, **held}
+        held_by = {"lines": lines} | {str(name): table for name, table in held.items()}
         return show_json({name: table.to_dict("records") for name, table in held_by.items()})
     if len(lines) > 1:
         shown = [
