@@ -18,7 +18,7 @@ Three messages of one token a letter, "sss" (system), "qqqqq" (user), "aaaa" (as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress, pairwise
 from typing import Any, Final
@@ -332,7 +332,7 @@ class Tally:
 
     def _passages_of(self, turn: Turn) -> list[Item]:
         """List the passages that were retrieved for the messages of a turn."""
-        places: Iterable[int] = range(turn.start, turn.sent)
+        places: Sequence[int] = range(turn.start, turn.sent)
         if len(self.retrieved) < len(places):  # an agent's turn may be the whole conversation
             places = [place for place in sorted(self.retrieved) if place in places]
         return [item for place in places for item in self.retrieved.get(place, ())]
