@@ -27,7 +27,6 @@ from budgetkit.pruning.policies import (
     Chain,
     ClearResults,
     Compact,
-    OldestFirst,
     Policy,
     System,
 )
@@ -320,21 +319,15 @@ def general_policy_of(policy: Policy | str) -> Policy:
     >>> general_policy_of("codex")
     Traceback (most recent call last):
     ...
-    ValueError: 'codex' is the rule of a product, which only bk.replay takes. Choose Summarise(text=...) here.
+    ValueError: 'codex' is the rule of a product, for bk.replay only. Choose Summarise(text=...) or DropToolResults().
     """
     rules = policy_of(policy)
     for part in _parts(rules):
         if isinstance(part, System | Compact | ClearResults):
-            kinds = {*map(type, part.stages)}
-            if Compact in kinds:
-                general = "Summarise(text=...)"
-            elif ClearResults in kinds:
-                general = "DropToolResults()"
-            else:
-                general = repr(next(iter(part.stages), OldestFirst()))
             name = part.name if isinstance(part, System) else part
             raise ValueError(
-                f"{brief(name)} is the rule of a product, which only bk.replay takes. Choose {general} here."
+                f"{brief(name)} is the rule of a product, for bk.replay only. "
+                "Choose Summarise(text=...) or DropToolResults()."
             )
     return rules
 

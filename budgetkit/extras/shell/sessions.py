@@ -366,7 +366,7 @@ def _held(session: Session, with_text: bool, as_json: bool) -> None:
     """Show what held the prompts: sub-agents apart, then tools, MCP servers and files that were read again."""
     lines = agents(session)
     groupings: tuple[By, ...] = ("tool", "server", "file")
-    held = {by: holding(session, by) for by in groupings}
+    held: dict[str, pd.DataFrame] = {by: holding(session, by) for by in groupings}
     if not with_text:
         # A path may say more than its owner wants to show; its last name is enough to know it by.
         held["file"]["file"] = [
