@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.conversation.reading import AnyListings, check_listings, listings_of, written_as_one
 from budgetkit.conversation.reading import Listing as Listing
 from budgetkit.counters import count_of
-from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.plan import Plan
-from budgetkit.plan.items import Item
+from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.plan import Item, Plan
 from budgetkit.requests import Framing, framing_of
 
 __all__ = ["BUDGETKIT", "Listing", "PLAN_195", "Wording", "describe", "messages", "tools"]
@@ -54,7 +52,7 @@ def messages(
     context_role: str = "system",
     question_last: bool = False,
     as_one: AnyListings = None,
-) -> list[dict[str, Any]]:
+) -> list[Data]:
     """Return the messages to send, in the order of the sections.
 
     What was said stays in the order in which it was said: all messages of users, assistants and tools stand
@@ -128,7 +126,7 @@ def messages(
     return written_as_one(sent, listings)
 
 
-def tools(plan: Plan) -> list[dict[str, Any]]:
+def tools(plan: Plan) -> list[Data]:
     """Return the tool schemas that the plan kept.
 
     Parameters
@@ -151,7 +149,7 @@ def tools(plan: Plan) -> list[dict[str, Any]]:
     return [dict(schema) for raw in raws if raw.get("role") == "tools" for schema in raw["tools"]]
 
 
-def _raw(item: Item) -> Mapping[str, Any]:
+def _raw(item: Item) -> Raw:
     """Return what an item stands for as a message; a bare text is a passage's."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
@@ -170,7 +168,7 @@ def _raw(item: Item) -> Mapping[str, Any]:
     return payload
 
 
-def _written(raw: Mapping[str, Any], context_role: str) -> dict[str, Any]:
+def _written(raw: Raw, context_role: str) -> Data:
     """Return a message as it is sent."""
     if raw["role"] in CHAT_ROLES or raw["role"] in (*SYSTEM_ROLES, "tools"):
         # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.

@@ -14,10 +14,7 @@ from itertools import groupby
 from numbers import Real
 from typing import Any, get_args
 
-from budgetkit.budget import Allocation, Budget
-from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.quoting import brief
-from budgetkit.budget.validation import unknown_section
+from budgetkit.budget import Allocation, Budget, brief, check_choice, unknown_section
 from budgetkit.conversation.assembly import describe, messages, tools
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.reading import (
@@ -32,18 +29,15 @@ from budgetkit.conversation.reading import (
 )
 from budgetkit.conversation.running_tally import Count
 from budgetkit.conversation.sent import USER_FIRST, SentRequest
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
+from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
-from budgetkit.pruning.dropping import StartOn
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.reading.writing import system_text
-from budgetkit.trace import DEFAULT_ROLES
-from budgetkit.trace.conversation import messages_in
-from budgetkit.trace.opening import json_value
+from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in
 from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
 
 #: Names by which `build` takes the question, whatever the budget calls its section.
@@ -208,10 +202,7 @@ def build(
     if question:
         question = _primed(question, priming)
     elif filled:
-        if question_section in filled:
-            last = question_section
-        else:
-            last = filled[-1]
+        last = question_section if question_section in filled else filled[-1]
         if last not in listings:
             parts[last] = _primed(parts[last], priming)
 
@@ -317,10 +308,7 @@ def _section_of(
     if keyword in roles.values() and budget.undeclared == "pool":
         return keyword, False
     unknown = unknown_section([keyword], budget.sections)
-    if "user" in roles:
-        history = f"; the history is {brief(roles['user'])}"
-    else:
-        history = ""
+    history = f"; the history is {brief(roles['user'])}" if "user" in roles else ""
     raise LookupError(f"{unknown.args[0]}{history}; the question is question=")
 
 

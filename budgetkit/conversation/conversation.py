@@ -31,8 +31,7 @@ from functools import cached_property
 from threading import get_ident
 from typing import Any, get_args
 
-from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget import brief, check_choice, one_line
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
 from budgetkit.conversation.reading import check_sendable, read
 from budgetkit.conversation.running_tally import (
@@ -52,22 +51,14 @@ from budgetkit.conversation.saved_settings import (
 )
 from budgetkit.conversation.saving import restored, saved
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
-from budgetkit.message import ROLES, Message
-from budgetkit.pruning.dropping import StartOn
-from budgetkit.pruning.policies import (
-    CapResults,
-    DropToolResults,
-    OldestFirst,
-    Policy,
-    Summarise,
-)
+from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
+from budgetkit.message import ROLES, Data, Message
+from budgetkit.pruning import OldestFirst, Policy, StartOn
+from budgetkit.pruning.policies import CapResults, DropToolResults, Summarise
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.records import Pairing, paired
-from budgetkit.trace import DEFAULT_ROLES
-from budgetkit.trace.opening import json_value
-from budgetkit.trace.tally import Roles, past_section
+from budgetkit.trace import DEFAULT_ROLES, Roles, json_value, past_section
 
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
 #: What is said where a request would wait for itself.
@@ -200,7 +191,7 @@ class Conversation:
         self._busy = ForkSafeLock()
         self._busy_thread: int | None = None
         #: The conversation as it was before the request that is under way, where that may wait for a summary.
-        self._before: dict[str, Any] | None = None
+        self._before: Data | None = None
 
     def add(self, *messages: Any) -> None:
         """Add messages to the conversation.
@@ -368,19 +359,13 @@ class Conversation:
         if self._model is None:
             name = str(getattr(tally.rules.count, "name", None) or code_name(tally.rules.count))
         else:
-            if isinstance(self._model, str):
-                name = self._model
-            else:
-                name = self._model.name
+            name = self._model if isinstance(self._model, str) else self._model.name
         messages = f"{len(lines) + waiting:,} message{'' if len(lines) + waiting == 1 else 's'}"
-        if waiting:
-            uncounted = f", {waiting:,} of them not counted yet"
-        else:
-            uncounted = ""
+        uncounted = f", {waiting:,} of them not counted yet" if waiting else ""
         tokens = f"{sum(line.tokens for line in lines):,} of {self.budget.window:,} tokens"
         return f"Conversation({one_line(name)}, {messages}{uncounted}, {tokens})"
 
-    def _saved(self) -> dict[str, Any]:
+    def _saved(self) -> Data:
         return saved(self.budget, self._settings, self._engine.tally, self._inbox)
 
     def _end_request(self) -> None:

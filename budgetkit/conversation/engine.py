@@ -22,8 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from zlib import crc32
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, warn_caller
+from budgetkit.budget import Budget, brief, warn_caller
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.running_tally import (
     Left,
@@ -40,22 +39,13 @@ from budgetkit.conversation.running_tally import (
 from budgetkit.conversation.saving import packed, unpack
 from budgetkit.conversation.sent import USER_FIRST, SentRequest, is_sum
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.plan import Grant, Plan, allocate
-from budgetkit.plan.allocating import with_undeclared
-from budgetkit.plan.items import Item
-from budgetkit.pruning.dropping import (
-    StartOn,
-    Steps,
-    floor_notices,
-    prune,
-    room_for_history,
-    summary_role,
-)
-from budgetkit.pruning.history import SHRUNK, WHOLE
-from budgetkit.pruning.policies import DropToolResults, Policy
+from budgetkit.plan import Grant, Item, Plan, allocate, with_undeclared
+from budgetkit.pruning import SHRUNK, WHOLE, Policy, StartOn
+from budgetkit.pruning.dropping import Steps, floor_notices, prune, room_for_history, summary_role
+from budgetkit.pruning.policies import DropToolResults
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import as_it_came, system_text
-from budgetkit.trace.opening import json_value
+from budgetkit.trace import json_value
 
 Overrun = Literal["warn", "raise", "tell"]
 RequestSteps = Generator[list[Message], str, Request]

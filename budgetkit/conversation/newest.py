@@ -19,14 +19,13 @@ from typing import Any, NamedTuple
 
 from budgetkit.conversation.reading import is_plain
 from budgetkit.counters.protocol import checked
-from budgetkit.message import SYSTEM_ROLES, Message
-from budgetkit.pruning.dropping import StartOn
+from budgetkit.message import SYSTEM_ROLES, Data, Message
+from budgetkit.pruning import StartOn
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.registry import OpenAIRules
 from budgetkit.requests.reading.request import ProviderRequest
 
 Count = Callable[[str], int]
-Raw = dict[str, Any]
 _SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
 _BLOCK = 32  # units that are counted at once; then twice as many
 
@@ -39,7 +38,7 @@ class _Units:
     stands; `texts` has the text of each plain message; `stray` are results whose call is not there: none is sent.
     """
 
-    raws: list[Raw]
+    raws: list[Data]
     roles: list[Any]
     texts: list[str | None]
     leave: list[int]
@@ -51,7 +50,7 @@ class _Units:
 class Newest(NamedTuple):
     """The newest messages, and whether they fit; where they do not, the engine may cut inside them."""
 
-    messages: list[Raw]
+    messages: list[Data]
     fits: bool
 
 
@@ -162,7 +161,7 @@ def _units(messages: Sequence[Any]) -> _Units | None:
     return None if waiting else units
 
 
-def _is_stray(result: Raw, call_ids: set[str]) -> bool:
+def _is_stray(result: Data, call_ids: set[str]) -> bool:
     id = result.get("tool_call_id")
     return isinstance(id, str) and bool(id) and id not in call_ids and not result.get("tool_calls")
 

@@ -20,24 +20,22 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field, StrictBool, TypeAdapter
 
 from budgetkit import state
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, brief
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.quoting import brief
 from budgetkit.conversation.running_tally import RunningTally, TallyEntry
 from budgetkit.conversation.saved_settings import SavedSettings, refusing
-from budgetkit.message import Message
-from budgetkit.plan.allocating import with_undeclared
-from budgetkit.plan.items import Item
-from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
+from budgetkit.message import Data, Message
+from budgetkit.plan import Item, with_undeclared
+from budgetkit.pruning import NEVER, SHRUNK, WHOLE, History, Slots
+from budgetkit.pruning.history import WAITING
 from budgetkit.state import plain_data
 from budgetkit.state.saved import VERSION, check_version
 
-Raw = dict[str, Any]
 #: A whole number, as JSON writes it.
 Whole = Annotated[int, Field(strict=True, ge=-MOST_TOKENS, le=2 * MOST_TOKENS)]
 Text = Annotated[str, Field(strict=True)]
@@ -62,7 +60,7 @@ class SavedLine:
     """A message that is or will be sent, and the sections that it counts in."""
 
     slot: Whole
-    message: Raw
+    message: Data
     tokens: Whole
     past: Text  # its section once its turn has passed
     present: Text  # its section while its turn lasts
@@ -110,7 +108,7 @@ class SavedPassage:
     section: Text
     tokens: Whole
     score: float
-    passage: Raw
+    passage: Data
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ class SavedState:
     unanswered: list[SavedCall]
     answers: list[SavedAnswers]
     passages: list[SavedPassage]
-    system: list[Raw]
+    system: list[Data]
     past: dict[str, Whole]
     present: dict[str, Whole]
     start: Whole
@@ -151,9 +149,9 @@ class SavedFile:
 
     settings: SavedSettings
     section: Text
-    tools: list[Raw]
+    tools: list[Data]
     conversation: SavedState
-    inbox: list[Raw]
+    inbox: list[Data]
     sent: list[Whole]
     requests: Whole
 
@@ -166,7 +164,7 @@ def saved(
     settings: SavedSettings,
     tally: RunningTally,
     inbox: Sequence[Message],
-) -> dict[str, Any]:
+) -> Data:
     """Return a conversation as plain data."""
     conversation = adapter(SavedState).dump_python(packed(tally))
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,20 +12,17 @@ from budgetkit.conversation.newest import newest
 from budgetkit.conversation.reading import check_sendable, is_plain, read
 from budgetkit.conversation.running_tally import Left, Request
 from budgetkit.conversation.sent import USER_FIRST
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message
+from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, setup_of
+from budgetkit.message import ORIGIN, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.presets.translation import trimmed
-from budgetkit.pruning.dropping import StartOn
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import as_it_came
-from budgetkit.trace.opening import json_value
-
-Raw = Mapping[str, Any]
+from budgetkit.trace import json_value
 
 
-class Trimmed(list[dict[str, Any]]):
+class Trimmed(list[Data]):
     """Hold the messages that fit, as a list like any other, and say what is not sent as it came.
 
     Examples
@@ -40,7 +37,7 @@ class Trimmed(list[dict[str, Any]]):
 
     def __init__(
         self,
-        messages: Sequence[dict[str, Any]],
+        messages: Sequence[Data],
         before: Sequence[Any],
         after: Sequence[Raw],
         notes: Sequence[str] = (),
@@ -76,10 +73,7 @@ class Trimmed(list[dict[str, Any]]):
         if not newest_message or not left or left[0].message != as_it_came(newest_message[0].raw):
             return self._notes
         role = newest_message[0].role
-        if left[0].why == "dropped":
-            became = "is left out"
-        else:
-            became = "is cut inside"
+        became = "is left out" if left[0].why == "dropped" else "is cut inside"
         return (
             *self._notes,
             f"the newest message, of the role {role}, does not fit and {became}; allow more, or shorten it",

@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget import block, brief, one_line
 from budgetkit.counters import count_of
 from budgetkit.counters.memory import Made, Memo
-from budgetkit.message import RESULT_ROLES, Message, Passage
+from budgetkit.message import RESULT_ROLES, Message, Passage, Raw
 from budgetkit.models import Model
 from budgetkit.models.resolved import resolve
-from budgetkit.plan.items import Item
+from budgetkit.plan import Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
 from budgetkit.requests.reading.formats import label
 from budgetkit.requests.reading.forms import BYTES
@@ -220,11 +219,11 @@ class Trace:
 
     id: str
     messages: tuple[Message, ...] = ()
-    tools: tuple[Mapping[str, Any], ...] = ()
+    tools: tuple[Raw, ...] = ()
     contexts: Mapping[int, tuple[Passage, ...]] = field(default_factory=dict)
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Raw = field(default_factory=dict)
     source: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    fields: Raw = field(default_factory=dict, repr=False)
     # Counting is slow and a trace never changes, so what was counted is kept beside it.
     _memo: Memo = field(
         default_factory=lambda: Memo(_MOST_KEPT), init=False, repr=False, compare=False
@@ -516,7 +515,7 @@ class Trace:
         return self._memo.once(("counted", count, framing), made)
 
 
-def _model_of(fields: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
+def _model_of(fields: Raw, meta: Raw) -> str | None:
     """Return the model that answered last, else the one that the file or its description names."""
     usage = fields.get("usage")
     if isinstance(usage, list | tuple):

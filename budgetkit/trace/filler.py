@@ -21,7 +21,7 @@ from typing import Final
 
 import regex
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.requests.billing.openai_chat import compact
 from budgetkit.requests.reading.request import parsed
 

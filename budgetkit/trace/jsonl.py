@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from sys import intern
 from typing import Any, BinaryIO
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 
 #: Bytes of the longest line, or of a document over many lines, that is read.
 LONGEST_LINE = 256 << 20

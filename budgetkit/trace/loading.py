@@ -18,8 +18,9 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, one_line, quoted, warn_caller
+from budgetkit.budget import brief, one_line, quoted, warn_caller
 from budgetkit.files import data_files, data_path
+from budgetkit.message import Data, Raw
 from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.requests.reading.formats import (
     Format,
@@ -110,7 +111,7 @@ def _is_saved_here(value: Any) -> bool:
     return isinstance(value.get("format"), str) and value["format"] in names()
 
 
-def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[dict[str, Any]]:
+def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]:
     """Read lines that are one document; lines that cannot be read are left out, and a warning says so."""
     lines: list[Any] = []
     broken: list[int] = []
@@ -131,7 +132,7 @@ def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[dict[
 
 def _split(
     value: Any, where: str, columns: Mapping[str, str] | None = None, depth: int = 0
-) -> list[Mapping[str, Any]]:
+) -> list[Raw]:
     """Read one JSON value as conversations: an object, a list of messages, or a list of either."""
     if isinstance(value, list) and value and is_row(value[0], columns):
         return [row for _, row in table_conversations(enumerate(value, start=1), where, columns)]
@@ -178,9 +179,9 @@ def _split(
 
 def _entries(
     value: list[Any], where: str, columns: Mapping[str, str] | None, depth: int
-) -> list[Mapping[str, Any]]:
+) -> list[Raw]:
     """Read the entries of a list; those without a conversation are left out and named."""
-    read: list[Mapping[str, Any]] = []
+    read: list[Raw] = []
     refused: list[tuple[str, NoConversationError]] = []
     for number, entry in enumerate(value, start=1):
         try:
@@ -197,7 +198,7 @@ def _entries(
     return read
 
 
-def _by_plugin(value: Any, where: str) -> list[Mapping[str, Any]] | None:
+def _by_plugin(value: Any, where: str) -> list[Raw] | None:
     """Read one JSON value by the formats of other packages: the first that does not return None."""
     for name in plugin_names("formats"):
         try:
@@ -211,12 +212,9 @@ def _by_plugin(value: Any, where: str) -> list[Mapping[str, Any]] | None:
     return None
 
 
-def _converted(value: Any) -> list[dict[str, Any]] | None:
+def _converted(value: Any) -> list[Data] | None:
     """Read one JSON value as conversations; return None for OpenAI's chat format and for unknown formats."""
-    if isinstance(value, Mapping):
-        lines = value.get("loglines")
-    else:
-        lines = value
+    lines = value.get("loglines") if isinstance(value, Mapping) else value
     if isinstance(lines, list) and lines and sessions.matches(lines[0]):
         read = [
             conversation for _, conversation in sessions.conversations(enumerate(lines, start=1))
@@ -363,10 +361,7 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
     """
     rows: list[tuple[str, str, str, int, int]] = []
     for id, value, _ in _named(source, None, columns):
-        if isinstance(value["messages"], list):
-            messages = value["messages"]
-        else:
-            messages = []
+        messages = value["messages"] if isinstance(value["messages"], list) else []
         name = str(id if value.get("id") is None else value["id"])
         format_name = str(value.get("format") or "openai-chat")
         rows.append(
@@ -396,7 +391,7 @@ def iter_traces(
 
 def _named(
     source: Source, progress: Progress | None, columns: Any
-) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+) -> Iterator[tuple[str, Raw, str]]:
     """Give each conversation with a default id and its place in the file."""
     stem = PurePosixPath(_name(source)).stem
     places = count()
@@ -485,7 +480,7 @@ def _name(source: Source) -> str:
     return one_line(Path(named).name)
 
 
-def _title(value: Mapping[str, Any]) -> str:
+def _title(value: Raw) -> str:
     title = next(
         (value[name] for name in ("title", "name") if isinstance(value.get(name), str)), ""
     )
@@ -495,14 +490,8 @@ def _title(value: Mapping[str, Any]) -> str:
 def _length(record: Any) -> int:
     """Count the characters of text in a message that has not been checked."""
     raw = placed(record)[1]
-    if isinstance(raw, Mapping):
-        content = raw.get("content")
-    else:
-        content = None
-    if isinstance(content, list):
-        parts = content
-    else:
-        parts = [content]
+    content = raw.get("content") if isinstance(raw, Mapping) else None
+    parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return sum(len(text) for text in texts if isinstance(text, str))
 

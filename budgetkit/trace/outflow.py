@@ -78,10 +78,7 @@ def kind_of_text(name: str) -> str:
     >>> kind_of_text("notes.md").partition(";")[0]
     'Markdown without speakers'
     """
-    if PurePosixPath(name).suffix.lower() in _MARKDOWN:
-        kind = "Markdown"
-    else:
-        kind = "text"
+    kind = "Markdown" if PurePosixPath(name).suffix.lower() in _MARKDOWN else "text"
     return f"{kind} without speakers; {_SPEAKERS}"
 
 

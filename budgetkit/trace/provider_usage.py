@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.message import SYSTEM_ROLES
+from budgetkit.plan import Flags, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.formats import seconds
 from budgetkit.trace.conversation import Trace
@@ -33,6 +33,16 @@ _COLUMNS = [
     *_PAID,
 ]
 _MOST = 1 << 53
+
+
+def ints(column: pd.Series[Any]) -> Ints:
+    """Return a column of whole numbers as an array, with -1 for a missing one."""
+    return column.fillna(-1).to_numpy(dtype=np.int64)
+
+
+def flags(column: pd.Series[Any]) -> Flags:
+    """Return a column of truth values as an array."""
+    return column.to_numpy(dtype=np.bool_)
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
@@ -89,7 +99,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     return frame
 
 
-def in_line(usage: pd.DataFrame) -> npt.NDArray[np.int64]:
+def in_line(usage: pd.DataFrame) -> Ints:
     """Return the places of the requests that stand in line: their answers are messages, each later than the one before.
 
     Left out are those that wrote summaries, and those on branches that were left.
@@ -98,8 +108,8 @@ def in_line(usage: pd.DataFrame) -> npt.NDArray[np.int64]:
     >>> in_line(pd.DataFrame(marks)).tolist()
     [0, 2]
     """
-    places = usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
-    places = np.where(usage["is_summary"].to_numpy(dtype=np.bool_), -1, places)
+    places = ints(usage["message_index"])
+    places = np.where(flags(usage["is_summary"]), -1, places)
     latest = np.concatenate(([0], np.maximum.accumulate(places)[:-1])) if len(places) else places
     return np.flatnonzero(places > np.maximum(latest, 0))
 
@@ -201,8 +211,8 @@ def readings(
     fixed = framing.priming + framing.schemas(trace.tools, counter, system)
     usage = usage_frame(trace)
     usage = usage[usage["message_index"].notna()]
-    index = usage["message_index"].to_numpy(dtype=np.int64)
-    billed = usage["context_tokens"].to_numpy(dtype=np.int64)
+    index = ints(usage["message_index"])
+    billed = ints(usage["context_tokens"])
     return pd.DataFrame(
         {"message_index": index, "counted": before[index] + fixed, "billed": billed}
     )

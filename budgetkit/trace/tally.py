@@ -28,8 +28,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.files import Table, read_toml
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, Passage
-from budgetkit.plan.items import Item
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, Passage, Raw
+from budgetkit.plan import Item
 from budgetkit.requests import Framing
 
 
@@ -159,7 +159,7 @@ def enters_at_once(role: str, present: str, pruned: str) -> bool:
     return present == pruned and role != "user"
 
 
-def schemas_section(tools: Sequence[Mapping[str, Any]], roles: Roles) -> str:
+def schemas_section(tools: Sequence[Raw], roles: Roles) -> str:
     """Return the section of the tool schemas.
 
     Examples
@@ -170,7 +170,7 @@ def schemas_section(tools: Sequence[Mapping[str, Any]], roles: Roles) -> str:
     return past_section(schemas_message(tools), roles)
 
 
-def schemas_message(tools: Sequence[Mapping[str, Any]]) -> Message:
+def schemas_message(tools: Sequence[Raw]) -> Message:
     """Return the message that stands for the tool schemas where a role table is asked for their section."""
     return Message({"role": "tools", "tools": list(tools)})
 
@@ -347,7 +347,7 @@ def unwritable(tokens: npt.ArrayLike) -> Tokens:
 def count_all(
     messages: Sequence[Message],
     contexts: Mapping[int, Sequence[Passage]],
-    tools: Sequence[Mapping[str, Any]],
+    tools: Sequence[Raw],
     count: Count,
     framing: Framing,
 ) -> CountedMessages:
@@ -370,7 +370,7 @@ def count_all(
 def tally(
     messages: Sequence[Message],
     contexts: Mapping[int, Sequence[Passage]],
-    tools: Sequence[Mapping[str, Any]],
+    tools: Sequence[Raw],
     counted: CountedMessages,
     roles: Roles,
     gone: Tokens,

@@ -75,16 +75,10 @@ def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict
     messages: list[dict[str, str]] = []
     for speaker, end in zip(turns, ends, strict=True):
         name = speaker[1].lower()
-        if name == user:
-            role = "user"
-        else:
-            role = _ROLES.get(name, "assistant")
+        role = "user" if name == user else _ROLES.get(name, "assistant")
         content = text[speaker.end() : end].strip().removesuffix("\n---")
         messages.append({"role": role, "content": content.strip()})
-    if turns:
-        before = text[: turns[0].start()].strip(" \n-")
-    else:
-        before = ""
+    before = text[: turns[0].start()].strip(" \n-") if turns else ""
     if before:
         warnings = [f"{len(before):,} characters before the first speaker are left out"]
     else:

@@ -29,7 +29,7 @@ def test_a_request_costs_what_it_cost_on_its_day() -> None:
     assert before == pytest.approx(0.019613)
     assert cost(usage, "gpt-5.6-sol", "2026-08-21T12:00:00Z") == pytest.approx(0.0154504)
     both = session(usage, "gpt-5.6-sol", "2026-07-28T12:00:00Z")
-    assert both.prices_by_request()[0].date == "2026-07-28"
+    assert both.prices_by_request[0].date == "2026-07-28"
 
 
 def test_prices_of_a_moment_follow_the_hours() -> None:

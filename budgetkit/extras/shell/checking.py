@@ -16,14 +16,14 @@ from xml.etree import ElementTree
 
 import click
 
+from budgetkit.budget import brief, one_line, printable
 from budgetkit.budget.amounts import whole_number
-from budgetkit.budget.quoting import brief, one_line, printable
 from budgetkit.extras.shell.gate import Checked, Failure, check
 from budgetkit.extras.shell.inputs import tools_of, traces_of, with_budget
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.files import write_whole
 from budgetkit.models import today
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning import policy_of
 
 #: The version of a baseline's file.
 VERSION = 1

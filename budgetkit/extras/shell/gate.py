@@ -20,10 +20,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief, many, nearest_name, one_line
-from budgetkit.budget.validation import unknown_section
+from budgetkit.budget import Budget, brief, check_tokens, many, one_line, unknown_section
+from budgetkit.budget.quoting import nearest_name
 from budgetkit.counters import (
     FunctionCounter,
     basis_for,
@@ -34,18 +32,17 @@ from budgetkit.counters import (
 )
 from budgetkit.extras.shell.inputs import check_tools
 from budgetkit.extras.shell.terminal import text_of
-from budgetkit.inputs.budgets import (
+from budgetkit.inputs import (
     DEFAULT_COUNTER,
     AnyBudget,
     AnyCounter,
     AnyModel,
     budget_of,
+    filled_in,
     read_budget,
 )
-from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import own_model
-from budgetkit.lab.replay import replay
-from budgetkit.lab.replay.cost import prices
+from budgetkit.lab.replay import prices, replay
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.models import Model
 from budgetkit.models import today as this_day
@@ -53,12 +50,10 @@ from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
-from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
 from budgetkit.requests.reading.tools import Toolset, function_name
-from budgetkit.trace.conversation import Trace
-from budgetkit.trace.tally import DEFAULT_ROLES
+from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Columns = dict[str, dict[str, Any]]
 Count = Callable[[str], int]
@@ -279,10 +274,7 @@ def check(
     texts = {} if prompts is None else _texts(prompts)
     budget = read_budget(budget)
     model, counter, policy = filled_in(budget, model, counter, policy)
-    if model is None:
-        resolved = None
-    else:
-        resolved = resolve(model, window, must_know=True)
+    resolved = None if model is None else resolve(model, window, must_know=True)
     budget = budget_of(budget, resolved, window)
     if counter is None:
         counter = resolved or DEFAULT_COUNTER
@@ -336,10 +328,7 @@ def check(
         raise ValueError("No conversation in traces. Give some, or leave traces out.")
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or this_day())
-    if demands:
-        estimates = _estimated(lines, count, models, toolset.uncounted)
-    else:
-        estimates = []
+    estimates = _estimated(lines, count, models, toolset.uncounted) if demands else []
     failures += estimates
 
     # A prompt alone says nothing of how long a request is, which is what a cache goes by.
@@ -446,10 +435,7 @@ def _estimated(
             Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")
         ]
     for model in models:
-        if model is None:
-            basis = basis_of(count)
-        else:
-            basis = basis_for(count, model.facts)
+        basis = basis_of(count) if model is None else basis_for(count, model.facts)
         if basis == "estimate":
             name = _name(count)
             if model is None or model.name in name:
@@ -649,10 +635,7 @@ def _failure(
     section: str | None = None,
 ) -> Failure:
     plan = allocate(budget, {str(name): int(demand[name].iloc[row]) for name in demand})
-    if demand.index.name == "turn":
-        turn = f", turn {demand.index[row]}"
-    else:
-        turn = ""
+    turn = f", turn {demand.index[row]}" if demand.index.name == "turn" else ""
     mends = plan.why(section).mends if section else ()
     return Failure(
         code=code,

@@ -17,21 +17,20 @@ from warnings import catch_warnings, warn
 import click
 from click.core import ParameterSource
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line, printable, quoted
+from budgetkit.budget import Budget, brief, one_line, printable, quoted
 from budgetkit.counters import basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, text_of
-from budgetkit.inputs.budgets import AnyBudget, budget_in, policies_of, read_budget
+from budgetkit.inputs import AnyBudget, filled_in, policies_of, read_budget
+from budgetkit.inputs.budgets import budget_in
 from budgetkit.inputs.budgets import budget_of as any_budget
-from budgetkit.inputs.configuration import Configuration, filled_in
+from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.presets import PRESETS
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning import Policy
 from budgetkit.requests import framing_for, read_tools
 from budgetkit.requests.reading.formats import table as format_table
 from budgetkit.requests.reading.tools import entries, has_more_pages, opened
-from budgetkit.trace.conversation import Trace
-from budgetkit.trace.loading import iter_traces, load_trace, load_traces, shipped_traces
+from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.opening import intake
 
 # Types of tools: a function, or what a provider runs itself.
@@ -66,10 +65,7 @@ def settings_at(name: str) -> AnyBudget:
         return budget_in(text, "standard input")
     path = Path(name).expanduser()
     if not path.is_file():
-        if path.exists():
-            problem = "that is no file"
-        else:
-            problem = "there is no such file"
+        problem = "that is no file" if path.exists() else "there is no such file"
         raise ValueError(
             f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one"
         )

@@ -12,13 +12,13 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.extras.shell.inputs import policies_named, with_conversation
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
-from budgetkit.inputs.budgets import policies_of
-from budgetkit.lab.replay import Replay, rank_policies, replay
-from budgetkit.lab.replay.cost import Prices, known_prices
+from budgetkit.inputs import policies_of
+from budgetkit.lab.replay import Prices, Replay, rank_policies, replay
+from budgetkit.lab.replay.cost import known_prices
 from budgetkit.plan import fit
 from budgetkit.requests import Framing
 from budgetkit.state import to_dict
-from budgetkit.trace.conversation import Trace
+from budgetkit.trace import Trace
 from budgetkit.truncation import cutter
 
 _BY = click.option(
@@ -50,10 +50,7 @@ def fit_command(
         len(trace.turns) if turn is None else turn, count, budget.roles or None, framing
     )
     plan = fit(replace(budget, deficit="signed", undeclared="pool"), items, cutter(count, framing))
-    if section:
-        why = str(plan.why(section)).splitlines()
-    else:
-        why = []
+    why = str(plan.why(section)).splitlines() if section else []
     if as_json:
         return show_json(to_dict(plan) | {"free": plan.free, "warnings": plan.warnings, "why": why})
     caps = budget.caps

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from budgetkit.budget.quoting import brief, printable
+from budgetkit.budget import brief, printable
 
 #: The commands, each with its module and its line of help; the list of commands imports none of them.
 COMMANDS: Final = {

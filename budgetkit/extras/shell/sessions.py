@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 import pandas as pd
 
-from budgetkit.budget.quoting import many
+from budgetkit.budget import many
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED

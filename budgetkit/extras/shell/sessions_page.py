@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.quoting import many, one_line
+from budgetkit.budget import many, one_line
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.sessions import dollars, filled_by, largest_of
@@ -101,10 +101,7 @@ def save(session: Session, window: int | None, output: str, with_text: bool) -> 
         raise ValueError(
             f"a report was to be saved as {named}; it is HTML; end the name with .html"
         )
-    if with_text:
-        trace = session.trace
-    else:
-        trace = redact(session.trace, counter("chars/4"))
+    trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(session, USUAL, window=window, prices=session.prices)
     cost = dollars(session.totals()["cost"])
     named = session.model or "a model that is not named"

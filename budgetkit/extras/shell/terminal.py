@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from budgetkit.budget.quoting import one_line, printable
+from budgetkit.budget import one_line, printable
 
 #: The name of a file that stands for standard input.
 PIPE: Final = "-"

@@ -20,10 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Reserve
-from budgetkit.budget.amounts import Share, check_tokens
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Budget, Reserve, Share, brief, check_tokens, quoted
 from budgetkit.lab.accuracy.kind_windows import KindWindows, Resampled, Sources, has_sources
 from budgetkit.lab.accuracy.kinds import CLASS, LANGUAGE, cells_of, lacking_kinds, meaning
 from budgetkit.promise import lacking, needed
@@ -132,10 +129,7 @@ def filled_windows(
     of_any_kind = FilledWindows(
         window, tuple(Resampled.of(errors, column, seed) for column in columns)
     )
-    if window_mix is None:
-        cells = cells_of(errors, kinds)
-    else:
-        cells = None
+    cells = cells_of(errors, kinds) if window_mix is None else None
     if cells is None:
         return of_any_kind
 
@@ -394,10 +388,7 @@ def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | Non
     else:
         in_window = max(1, round(window / max(errors["estimate"].mean(), 1)))
     needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
-    if by_value:
-        what = f"values of {brief(window_mix)}"
-    else:
-        what = "documents"
+    what = f"values of {brief(window_mix)}" if by_value else "documents"
     if n >= needed:
         return ""
     return f"{n} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"

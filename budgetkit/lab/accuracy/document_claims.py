@@ -20,7 +20,7 @@ from budgetkit.lab.accuracy import compare, consequences
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts
 from budgetkit.lab.accuracy.errors import interval_of, places_by_source
 from budgetkit.models import model
-from budgetkit.plan.allocating import allocate
+from budgetkit.plan import allocate
 
 Floats = npt.NDArray[np.float64]
 Numbers = Sequence[int] | Sequence[float] | Floats
@@ -142,10 +142,7 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
     first, second = np.triu_indices(len(chosen), 1)
     run = x[chosen][second] - x[chosen][first]
     rise = y[chosen][second] - y[chosen][first]
-    if (run > 0).any():
-        slope = float(np.median(rise[run > 0] / run[run > 0]))
-    else:
-        slope = 0.0
+    slope = float(np.median(rise[run > 0] / run[run > 0])) if (run > 0).any() else 0.0
     return float(np.median(y - slope * x)), slope
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import brief, quoted
 from budgetkit.counters import Count, Counter, basis_of, counter
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 from budgetkit.models import Model
@@ -120,10 +120,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
 
 def kind_of(count: Any) -> str:
     """Return a counter's kind, a key of `USES`."""
-    if basis_of(count) == "estimate":
-        other = "estimate"
-    else:
-        other = "tokenizer"
+    other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
     return _KINDS.get(type(count).__name__, other)
 
 
@@ -345,10 +342,7 @@ def bounds(text: str) -> tuple[int, int]:
     (2, 11)
     """
     size = len(text.encode("utf-8", "replace"))
-    if text:
-        words = sum(1 for _ in _WORD_END.finditer(text)) + 1
-    else:
-        words = 0
+    words = sum(1 for _ in _WORD_END.finditer(text)) + 1 if text else 0
     return max(words, -(-size // _LONGEST_TOKEN)), size if text.isascii() else size + 2 * len(
         _HALF.findall(text)
     )

@@ -153,10 +153,7 @@ def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int
         read = _reading(stream, block.start, block.stop)
         while text := text_at(read, at, 2 * BLOCK):
             there_is_more = block.start + at + len(text.encode()) < block.stop
-            if there_is_more:
-                end = last_seam(text, 0, len(text))
-            else:
-                end = len(text)
+            end = last_seam(text, 0, len(text)) if there_is_more else len(text)
             if end == 0:
                 return block, tokens + count_stretch(
                     encoding, _reading(stream, block.start + at, block.stop)

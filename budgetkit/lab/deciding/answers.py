@@ -14,13 +14,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from budgetkit.budget import Budget, Reserve
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import Budget, Reserve, brief
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.counters import count_of
-from budgetkit.inputs import traces_of
-from budgetkit.inputs.budgets import AnyCounter
-from budgetkit.inputs.conversations import AnyTrace
+from budgetkit.inputs import AnyCounter, AnyTrace, traces_of
 from budgetkit.message import Message
 from budgetkit.promise import is_controlled, lacking, needed
 from budgetkit.trace import Trace, usage_frame

@@ -9,12 +9,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief
-from budgetkit.lab.replay.cost import MILLION, Prices, prices_of
-from budgetkit.plan.allocating import allocate_columns
-from budgetkit.plan.items import Ints
+from budgetkit.budget import Budget, brief, check_tokens
+from budgetkit.lab.replay import Prices, prices_of
+from budgetkit.lab.replay.cost import MILLION
+from budgetkit.plan import Ints, allocate_columns
 from budgetkit.promise import is_controlled, lacking, misses
 
 Room = Literal["helps", "harms", "unknown"]
@@ -59,10 +57,7 @@ class Planned:
 
 def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
     """Return the number of the conversation that each row of demands belongs to."""
-    if index.nlevels > 1:
-        level = index.get_level_values(0)
-    else:
-        level = index
+    level = index.get_level_values(0) if index.nlevels > 1 else index
     return np.asarray(pd.factorize(level)[0], dtype=np.int64)
 
 

@@ -9,20 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation
+from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import basis_of, counter
-from budgetkit.inputs import policy_of, preset_of, traces_of
-from budgetkit.inputs.budgets import AnyModel
-from budgetkit.inputs.conversations import AnyTrace
-from budgetkit.lab.replay import Replay, replay
-from budgetkit.lab.replay.cost import Prices, prices
+from budgetkit.inputs import AnyModel, AnyTrace, policy_of, preset_of, traces_of
+from budgetkit.lab.replay import Prices, Replay, prices, replay
 from budgetkit.models import Model
 from budgetkit.models.resolved import facts_of, models_of
-from budgetkit.plan.fitting import fit
+from budgetkit.plan import Plan, fit
 from budgetkit.plan.items import Items
-from budgetkit.plan.plan import Plan
-from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning import OldestFirst, Policy
 from budgetkit.trace import Trace
 
 

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, quoted
-from budgetkit.lab.replay import Replay
-from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.budget import brief, quoted
+from budgetkit.lab.replay import Replay, evidence
+from budgetkit.lab.replay.losses import needed_there
 from budgetkit.promise import typical
-from budgetkit.pruning.history import SUMMARISED
+from budgetkit.pruning import SUMMARISED
 
 Floats = npt.NDArray[np.float64]
 Summaries = Literal["lost", "kept"]

@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget import Budget, one_line
 from budgetkit.lab.deciding.answers import reserve_of_answers
 from budgetkit.lab.deciding.objectives import OBJECTIVES, percent
 from budgetkit.lab.deciding.space import Values
@@ -131,10 +130,7 @@ class TuningReport:
     def _cut_short(self, budget: Budget) -> str:
         """Give the share of recorded answers that exceed the reserve."""
         reserve = reserve_of_answers(budget)
-        if reserve is None:
-            size = 0
-        else:
-            size = budget.sizes[reserve.name]
+        size = 0 if reserve is None else budget.sizes[reserve.name]
         share = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
         return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
 

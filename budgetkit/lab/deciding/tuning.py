@@ -19,13 +19,17 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Budget, brief, check_tokens, quoted
 from budgetkit.counters import count_of
-from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
-from budgetkit.inputs.configuration import filled_in
-from budgetkit.inputs.conversations import AnyTrace, traces_of
+from budgetkit.inputs import (
+    AnyBudget,
+    AnyModel,
+    AnyTrace,
+    budget_of,
+    filled_in,
+    read_budget,
+    traces_of,
+)
 from budgetkit.lab.accuracy.streaming import Client, answers
 from budgetkit.lab.deciding.objectives import (
     Floats,
@@ -42,11 +46,9 @@ from budgetkit.lab.deciding.space import (
     settings_to_try,
     values_of,
 )
-from budgetkit.lab.replay import Replay, replay
-from budgetkit.lab.replay.cost import Prices, prices_of
-from budgetkit.lab.replay.losses import evidence
-from budgetkit.pruning.policies import OldestFirst, Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.lab.replay import Prices, Replay, evidence, prices_of, replay
+from budgetkit.message import Data, Raw
+from budgetkit.pruning import OldestFirst, Policy, policy_of
 from budgetkit.trace import Trace
 
 Progress = Callable[[int, int], None]
@@ -63,7 +65,7 @@ class Measurement:
     space: SearchSpace
     settings: Sequence[Setting]
     objectives: Mapping[str, Objective]
-    options: Mapping[str, Any]
+    options: Raw
 
     def __call__(self, trace: Trace) -> list[list[float]]:
         """Measure one conversation; a setting that cannot be planned is not a number."""
@@ -221,7 +223,7 @@ class TuningResult:
         return self.choice(self.parts[0])
 
     @property
-    def candidate(self) -> dict[str, Any]:
+    def candidate(self) -> Data:
         """The best setting of the first half, whether or not its gain holds."""
         return self.space.present() if self.row is None else dict(self.settings[self.row])
 
@@ -237,7 +239,7 @@ class TuningResult:
         return not (must_go or self.chosen.holds)
 
     @property
-    def best(self) -> dict[str, Any]:
+    def best(self) -> Data:
         """The values to use, by line: the candidate's, or the present ones where these stay."""
         return self.space.present() if self.stays else self.candidate
 
@@ -526,7 +528,7 @@ def sensitivity(
     now = OldestFirst() if policy is None else policy_of(policy)
     space = SearchSpace(budget, now, values_of(vary))
     moves = [(line, value) for line, by_name in space.values.items() for value in by_name]
-    settings: list[dict[str, Any]] = [{}, *({line: value} for line, value in moves)]
+    settings: list[Data] = [{}, *({line: value} for line, value in moves)]
     seen = [traces[place] for place in split(len(traces), seed)[0]]
     measurement = Measurement(space, settings, {name: measure}, options)
     means = measurement.scores(seen, progress=progress)[:, :, 0].mean(axis=0)

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.files import extra
 from budgetkit.models import Model
 from budgetkit.models.names import host_of, spellings
 from budgetkit.models.resolved import ResolvedModel, model_name
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan import Floats, Ints
 
 __all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
 

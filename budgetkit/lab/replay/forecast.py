@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.budget import check_tokens
+from budgetkit.plan import Floats, Ints
 from budgetkit.promise import upper
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -117,10 +117,7 @@ def draws(
     chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
     if not widen:
         return chosen, np.ones((samples, 1))
-    if pace:
-        pace = Pace(*pace)
-    else:
-        pace = Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
+    pace = Pace(*pace) if pace else Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
     again = random.integers(0, seen, size=(samples, seen))
     paces = pace.middle * np.exp(random.normal(0, widen * pace.spread, (samples, 1)))
     if pace.is_whole:
@@ -247,10 +244,7 @@ def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | In
     if len(known) < _ENOUGH or not own or not resembles(sizes, known):
         return None
     within, between = _variances([np.log(other) for other in known])
-    if within:
-        unseen = within / (within + seen * between)
-    else:
-        unseen = float(not between)
+    unseen = within / (within + seen * between) if within else float(not between)
 
     # How the others went on, in the middle; and how far each lay from what the rest say of it.
     later = np.array([np.mean(other[seen:] if len(other) > seen else other) for other in known])

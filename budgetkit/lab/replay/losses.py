@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import regex
 
-from budgetkit.budget.quoting import brief
-from budgetkit.inputs.conversations import AnyTrace, trace_of
+from budgetkit.budget import brief
+from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import SYSTEM_ROLES, Message
-from budgetkit.plan.items import Flags, Ints
-from budgetkit.pruning.history import NEVER
-from budgetkit.trace import Trace
+from budgetkit.plan import Flags, Ints
+from budgetkit.pruning import NEVER
+from budgetkit.trace import Trace, ints
 
 #: What the frame calls evidence that nobody marked.
 PROXY: Final = "proxy: rare word again"
@@ -155,10 +155,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     >>> bool((losses(outcome)["share"].dropna() == 1).all())
     True
     """
-    if pairs is None:
-        pairs = evidence(outcome.trace)
-    else:
-        pairs = pairs
+    pairs = evidence(outcome.trace) if pairs is None else pairs
     sents = outcome.placed.sents
     at, needs, there = needed_there(outcome, pairs)
     needed = np.bincount(at, minlength=len(sents))
@@ -183,7 +180,7 @@ def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flag
     asks = np.array(
         [message.role == "assistant" for message in outcome.trace.messages], dtype=np.bool_
     )
-    later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
+    later, needs = (ints(pairs[name]) for name in ("message", "needs"))
     # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
     at = np.where(
         asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right")

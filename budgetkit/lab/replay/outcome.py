@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import Budget, block, brief
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prefix import PrefixLayout
 from budgetkit.lab.replay.prompt_cache import PromptCache
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan import Floats, Ints
+from budgetkit.pruning import NEVER, SHRUNK, SUMMARISED, Policy
 from budgetkit.pruning.dropping import Retention
-from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
-from budgetkit.pruning.policies import Policy
-from budgetkit.trace import Trace
-from budgetkit.trace.tally import UNSENT
+from budgetkit.trace import UNSENT, Trace
 
 Columns = dict[str, dict[str, Ints]]
 
@@ -183,10 +179,7 @@ class Replay:
         """
         frames = []
         for section, column in self.columns.items():
-            if section == self.section:
-                demand = self._demand()
-            else:
-                demand = column["demand"]
+            demand = self._demand() if section == self.section else column["demand"]
             tokens = self.granted[section]
             rows = {
                 **self._places,
@@ -365,10 +358,7 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
             "no replay was given; policies are ranked by their replays; give one or more"
         )
     table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in named])
-    if len(table) and table["cost"].notna().all():
-        by = "cost"
-    else:
-        by = "relative_cost"
+    by = "cost" if len(table) and table["cost"].notna().all() else "relative_cost"
     return table.sort_values(by, kind="stable", ignore_index=True)
 
 

@@ -11,8 +11,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.counters import counter
-from budgetkit.inputs.budgets import AnyModel, preset_of
-from budgetkit.inputs.conversations import AnyTrace, trace_of
+from budgetkit.inputs import AnyModel, AnyTrace, preset_of, trace_of
 from budgetkit.lab.replay.cost import MILLION, Prices
 from budgetkit.lab.replay.forecast import (
     Pace,
@@ -26,11 +25,9 @@ from budgetkit.lab.replay.forecast import (
 from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.models.resolved import models_of, resolve
-from budgetkit.plan.allocating import allocate_columns, with_undeclared
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan import Floats, Ints, allocate_columns, with_undeclared
 from budgetkit.requests import Framing
-from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn
-from budgetkit.trace.tally import Roles, past_section
+from budgetkit.trace import DEFAULT_ROLES, Roles, Tally, Trace, Turn, past_section
 
 Preset = Callable[[Model], Budget]
 Count = Callable[[str], int]

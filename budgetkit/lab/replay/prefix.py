@@ -25,14 +25,21 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief, check_choice
 from budgetkit.message import RESULT_ROLES, Message
-from budgetkit.plan.items import Flags, Floats, Ints, Item
+from budgetkit.plan import Flags, Floats, Ints, Item
 from budgetkit.requests.reading.formats import seconds
-from budgetkit.trace import Tally, Trace, Turn
-from budgetkit.trace.provider_usage import in_line, usage_frame
-from budgetkit.trace.tally import UNSENT, enters_at_once, section_beside_call
+from budgetkit.trace import (
+    UNSENT,
+    Tally,
+    Trace,
+    Turn,
+    enters_at_once,
+    in_line,
+    ints,
+    section_beside_call,
+    usage_frame,
+)
 
 By = Literal["turn", "request", "usage"]
 
@@ -72,7 +79,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 def _billed(trace: Trace) -> tuple[Turn, ...]:
     """Return one request before each answer whose usage is told."""
     usage = usage_frame(trace)
-    places = usage["message_index"].iloc[in_line(usage)].to_numpy(dtype=np.int64)
+    places = ints(usage["message_index"].iloc[in_line(usage)])
     if not len(places):
         raise ValueError(
             f"{brief(trace.id)} tells no usage, so there are no requests by it; give by='request'"
@@ -354,10 +361,7 @@ def _with_earlier_calls(
     for slot, item in enumerate(items):
         if slot in starts:
             start = slot
-        if item.group is not None:
-            caller = called.setdefault(item.group, slot)
-        else:
-            caller = slot
+        caller = called.setdefault(item.group, slot) if item.group is not None else slot
         if caller < start and past[caller].section == section:
             item = replace(item, section=section)
         placed.append(item)

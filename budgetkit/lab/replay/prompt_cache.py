@@ -20,11 +20,11 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget import check_choice
 from budgetkit.files import Table, read_rows
 from budgetkit.models import Model
 from budgetkit.models.resolved import IDEAL_CACHE, ResolvedModel, resolve
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan import Floats, Ints
 
 __all__ = ["CACHES", "IDEAL", "PromptCache", "provider_rules"]
 
@@ -131,10 +131,7 @@ class PromptCache:
         >>> [part.tolist() for part in CACHES["openai"].split(sent, head, equal)]
         [[0, 1920], [2000, 180]]
         """
-        if len(sent):
-            before = np.concatenate(([0], sent[:-1]))
-        else:
-            before = sent
+        before = np.concatenate(([0], sent[:-1])) if len(sent) else sent
         read_tokens = self._found(before, head, equal)
         if self.lifetime is not None and pauses is not None:
             read_tokens = np.where(np.nan_to_num(pauses) > self.lifetime, 0, read_tokens)
@@ -183,10 +180,7 @@ class PromptCache:
             passed = 0
             best = 0
             whose = -1
-            if self.considered is None:
-                least = -1
-            else:
-                least = now - 1 - self.considered
+            least = -1 if self.considered is None else now - 1 - self.considered
             for earlier in range(now - 1, max(-1, least), -1):
                 shared = min(shared, shares[earlier + 1])
                 passed = passed + blocks[earlier + 1]

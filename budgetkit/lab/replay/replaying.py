@@ -27,19 +27,19 @@ from typing import get_args
 
 import numpy as np
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget import Budget, check_choice
 from budgetkit.conversation.engine import with_promise
-from budgetkit.inputs.budgets import (
+from budgetkit.inputs import (
     DEFAULT_COUNTER,
     AnyBudget,
     AnyCounter,
     AnyModel,
+    AnyTrace,
+    filled_in,
     read_budget,
     setup_of,
+    trace_of,
 )
-from budgetkit.inputs.configuration import filled_in
-from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import (
@@ -56,12 +56,11 @@ from budgetkit.lab.replay.prefix import (
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
 from budgetkit.message import Message
 from budgetkit.models.resolved import resolve
-from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
-from budgetkit.plan.items import Floats, Ints, Item
+from budgetkit.plan import Floats, Ints, Item, allocate, allocate_columns, with_undeclared
+from budgetkit.pruning import Policy, Slots, StartOn, policy_of
 from budgetkit.pruning.dropping import (
     Measure,
     Retention,
-    StartOn,
     Visit,
     floor_notices,
     least_tokens,
@@ -69,12 +68,10 @@ from budgetkit.pruning.dropping import (
     room_for_history,
     summary_role,
 )
-from budgetkit.pruning.history import Slots
-from budgetkit.pruning.policies import Chain, Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning.policies import Chain
 from budgetkit.requests import Framing
-from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn, unpaired
-from budgetkit.trace.tally import Roles, past_section, roles_key, unwritable
+from budgetkit.trace import DEFAULT_ROLES, Roles, Tally, Trace, Turn, past_section, unpaired
+from budgetkit.trace.tally import roles_key, unwritable
 
 Columns = dict[str, dict[str, Ints]]
 Count = Callable[[str], int]
@@ -386,10 +383,7 @@ def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
         return slot
 
     for slot, item in enumerate(tally.past):
-        if by_turn and turns[slot]:
-            of_turn = ("turn", turns[slot])
-        else:
-            of_turn = None
+        of_turn = ("turn", turns[slot]) if by_turn and turns[slot] else None
         for key in filter(None, (item.group, of_turn)):
             of_slot = lead(slot)
             of_key = lead(first.setdefault(key, slot))

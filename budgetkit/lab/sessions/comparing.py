@@ -21,24 +21,22 @@ import pandas as pd
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import counter as counter_named
-from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
+from budgetkit.lab.replay import Prices, Replay, prices_of
+from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.replay.losses import needed_there
-from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.sessions.causes import COMPACTION, used_later
 from budgetkit.lab.sessions.holding import MeasuredFraming, measure, summaries_of
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.models import model
 from budgetkit.models.resolved import catalogue_of
-from budgetkit.plan.items import Flags, Ints
-from budgetkit.pruning.history import NEVER
-from budgetkit.pruning.policies import Compact, OldestFirst, Policy, System, Trigger
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.plan import Flags, Ints
+from budgetkit.pruning import NEVER, OldestFirst, Policy, policy_of
+from budgetkit.pruning.policies import Compact, System, Trigger
 from budgetkit.requests import Framing
-from budgetkit.trace import Trace, usage_frame
-from budgetkit.trace.provider_usage import in_line
+from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
 
 Count = Callable[[str], int]
 #: The eight systems that are compared when none is named.
@@ -328,10 +326,7 @@ def setup_of(
     # A session may name a model that has ended, or that nobody knows.
     with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL
-    if isinstance(cache, PromptCache):
-        rules = cache
-    else:
-        rules = CACHES[cache or own_cache]
+    rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
     if is_long and rules.lifetime is not None:
         rules = replace(rules, lifetime=3_600.0)
     size = window or _window(trace, name)
@@ -357,11 +352,11 @@ def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | Non
     whole, places = _whole(held)
     stays = np.array(places) >= 0
     if price is None:
-        prices = session.prices_by_request()
+        prices = session.prices_by_request
     else:
         prices = (setup.prices or Prices(""),) * len(session.usage)
     beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
-    beside = beside[~session.usage["is_summary"].to_numpy(dtype=np.bool_)[beside]]
+    beside = beside[~flags(session.usage["is_summary"])[beside]]
     lengths = session.compactions()["summary"]
     lengths = lengths[lengths > 0]
     own_summaries = None
@@ -384,7 +379,7 @@ def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | Non
             read_as_held=all_missed,
             most_read=most_read,
             after_compaction=head,
-            answered=session.usage["output_tokens"].to_numpy(dtype=np.int64)[measured.rows],
+            answered=ints(session.usage["output_tokens"])[measured.rows],
             beside=float(np.sum(session.cost[beside]) + session.searches_cost[measured.rows].sum()),
         ),
     )
@@ -400,16 +395,16 @@ def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
     The third is what is read at most after any compaction: the head that stays, as the session's own ones show it, or
     as its first request does.
     """
-    read = session.usage["cache_read_tokens"].to_numpy(dtype=np.int64)
+    read = ints(session.usage["cache_read_tokens"])
     missed = session.misses()
-    is_compaction = (missed["cause"] == COMPACTION).to_numpy(dtype=np.bool_)
-    places = missed["request"].to_numpy(dtype=np.int64) - 1
+    is_compaction = flags(missed["cause"] == COMPACTION)
+    places = ints(missed["request"]) - 1
     whole = np.full(len(read), UNLIMITED)
     whole[:1] = read[:1]
     whole[places] = read[places]
     # A compaction after a pause that nothing outlives hides that pause.
     happened = session.happened
-    has_expired = (happened["pause"] > happened["life"]).to_numpy(dtype=np.bool_)[places]
+    has_expired = flags(happened["pause"] > happened["life"])[places]
     most = whole.copy()
     most[places[is_compaction]] = UNLIMITED
     most[places[is_compaction & has_expired]] = read[:1]
@@ -501,7 +496,7 @@ def _with_unlogged(trace: Trace) -> Trace:
     return Trace(trace.id, (before, *trace.messages), fields=fields)
 
 
-def _moved(row: Mapping[str, Any], by: int) -> Mapping[str, Any]:
+def _moved(row: Raw, by: int) -> Raw:
     """Move the message that a usage record is of."""
     if row.get("message_index") is None:
         return row
@@ -559,10 +554,7 @@ def _sent_through(
     policy: Policy,
     window: int | None = None,
 ) -> Replay:
-    if window is None:
-        budget = setup.budget
-    else:
-        budget = setup.budget.assign(window=window)
+    budget = setup.budget if window is None else setup.budget.assign(window=window)
     return replay(
         trace,
         budget,
@@ -655,7 +647,7 @@ def _outcome(
     return RuleOutcome(name=name, policy=policy, least=least, most=most)
 
 
-def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[str, Any]:
+def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> Data:
     """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
     policy = outcome.policy
     least = outcome.least
@@ -711,13 +703,13 @@ def _capped(outcome: Replay) -> int:
 _CALL = 60  # tokens of the call that reads a lost message again
 
 
-def _recorded(session: Session) -> dict[str, Any]:
+def _recorded(session: Session) -> Data:
     """Return the row of what was really billed."""
     totals = session.totals()
     cost = float(totals["cost"])
     gone = session.trace.gone
     pairs = used_later(session.trace)
-    later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
+    later, needs = (ints(pairs[name]) for name in ("message", "needs"))
     return {
         "system": RECORDED,
         "label": RECORDED,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget import many
 from budgetkit.budget.html import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
-from budgetkit.budget.quoting import many
 from budgetkit.lab.figures.question import (
     Question,
     Spec,
@@ -27,7 +27,7 @@ from budgetkit.lab.replay.figures.replays import LINES
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
 from budgetkit.lab.sessions.session import Session
-from budgetkit.plan.items import Flags, Ints
+from budgetkit.plan import Flags, Ints
 
 _MOST_PLACES: Final = 400  # of a lane; a page is not wider
 _LANE: Final = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
@@ -112,10 +112,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
     for lane, name in enumerate(systems):
         part = table[table["system"] == name]
         # A session that nothing shortens may be far larger than all others: each lane shows its own size in words.
-        if name != AS_IT_WAS:
-            top = tallest
-        else:
-            top = max(1, int(part["sent"].max()))
+        top = tallest if name != AS_IT_WAS else max(1, int(part["sent"].max()))
         height = -lane + _LANE * part["sent"] / top
         title = str(part["label"].iloc[0])
         texts = [

@@ -19,14 +19,13 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget import check_choice
 from budgetkit.lab.sessions.session import Session
-from budgetkit.plan.items import Flags, Floats, Ints
+from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.declarations import Count
 from budgetkit.requests.billing.messages import AnyMessage
-from budgetkit.trace import Trace, unpaired
-from budgetkit.trace.provider_usage import in_line
+from budgetkit.trace import Trace, flags, in_line, ints, unpaired
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,8 @@ def measure(session: Session) -> Measured:
     trace = session.trace
     usage = session.usage
     rows = in_line(usage)
-    places = usage["message_index"].iloc[rows].to_numpy(dtype=np.int64)
-    prompts = usage["context_tokens"].to_numpy(dtype=np.int64)[rows]
+    places = ints(usage["message_index"].iloc[rows])
+    prompts = ints(usage["context_tokens"])[rows]
     expected: Floats = np.asarray(trace.counts(session.count) * session.counted[1])
     expected[unpaired(trace)] = 0
     is_summary = summaries_of(trace)
@@ -193,12 +192,10 @@ def held(session: Session) -> pd.DataFrame:
     trace = session.trace
     sizes = np.round(trace.counts(session.count) * session.counted[1]).astype(np.int64)
     usage = session.usage
-    rows = np.flatnonzero(
-        usage["message_index"].notna().to_numpy() & ~usage["is_summary"].to_numpy(dtype=np.bool_)
-    )
-    places = usage["message_index"].iloc[rows].to_numpy(dtype=np.int64)
-    prompt = usage["context_tokens"].to_numpy(dtype=np.int64)[rows]
-    read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)[rows]
+    rows = np.flatnonzero(usage["message_index"].notna().to_numpy() & ~flags(usage["is_summary"]))
+    places = ints(usage["message_index"].iloc[rows])
+    prompt = ints(usage["context_tokens"])[rows]
+    read = ints(usage["cache_read_tokens"])[rows]
     read_price, rest_price = (prices[rows] for prices in session.input_prices)
     gone = trace.gone
     requests = np.zeros(len(sizes), dtype=np.int64)
@@ -391,10 +388,7 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
     sizes: dict[str, int] = {}
     count: Callable[[str], int] = session.count
     for schema in session.trace.tools or ():
-        if isinstance(schema, dict):
-            function = schema.get("function", schema)
-        else:
-            function = {}
+        function = schema.get("function", schema) if isinstance(schema, dict) else {}
         tool = str(function.get("name", ""))
         name = tool if by == "tool" else server_of(tool)
         if name:
@@ -415,7 +409,7 @@ def _deferred(session: Session, size: Any, name: str, by: By) -> float:
         ),
         len(messages),
     )
-    places = session.usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
+    places = ints(session.usage["message_index"])
     read_price, _ = session.input_prices
     before: Ints = np.flatnonzero((places >= 0) & (places < first))
     prices: Floats = read_price[before]

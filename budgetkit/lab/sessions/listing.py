@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.lab.sessions.session import Session
 
 #: Where each program keeps its sessions, below the home folder, and which files they are.

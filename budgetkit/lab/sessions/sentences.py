@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.quoting import many
+from budgetkit.budget import many
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, is_ranked
 from budgetkit.lab.sessions.session import Session
 
@@ -146,10 +146,7 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
         else:
             number = f"Its {row['compactions']:,} compactions"
         left = f"{number} took out {many(row['left'], 'message')}"
-        if row["used_later"]:
-            later = f"{row['used_later']:,}"
-        else:
-            later = "none"
+        later = f"{row['used_later']:,}" if row["used_later"] else "none"
         lines.append(f"What was lost? {left}; used later: {later}.")
     elif recorded:
         lines.append("What was lost? Nothing left the prompt.")
@@ -287,10 +284,7 @@ def notices(table: pd.DataFrame) -> list[str]:
         )
     for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
         for column, words in troubles.items():
-            if row[column] == 1:
-                number = "once"
-            else:
-                number = f"{row[column]:,} times"
+            number = "once" if row[column] == 1 else f"{row[column]:,} times"
             if row[column]:
                 sentences.append(f"{row['label']} {words}, {number}.")
     return sentences

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from budgetkit.lab.replay.outcome import Replay
+from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.sessions.comparing import (
     AS_IT_WAS,
@@ -28,8 +28,7 @@ from budgetkit.lab.sessions.comparing import (
     setup_of,
 )
 from budgetkit.lab.sessions.session import Session
-from budgetkit.pruning.policies import OldestFirst, Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning import OldestFirst, Policy, policy_of
 from budgetkit.trace import Trace
 
 #: What a cached token costs, as multiples of the input price; 1 is no cache.

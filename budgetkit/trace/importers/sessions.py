@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from budgetkit.message import Raw
 from budgetkit.requests.reading.formats import found, table
 from budgetkit.trace.importers import agents, claude_code
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
-Raw = Mapping[str, Any]
 #: How many records are looked at before a file that begins with unknown ones is taken for something else.
 LOOKED_AT = 200
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line, quoted
 from budgetkit.inputs.conversations import piece_of
 from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, folder, rows, rows_in
 from budgetkit.lab.accuracy.corpora.shipped import odd, shipped, standard_library

@@ -13,7 +13,7 @@ from typing import Final
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line, quoted
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.trace.tables import text_table
 

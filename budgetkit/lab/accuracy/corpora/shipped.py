@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.files import data_files, read_bytes
 from budgetkit.lab.accuracy.corpora.reading import LANGUAGES, Corpus, Document, files, text_of
 

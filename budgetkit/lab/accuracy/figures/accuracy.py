@@ -26,7 +26,7 @@ from budgetkit.lab.figures.question import (
     signed,
     written,
 )
-from budgetkit.plan.allocating import allocate
+from budgetkit.plan import allocate
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
 _MOST_POINTS = 3_000

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.budget import printable
 from budgetkit.budget.html import ALARM, BLUE
-from budgetkit.budget.quoting import printable
 from budgetkit.lab.figures.question import (
     INK,
     Question,
@@ -103,10 +103,7 @@ def _told(table: pd.DataFrame) -> list[str]:
         name = (
             f"<b>{label(str(row.document) or str(row.source), 44)}</b>, {plain(str(row.language))}"
         )
-        if row.begins:
-            begins = f"<br>\u2068{plain(str(row.begins))}\u2069"
-        else:
-            begins = ""
+        begins = f"<br>\u2068{plain(str(row.begins))}\u2069" if row.begins else ""
         counts = (
             f"<br>{row.exact:,} tokens; {label(str(row.counter), 44)} estimates {row.estimate:,}: "
         )
