@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.calibrations import project_of, recorded
-from budgetkit.models.resolved import resolve
+from budgetkit.models import resolve
 from budgetkit.requests import count_request
 from budgetkit.requests.billing.estimates import EstimatedRules
 from budgetkit.requests.billing.frames import FrameRules

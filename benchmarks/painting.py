@@ -24,6 +24,8 @@ PAUSE = 300  # milliseconds after each press, for what comes after what is paint
 #: How long the explorer may take, as a share of the plain one's median.
 PAINT, START = 0.7, 0.5
 EXPLORER = "explorer = bk.BudgetExplorer('chat', 'support-chat', window=64_000)\nexplorer"
+#: The slider "output", of ipywidgets or of an explorer.
+SLIDER = ".noUi-handle, [data-control=line_output] input[type=range]"
 PLAIN = """import ipywidgets as widgets
 import plotly.graph_objects as go
 
@@ -99,7 +101,7 @@ def _pressed(notebooks: dict[str, Notebook]) -> dict[str, list[float]]:
         for notebook in notebooks.values():
             page = notebook.page
             page.bring_to_front()
-            notebook.slider("output").focus()
+            page.locator(SLIDER).first.focus()
             page.wait_for_timeout(PAUSE)
             page.keyboard.press("ArrowRight" if i < PRESSES // 2 else "ArrowLeft")
             page.wait_for_function(f"bench.paints.length > {i}")

@@ -24,7 +24,7 @@ import budgetkit as bk
 from benchmarks import calibrations, exactness
 from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows, spreads
 from budgetkit.counters import basis_of
-from budgetkit.models.resolved import resolve
+from budgetkit.models import resolve
 from budgetkit.requests.billing.frames import frame_for
 from budgetkit.requests.billing.openai_chat import family_of
 from budgetkit.requests.billing.request_count import looked_up, rules_name

@@ -67,9 +67,10 @@ _NAMES = {
         "Session",
         "compare",
         "sessions",
+        "what_if",
     ),
     "budgetkit.models": ("model",),
-    "budgetkit.models.resolved": ("thinking",),
+    "budgetkit.models.limits": ("thinking",),
     "budgetkit.plan": (
         "Decision",
         "Grant",

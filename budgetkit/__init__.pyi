@@ -40,8 +40,9 @@ from budgetkit.lab.replay.losses import evidence as evidence
 from budgetkit.lab.sessions import Session as Session
 from budgetkit.lab.sessions import compare as compare
 from budgetkit.lab.sessions import sessions as sessions
+from budgetkit.lab.sessions import what_if as what_if
 from budgetkit.models import model as model
-from budgetkit.models.resolved import thinking as thinking
+from budgetkit.models.limits import thinking as thinking
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant
 from budgetkit.plan import Item as Item

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,16 @@ ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
 ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
+#: Fields beside the content that a provider reads, or that stand for a text.
+_OTHER_CONTENT = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "thinking",
+    "images",
+    "audio",
+    "contexts",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +261,20 @@ class Message:
         )
 
     @property
+    def is_silent(self) -> bool:
+        """Whether it holds no text, no tool call and no picture."""
+        return not (self.text.strip() or self.tool_calls or self.images)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no content of any kind where it should have one; a tool's result may be empty."""
+        return (
+            self.is_silent
+            and self.role not in RESULT_ROLES
+            and not (self.uncounted or any(map(self.raw.get, _OTHER_CONTENT)))
+        )
+
+    @property
     def is_cuttable(self) -> bool:
         """Whether a rule may cut it to any size: a tool's result in text alone, as a picture cannot be cut."""
         return self.role in RESULT_ROLES and not (self.images or self.uncounted)
@@ -285,6 +309,23 @@ class Message:
             return Message({**raw, "content": text})
         others = [part for part in self.parts if not any(field in part for field in _TEXT_FIELDS)]
         return Message({**raw, "content": [{"type": "text", "text": text}, *others]})
+
+
+def empty_notices(messages: Iterable[Message]) -> list[str]:
+    """Return the notice on messages without content; none where all have some.
+
+    Examples
+    --------
+    >>> empty_notices([Message({"role": "user", "content": "Hello"}), Message({"role": "assistant", "content": None})])
+    ['Messages without content or tool call: 1, the first is message 2. Many providers refuse them; leave them out.']
+    """
+    places = [place for place, message in enumerate(messages, 1) if message.is_empty]
+    if not places:
+        return []
+    return [
+        f"Messages without content or tool call: {len(places):,}, the first is message {places[0]:,}. Many providers "
+        "refuse them; leave them out."
+    ]
 
 
 def _image(part: Mapping[str, Any]) -> Image:

@@ -36,11 +36,11 @@ from tests.browser.layouts import CONTAINER, FAULTS_AT_REST, code_of, every_layo
 CARD = 'explorer = bk.DesignCard("chat", "mixed-language", window=8_192)'
 CELL = "import budgetkit as bk\n{}\nexplorer"
 CHAT = 'explorer = bk.BudgetExplorer("chat", "support-chat", window=16_384)'
-OVER = CHAT + '\nexplorer.controls.lines["output"].slider.value = 50'
+OVER = CHAT + '\nexplorer.move("output", "50%")'
 REPLAYED = """explorer = bk.ConversationExplorer(
     "coding-agent", bk.presets.working_memory(16_000, output=2_000, history_floor=0),
     ["down to a mark", "oldest first", "tool results first"])
-explorer.controls.request.value = 60"""
+explorer.set(request=60)"""
 TWO = """words = ["Hi", "Hello, how can I help?", "What is two and two?", "Four."]
 messages = [{"role": ("user", "assistant")[i % 2], "content": said} for i, said in enumerate(words)]
 """
@@ -75,15 +75,14 @@ DOWN_TO = {
 #: Every state that somebody meets: what is explored, by name.
 STATES = {
     "card": CARD,
-    "card with a safety reserve": CARD + '\nexplorer.controls.lines["safety"].slider.value = 8',
-    "card that claims too much": CARD + '\nexplorer.controls.lines["output"].slider.value = 50',
+    "card with a safety reserve": CARD + '\nexplorer.move("safety", "8%")',
+    "card that claims too much": CARD + '\nexplorer.move("output", "50%")',
     "card whose history has the rest": 'explorer = bk.DesignCard("working_memory", "coding-agent", window=16_384)',
     "card without a conversation": 'explorer = bk.DesignCard("chat", model="claude-sonnet-4-5")',
     "card without a remainder": 'explorer = bk.DesignCard("agent_prompt", "support-chat", window=8_192)',
     "budget": CHAT,
     "budget that claims too much": OVER,
-    "budget pinned": CHAT
-    + '\nexplorer.pin()\nexplorer.controls.lines["conversation"].slider.value = 40',
+    "budget pinned": CHAT + '\nexplorer.pin()\nexplorer.move("conversation", "40%")',
     "budget without a conversation": 'explorer = bk.BudgetExplorer("memory_engine")',
     "budget whose cuts run through the words": CUT,
     "budget with names that are too long": LONG,
@@ -93,7 +92,7 @@ STATES = {
     "budget with an error": CHAT + '\nexplorer.open("nowhere.jsonl")',
     "budget whose kernel is gone": CHAT,
     "accuracy": "explorer = bk.AccuracyExplorer()",
-    "accuracy with an error": 'explorer = bk.AccuracyExplorer()\nexplorer.controls.counter.value = "abacus"',
+    "accuracy with an error": 'explorer = bk.AccuracyExplorer()\nexplorer.set(counter="abacus")',
     "pruning": REPLAYED,
     "pruning as it opens": "explorer = bk.ConversationExplorer()",
     "pruning by every policy": EVERY,
@@ -203,7 +202,7 @@ def shoot_page(folder: Path, names: list[str]) -> None:
                 if name.endswith("kernel is gone"):
                     page.wait_for_function(DRAWN)
                     page.evaluate(GONE)
-                    page.wait_for_selector(".jupyter-widgets-disconnected", state="attached")
+                    page.wait_for_selector(".bk-gone", state="attached")
                 for theme in ("light", "dark"):
                     page.evaluate(SET_THEME, f"JupyterLab {theme.title()}")
                     for width, height in WIDTHS.items():

@@ -31,7 +31,10 @@ def store(path: Path) -> None:
     """Run one notebook where it stands and write it back."""
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(
-        notebook, timeout=SECONDS, resources={"metadata": {"path": str(path.parent)}}
+        notebook,
+        timeout=SECONDS,
+        coalesce_streams=True,  # as one output, whenever its lines were printed
+        resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     notebook.metadata = nbformat.from_dict(KERNEL)
     for cell in notebook.cells:

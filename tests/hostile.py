@@ -19,26 +19,11 @@ RUNS = (
 MILLION = 1_000_000
 
 SPECIAL = (
-    "<|endoftext|>",
-    "<|endofprompt|>",
-    "<|fim_prefix|>",
-    "<|im_start|>",
-    "<|end|>",
-    "<|endoftext",
-    "|>",
+    *("<|endoftext|>", "<|endofprompt|>", "<|fim_prefix|>", "<|im_start|>", "<|end|>"),
+    *("<|endoftext", "|>"),
 )
 CONTRACTIONS = (
-    "'s",
-    "'S",
-    "'\u017f",
-    "'ll",
-    "'LL",
-    "'re",
-    "\u2019s",
-    "''t",
-    "don't",
-    "DON'T",
-    "l'été",
+    *("'s", "'S", "'\u017f", "'ll", "'LL", "'re", "\u2019s", "''t", "don't", "DON'T", "l'été"),
 )
 CLUSTERS = (
     *(
@@ -58,11 +43,8 @@ CLUSTERS = (
     *("\u1112\u1161\u11ab", "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘!͖̬̰̙̗̿̋ͥͥ̂ͣ̐́́͜͞"),
 )
 BIDI = (
-    "\u202ehidden\u202c",
-    "\u2066isolated\u2069",
-    "abc\u202e\u2066",
-    "שלום \u200fעולם",
-    "مرحبا\u061c!",
+    *("\u202ehidden\u202c", "\u2066isolated\u2069", "abc\u202e\u2066"),
+    *("שלום \u200fעולם", "مرحبا\u061c!"),
 )
 ODD = (
     *(
@@ -79,24 +61,13 @@ ODD = (
         "\u180e",
     ),
     *(
-        "\ud800",
-        "\udc00",
-        "\ud83d",
-        "\ude00",
-        "\ude00\ud83d",
-        "a\ud83d b",
-        "\ud83d\ud83d\ude00",
-        "\x7f",
-        "\x1b[31m",
+        *("\ud800", "\udc00", "\ud83d", "\ude00", "\ude00\ud83d", "a\ud83d b"),
+        *("\ud83d\ud83d\ude00", "\x7f", "\x1b[31m"),
     ),
 )
 MARKUP = (
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "javascript:alert(1)",
-    "${7*7}",
-    "{{7*7}}",
-    "%s%n",
+    *("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)"),
+    *("${7*7}", "{{7*7}}", "%s%n"),
 )
 MIXED = (
     "Hello, мир, 世界, 안녕, שלום, नमस्ते, สวัสดี!",
@@ -128,21 +99,8 @@ def long_text(size: int, seed: int = 20261121) -> str:
     """Mix every short case and ordinary words to at least `size` characters, the same for the same seed."""
     chance = random.Random(seed)
     words = [
-        "the",
-        "of",
-        "return",
-        "self",
-        "naïve",
-        "слово",
-        "語",
-        "。",
-        "\n",
-        "\n\n",
-        "42",
-        "{",
-        "}",
-        "    ",
-        "x=1",
+        *("the", "of", "return", "self", "naïve", "слово", "語", "。", "\n", "\n\n", "42", "{"),
+        *("}", "    ", "x=1"),
     ]
     made, length = [], 0
     while length < size:

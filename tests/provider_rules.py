@@ -61,10 +61,7 @@ def responses(items: Sequence[Raw]) -> Iterator[str]:
         kind = item.get("type", "message")
         following = items[place + 1] if place + 1 < len(items) else {}
         if kind == "message" and item.get("role") not in (
-            "user",
-            "assistant",
-            "system",
-            "developer",
+            *("user", "assistant", "system", "developer"),
         ):
             yield f"item {place} has the role {item.get('role')}"
         if "origin" in item or "native" in item:

@@ -232,17 +232,13 @@ def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") 
         return tuple(a.of(window, rounding) if isinstance(a, Share) else a for a in amounts)
     shares = [a for a in amounts if isinstance(a, Share)]
     exact = [share._exact * window for share in shares]
-    parts = iter(_largest_remainder(exact, _rounded(sum(exact, Fraction(0)), "floor")))
-    return tuple(a.clamp(next(parts)) if isinstance(a, Share) else a for a in amounts)
-
-
-def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...]:
-    parts = [int(quota) for quota in quotas]
+    parts = [int(quota) for quota in exact]
     # Stable: first of equals first.
-    by_remainder = sorted(range(len(parts)), key=lambda i: parts[i] - quotas[i])
-    for i in by_remainder[: total - sum(parts)]:
+    by_remainder = sorted(range(len(parts)), key=lambda i: parts[i] - exact[i])
+    for i in by_remainder[: int(sum(exact, Fraction(0))) - sum(parts)]:
         parts[i] += 1
-    return tuple(parts)
+    tokens = iter(parts)
+    return tuple(a.clamp(next(tokens)) if isinstance(a, Share) else a for a in amounts)
 
 
 def _rounded(exact: Fraction, rounding: str) -> int:

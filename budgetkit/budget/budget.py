@@ -135,17 +135,7 @@ class Budget:
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
-        self._check()
-
-    def _check(self) -> None:
-        """Refuse lines that do not go together."""
-        validation.check_names(self.reserves, self.allocations, self.remainder)
-        validation.check_floors(self.floors, self.caps)
-        if self.competes:
-            validation.check_competing(self.allocations, self.held)
-        if self.deficit == "raise":
-            validation.check_shares(self.name, self.window, self.allocations, self.caps)
-            validation.check_room(self.window, self.reserved, self.capped)
+        validation.check_lines(self)
 
     @once
     def sections(self) -> tuple[str, ...]:
@@ -351,7 +341,7 @@ class Budget:
                 ]
             ),
         )
-        changed._check()
+        validation.check_lines(changed)
         return changed
 
     def __repr__(self) -> str:

@@ -3,78 +3,88 @@
     floor <= cap        of each section
     reserves < window,  reserves + caps <= window,  no share of it is 0 tokens
 
-The checks take the numbers and names of a budget, so they can run before the budget is made.
+A budget checks itself while it is made, so that there is none whose lines do not go together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from budgetkit.budget.allocation import Allocation, Reserve, check_all, check_whole
+from budgetkit.budget.allocation import check_all, check_whole
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, one_line, quoted
 
+Budget = Any  # of budget.py, which imports this module
 OUTPUT = "output"
 
 
-def check_names(
-    reserves: Sequence[Reserve], allocations: Sequence[Allocation], remainder: str | None
-) -> None:
-    """Check that every line has a name of its own and names only what is there."""
-    sections = [a.section for a in allocations]
-    names = ["window", *(r.name for r in reserves), *sections]
+def check_lines(budget: Budget) -> None:
+    """Refuse lines that do not go together.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> bk.Budget(5, (), [bk.Allocation("system", bk.Share(0.1))], name="mine")
+    Traceback (most recent call last):
+    ...
+    ValueError: mine at a window of 5 leaves system 0 tokens; its parts need 10 or more; choose a larger window, \
+or give the section a cap in tokens
+    """
+    # every line has a name of its own, and names only what is there
+    sections = budget.sections
+    names = ["window", *(r.name for r in budget.reserves), *sections]
     if len({*names}) < len(names):
         raise ValueError(
             f"{quoted(sorted({n for n in names if names.count(n) > 1}))} names more than one line; "
             f"the lines are window, {quoted(dict.fromkeys(names[1:]))}; rename one"
         )
     served = {OUTPUT, *sections}
-    for reserve in reserves:
+    for reserve in budget.reserves:
         if reserve.serves is not None and reserve.serves not in served:
             raise ValueError(
                 f"reserve {brief(reserve.name)} serves {brief(reserve.serves)}; known are {quoted(sorted(served))}; "
                 "add an allocation for it or drop serves"
             )
-    if remainder is not None and remainder not in sections:
+    if budget.remainder is not None and budget.remainder not in sections:
         raise ValueError(
-            f"remainder is {brief(remainder)}; the sections are {quoted(sections)}; name one of them"
+            f"remainder is {brief(budget.remainder)}; the sections are {quoted(sections)}; name one of them"
         )
 
-
-def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> None:
-    """Check that no section is promised more than it may take."""
-    for section, floor in floors.items():
+    # no section is promised more than it may take, nor anything where its items compete with those of others
+    caps = budget.caps
+    for section, floor in budget.floors.items():
         cap = caps[section]
         if cap is not None and floor > cap:
             raise ValueError(
                 f"floor of {brief(section)} ({floor:,}) is above its cap ({cap:,}); "
                 "a promise cannot exceed the limit; lower the floor or raise the cap"
             )
+    promised = [
+        a.section
+        for a in budget.allocations
+        if a.cap is None
+        and (a.floor or a.weight or (budget.held.get(a.section) and not a.required))
+    ]
+    if budget.competes and promised:
+        raise ValueError(
+            f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
+            "a promise to a section needs another order, such as 'pool together'; change one of them"
+        )
 
-
-def check_shares(
-    name: str, window: int, allocations: Iterable[Allocation], caps: Mapping[str, int | None]
-) -> None:
-    """Check that no section's part of the window comes to nothing.
-
-    Examples
-    --------
-    >>> from budgetkit.budget.amounts import Share
-    >>> check_shares("mine", 5, [Allocation("system", Share(0.1))], {"system": 0})
-    Traceback (most recent call last):
-    ...
-    ValueError: mine at a window of 5 leaves system 0 tokens; its parts need 10 or more; choose a larger window, \
-or give the section a cap in tokens
-    """
-    shares = {a.section: a.cap for a in allocations if isinstance(a.cap, Share)}
+    # no section's part of the window comes to nothing, and all that is claimed fits
+    if budget.deficit != "raise":
+        return
+    shares = {a.section: a.cap for a in budget.allocations if isinstance(a.cap, Share)}
     for section, share in shares.items():
         if caps[section] == 0 and share.smallest_window:
             smallest = max(one_share.smallest_window for one_share in shares.values())
             raise ValueError(
-                f"{one_line(name) or 'a budget'} at a window of {window:,} leaves {one_line(section)} 0 "
+                f"{one_line(budget.name) or 'a budget'} at a window of {budget.window:,} leaves {one_line(section)} 0 "
                 "tokens; its parts need "
                 f"{smallest:,} or more; choose a larger window, or give the section a cap in tokens"
             )
+    check_room(budget.window, budget.reserved, budget.capped)
 
 
 def check_room(window: int, reserved: int, capped: int) -> None:
@@ -132,21 +142,6 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
         f"no section {quoted(sections)} in this budget; its sections are {quoted(names)}; "
         "add an Allocation or set undeclared='pool'"
     )
-
-
-def check_competing(allocations: Iterable[Allocation], held_tokens: Mapping[str, int]) -> None:
-    """Refuse a promise to a section whose items compete with those of others."""
-    in_pool = [a for a in allocations if a.cap is None]
-    promised = [
-        a.section
-        for a in in_pool
-        if a.floor or a.weight or (held_tokens.get(a.section) and not a.required)
-    ]
-    if promised:
-        raise ValueError(
-            f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
-            "a promise to a section needs another order, such as 'pool together'; change one of them"
-        )
 
 
 def check_texts(name: str, remainder: str | None, roles: Mapping[str, str]) -> None:

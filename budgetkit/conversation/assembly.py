@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from budgetkit.budget import brief
 from budgetkit.conversation.reading import AnyListings, check_listings, listings_of, written_as_one
 from budgetkit.conversation.reading import Listing as Listing
-from budgetkit.counters import count_of
+from budgetkit.counters import Count, count_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.plan import Item, Plan
 from budgetkit.requests import Framing, framing_of
@@ -18,7 +18,7 @@ __all__ = ["BUDGETKIT", "Listing", "PLAN_195", "Wording", "describe", "messages"
 NEAR_LIMIT = 0.9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wording:
     """How a plan is told to a model.
 
@@ -178,8 +178,7 @@ def _written(raw: Raw, context_role: str) -> Data:
 
 def describe(
     plan: Plan,
-    counter: Callable[[str], int] | str,
-    title: str | None = None,
+    counter: Count | str,
     framing: Framing | None = None,
     wording: Wording = BUDGETKIT,
 ) -> str:
@@ -195,8 +194,6 @@ def describe(
         What was granted.
     counter : callable or str
         Text to tokens, or the name of a counter.
-    title : str, optional
-        The heading, where it is another than the wording's.
     framing : Framing, optional
         What the message costs beyond its text, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
         joins a message which is sent anyway.
@@ -227,7 +224,7 @@ def describe(
     used = plan.used
     text = ""
     for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
-        text = _text(plan, used, title or wording.title, wording)
+        text = _text(plan, used, wording)
         needed = plan.used + _sent(text, count, framing)
         if needed <= used:
             break
@@ -235,15 +232,15 @@ def describe(
     return text if _sent(text, count, framing) <= max(0, plan.free) else ""
 
 
-def _sent(text: str, count: Callable[[str], int], framing: Framing | None) -> int:
+def _sent(text: str, count: Count, framing: Framing | None) -> int:
     return framing_of(count, framing).message({"role": "system", "content": text}, count)
 
 
-def _text(plan: Plan, used: int, title: str, wording: Wording) -> str:
+def _text(plan: Plan, used: int, wording: Wording) -> str:
     window = plan.budget.window
     number = f"{{:{wording.thousands}}}".format
     share = round(100 * used / max(1, window))
-    lines = [f"## {title}", f"Using {number(used)}/{number(window)} tokens ({share}%)"]
+    lines = [f"## {wording.title}", f"Using {number(used)}/{number(window)} tokens ({share}%)"]
     for grant in plan.grants:
         cap = plan.budget.caps[grant.section]
         limit = grant.limit if cap is None else cap

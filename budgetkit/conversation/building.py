@@ -27,8 +27,8 @@ from budgetkit.conversation.reading import (
     provider_form,
     read,
 )
-from budgetkit.conversation.running_tally import Count
 from budgetkit.conversation.sent import USER_FIRST, SentRequest
+from budgetkit.counters import Count
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
@@ -46,7 +46,7 @@ QUESTION_NAMES = ("question", "query", "user", "current")
 _INSTRUCT = ("system", "procedure")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Built:
     """Hold one request, ready to send.
 
@@ -168,21 +168,23 @@ def build(
     cut = cutter(count, markers=markers)
 
     # Each section is counted by itself; the question may share one with the history.
-    parts: dict[str, list[Item]] = {}
+    parts = {}
     question: list[Item] = []
     for keyword, value in sections.items():
         section, is_question = _section_of(keyword, budget, roles, question_section)
-        if is_question:
-            default_role = "user"
-        else:
-            default_role = _speaker(section, roles, question_section)
+        default_role = "user" if is_question else _speaker(section, roles, question_section)
         section_items = _items(section, _listed(value), default_role, count, framing)
         if is_question and question:
             raise ValueError(
                 f"the question was given twice, once as {brief(keyword)}; give it once"
             )
         if is_question:
-            _check_question(section_items)
+            # What the model did about it, calls and results, may follow it.
+            if section_items and section_items[0].payload.role != "user":
+                raise ValueError(
+                    f"the question was given as a message of {brief(section_items[0].payload.role)}; it is the "
+                    "user's; give its text, or a message whose role is user"
+                )
             question = section_items
         else:
             parts[section] = section_items
@@ -319,15 +321,6 @@ def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:
     if section == question:
         return "user"
     return "context"
-
-
-def _check_question(items: list[Item]) -> None:
-    """Refuse a question of somebody else's; what the model did about it, calls and results, may follow it."""
-    if items and items[0].payload.role != "user":
-        raise ValueError(
-            f"the question was given as a message of {brief(items[0].payload.role)}; it is the user's; give its text, "
-            "or a message whose role is user"
-        )
 
 
 async def build_async(

@@ -24,7 +24,8 @@ import inspect
 import json
 import time
 from asyncio import sleep
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from functools import cached_property
@@ -262,14 +263,21 @@ class Conversation:
     def _request(self, write: Callable[[Request], Request]) -> Request:
         if self._busy_thread == get_ident() or id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
-        with self._busy:
-            mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
-            try:
-                self._busy_thread = get_ident()
-                return write(_answered(self._next(), self._write_now))
-            finally:
-                _SUMMARISED.reset(mark)
-                self._end_request()
+        with self._busy, self._asking():
+            return write(_answered(self._next(), self._write_now))
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Note that a request is under way, and for whom."""
+        mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
+        self._busy_thread = get_ident()
+        try:
+            yield
+        finally:
+            _SUMMARISED.reset(mark)
+            with self._lock:
+                self._busy_thread = None
+                self._before = None
 
     async def arequest(self) -> Request:
         """Return the next request, summaries written by an ``async`` function.
@@ -290,23 +298,16 @@ class Conversation:
             blocking=False
         ):  # held over an await: by this loop, another, or a thread
             await sleep(0.001)
-        mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
         try:
-            self._busy_thread = get_ident()
-            asks = self._next()
-            try:
-                replaced = next(asks)
-                while True:
-                    text = self._write(replaced)
-                    replaced = asks.send(await text if inspect.isawaitable(text) else text)
-            except StopIteration as stop:
-                request: Request = stop.value
-                return self._engine.in_form(request)
-            finally:
-                asks.close()
+            with self._asking(), closing(self._next()) as asks:
+                try:
+                    replaced = next(asks)
+                    while True:
+                        text = self._write(replaced)
+                        replaced = asks.send(await text if inspect.isawaitable(text) else text)
+                except StopIteration as stop:
+                    return self._engine.in_form(stop.value)
         finally:
-            _SUMMARISED.reset(mark)
-            self._end_request()
             self._busy.release()
 
     def to_json(self) -> str:
@@ -367,11 +368,6 @@ class Conversation:
 
     def _saved(self) -> Data:
         return saved(self.budget, self._settings, self._engine.tally, self._inbox)
-
-    def _end_request(self) -> None:
-        with self._lock:
-            self._busy_thread = None
-            self._before = None
 
     @classmethod
     def from_json(
@@ -452,8 +448,8 @@ class Conversation:
             return summarise
         if any(isinstance(stage, Summarise) and stage.text is None for stage in self.policy.stages):
             raise ValueError(
-                f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
-                "a conversation sends them; pass summarise=, a function from messages to a text"
+                f"{brief(self.policy)} needs a function from messages to a summary's text. Pass it as text= to the "
+                "policy, or as summarise= to a Conversation."
             )
         return lambda messages: str(self.policy.write(messages))
 
@@ -469,12 +465,11 @@ class Conversation:
 
 
 def _answered(asks: RequestSteps, write: Callable[[list[Message]], str]) -> Request:
-    try:
-        replaced = next(asks)
-        while True:
-            replaced = asks.send(write(replaced))
-    except StopIteration as stop:
-        request: Request = stop.value
-        return request
-    finally:
-        asks.close()
+    with closing(asks):
+        try:
+            replaced = next(asks)
+            while True:
+                replaced = asks.send(write(replaced))
+        except StopIteration as stop:
+            request: Request = stop.value
+            return request

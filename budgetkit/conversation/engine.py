@@ -38,7 +38,7 @@ from budgetkit.conversation.running_tally import (
 )
 from budgetkit.conversation.saving import packed, unpack
 from budgetkit.conversation.sent import USER_FIRST, SentRequest, is_sum
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, empty_notices
 from budgetkit.plan import Grant, Item, Plan, allocate, with_undeclared
 from budgetkit.pruning import SHRUNK, WHOLE, Policy, StartOn
 from budgetkit.pruning.dropping import Steps, floor_notices, prune, room_for_history, summary_role
@@ -191,8 +191,9 @@ class Engine:
                 left += shorten_results(tally, missing)
                 plan = self._plan()
             # A section that is sent whole above its cap leaves less than its plan says: passages give way to it.
+            required = {line.section for line in self.budget.allocations if line.required}
             for grant in plan.grants:
-                if (missing := _missing(plan)) > 0 and not _is_required(self.budget, grant.section):
+                if (missing := _missing(plan)) > 0 and grant.section not in required:
                     left += self._drop_passages(grant, grant.demand - missing)
                     plan = self._plan()
         return plan
@@ -250,7 +251,7 @@ class Engine:
         rules = self.tally.rules
         entries = self.tally.entries
         summaries = self.tally.summaries
-        texts: list[tuple[int, int, str]] = []
+        texts = []
         try:
             place, replaced = next(steps)
             while True:
@@ -348,6 +349,8 @@ class Engine:
         tally = self.tally
         missing = _missing(plan)
         notices = self._notices(plan, tokens, missing)
+        if self.sent is None:
+            notices += (*empty_notices(entry.message for entry in entries),)
 
         # Of the messages in order the first so many stand as in the last request.
         stamps = [entry.stamp for entry in entries]
@@ -448,10 +451,6 @@ def _passage(item: Item, turn: int) -> TallyEntry:
     message = Message({"role": "system", "content": item.payload.text})
     stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
     return TallyEntry(message=message, tokens=item.tokens, past="", present="", stamp=stamp)
-
-
-def _is_required(budget: Budget, section: str) -> bool:
-    return any(line.section == section and line.required for line in budget.allocations)
 
 
 def _missing(plan: Plan) -> int:

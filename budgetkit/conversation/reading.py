@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import Any
 
 from budgetkit.budget import brief, one_line, unknown_section
-from budgetkit.counters import counter
+from budgetkit.counters import Count, counter
 from budgetkit.inputs import AnyModel
 from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.models import DEFAULT_ENCODING
-from budgetkit.models.resolved import facts_of
+from budgetkit.models import model as look_up
 from budgetkit.plan import Item, Plan, allocate
 from budgetkit.presets import memory_engine
 from budgetkit.requests import FRAMINGS, Framing
@@ -59,7 +59,11 @@ def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]
                 value if isinstance(value, Message) else Message(dict(value)) for value in records
             ]
         elif form == "other":
-            messages += map(_sent, messages_of(records, pairing))
+            # No request takes what a format of its own said beside a message.
+            messages += [
+                Message({name: field for name, field in message.raw.items() if name != "native"})
+                for message in messages_of(records, pairing)
+            ]
         else:
             messages += read_form([_record(value) for value in records], form, pairing)
     pairing.forget_answered()
@@ -177,12 +181,7 @@ def _record(value: Any) -> Data:
     return raw
 
 
-def _sent(message: Message) -> Message:
-    """Leave out what its own format said beside it, which no request takes."""
-    return Message({name: value for name, value in message.raw.items() if name != "native"})
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MemoryTokens:
     """Hold what the memory engine says of one request; all sizes are in tokens.
 
@@ -246,7 +245,7 @@ def memory_tokens(
     >>> found.messages_tokens, found.directive_tokens, found.memory_tokens, found.is_constrained
     (10, 3, 117491, False)
     """
-    facts = facts_of(model)
+    facts = look_up(model)
     count = counter(facts, unknown=DEFAULT_ENCODING)
     budget = memory_engine(facts)
     messages_tokens = FRAMINGS["memory-engine"].request(read([messages]), count)
@@ -267,7 +266,7 @@ def memory_tokens(
 Cut = Callable[[Item, int, Any], Item | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing:
     r"""Say how the passages of a section become one text.
 
@@ -356,7 +355,7 @@ def check_listings(
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ListedSection:
     """Price the passages of one section as the one message that they become.
 
@@ -373,7 +372,7 @@ class ListedSection:
     """
 
     listing: Listing
-    count: Callable[[str], int]
+    count: Count
     framing: Framing
     more: int = 0
 

@@ -30,6 +30,7 @@ from typing import Any, Literal
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.conversation.sent import TextSizes
+from budgetkit.counters import Count
 from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.plan import Grant, Item, Plan, fit
 from budgetkit.pruning import History, Slots
@@ -37,7 +38,7 @@ from budgetkit.pruning.dropping import LEAST_RESULT, least_tokens
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
 from budgetkit.trace import Roles, enters_at_once, past_section, section_beside_call
-from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_section
+from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_message
 from budgetkit.truncation import cutter, truncate
 
 Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
@@ -118,7 +119,6 @@ class Request:
     system: Any = None
 
 
-Count = Callable[[str], int]
 _OF_TEXTS = {"role", "content", "contexts"}
 _WAITS = 8  # turns after which a call is given up whose result never came
 
@@ -255,7 +255,9 @@ class RunningTally:
         for item in self.passages:
             demand[item.section] += item.tokens
         if self.tools:
-            demand[schemas_section(self.tools, self.rules.roles)] += self.schema_tokens
+            demand[past_section(schemas_message(self.tools), self.rules.roles)] += (
+                self.schema_tokens
+            )
         return demand
 
     def with_surplus(self, demand: Counter[str]) -> Counter[str]:
@@ -473,7 +475,7 @@ def capped(result: Message, limit: int, rules: TallyRules) -> Message:
     )
 
 
-def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Callable[[str], int]:
+def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Count:
     """Return what the result holds with another text; refuse a limit that it exceeds without one."""
 
     def cost(text: str) -> int:

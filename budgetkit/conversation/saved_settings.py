@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from pydantic import StrictBool
 
@@ -28,18 +28,18 @@ from budgetkit.requests import FRAMINGS, Framing, ToolConstants, framing_for, fr
 from budgetkit.trace import Roles
 
 #: The key that names code, which no file can hold.
-CODE: Final = "code"
+CODE = "code"
 #: The name of the framing that goes with the counter.
-BY_COUNTER: Final = "counter"
+BY_COUNTER = "counter"
 #: The classes whose values are saved field by field.
-_KINDS: Final[Raw] = {
+_KINDS: Raw = {
     kind.__name__: kind
     for kind in [*vars(policies).values(), Framing, ToolConstants, Share]
     if isinstance(kind, type) and is_dataclass(kind)
 }
 #: The sizes in a file rest on these: under another one the conversation would hold two kinds of tokens.
-_MEASURES: Final = ("counter", "framing", "roles", "section")
-_TRIAL_CONTEXT: Final = PruningContext(
+_MEASURES = ("counter", "framing", "roles", "section")
+_TRIAL_CONTEXT = PruningContext(
     tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4
 )
 
@@ -66,7 +66,11 @@ class SavedSettings:
         """
         names = [name for name in _READERS if name not in _decided(overridden)]
         for name in names:
-            _refuse_code(name, getattr(self, name))
+            if code := _code_in(getattr(self, name)):
+                raise ValueError(
+                    f"the {name} of the saved conversation is or holds {brief(code)}, code that a file cannot hold; "
+                    f"pass {name}= as it was when the conversation was made"
+                )
         with refusing():
             return {name: _READERS[name](getattr(self, name)) for name in names}
 
@@ -164,21 +168,14 @@ def plain_value(value: Any) -> Any:
         return {CODE: code_name(value)}
 
     name = type(value).__name__
-    if _KINDS.get(name) is type(value):
-        kind = {"class": name}
-    else:
-        kind = {CODE: code_name(value)}
+    kind = {"class": name} if _KINDS.get(name) is type(value) else {CODE: code_name(value)}
     return kind | {
         field.name: plain_value(getattr(value, field.name))
         for field in fields(value)
-        if field.init and getattr(value, field.name) != _default(field)
+        if field.init
+        and getattr(value, field.name)
+        != (field.default if field.default_factory is MISSING else field.default_factory())
     }
-
-
-def _default(field: Any) -> Any:
-    if field.default_factory is MISSING:
-        return field.default
-    return field.default_factory()
 
 
 def read_value(data: Any) -> Any:
@@ -296,15 +293,6 @@ def _read_roles(data: Data | None) -> Data | None:
     return table
 
 
-def _refuse_code(name: str, data: Data) -> None:
-    """Raise where a saved setting is or holds code, which its file cannot hold."""
-    if code := _code_in(data):
-        raise ValueError(
-            f"the {name} of the saved conversation is or holds {brief(code)}, code that a file cannot hold; "
-            f"pass {name}= as it was when the conversation was made"
-        )
-
-
 def _code_in(data: Any) -> str | None:
     if isinstance(data, Mapping):
         if isinstance(data.get(CODE), str):
@@ -329,7 +317,7 @@ def _shown(data: Any) -> str:
     return one_line(f"{data['class']}({', '.join(parts)})")
 
 
-_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+_READERS: Mapping[str, Callable[[Any], Any]] = {
     "policy": _read_policy,
     "counter": _read_counter,
     "framing": _read_framing,

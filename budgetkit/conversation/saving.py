@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field, StrictBool, TypeAdapter
 
@@ -140,7 +140,8 @@ class SavedState:
     carrier: Text
 
 
-_PLAIN: Final = ("turn", "entered", "stamps", "surplus", "is_text")
+_OF_SLOTS = ("tokens", "turn", "is_result", "importance", "role")
+_PLAIN = ("turn", "entered", "stamps", "surplus", "is_text")
 
 
 @dataclass(frozen=True)
@@ -289,13 +290,9 @@ def packed(tally: RunningTally) -> SavedState:
     rows = [
         SavedSlot(
             unit=new[slots.unit[slot]],
-            tokens=slots.tokens[slot],
-            turn=slots.turn[slot],
-            is_result=slots.is_result[slot],
-            importance=slots.importance[slot],
             size=history.size[slot],
             state=history.state[slot],
-            role=slots.role[slot],
+            **{name: getattr(slots, name)[slot] for name in _OF_SLOTS},
         )
         for slot in order
     ]
@@ -336,26 +333,16 @@ def packed(tally: RunningTally) -> SavedState:
         past=dict(tally.past),
         present=dict(tally.present),
         start=bisect_left(order, tally.start),
-        turn=tally.turn,
-        entered=tally.entered,
-        stamps=tally.stamps,
-        surplus=tally.surplus,
-        is_text=tally.is_text,
         carrier=tally.priming_section,
+        **{name: getattr(tally, name) for name in _PLAIN},
     )
 
 
 def unpack(tally: RunningTally, state: SavedState) -> None:
     """Fill a tally with what `packed` returned."""
     rows = state.slots
-    slots = Slots(
-        tokens=[row.tokens for row in rows],
-        unit=[row.unit for row in rows],
-        turn=[row.turn for row in rows],
-        is_result=[row.is_result for row in rows],
-        importance=[row.importance for row in rows],
-        role=[row.role for row in rows],
-    )
+    names = ("unit", *_OF_SLOTS)
+    slots = Slots(**{name: [getattr(row, name) for row in rows] for name in names})
     history = tally.history = History(slots)
     history.take_up(
         size=[row.size for row in rows],

@@ -29,7 +29,7 @@ from budgetkit.counters.protocol import (
     Counter,
     FunctionCounter,
     basis_of,
-    interval_of,
+    checked,
     nearer_of,
     nearer_sentence,
     spread_of,
@@ -43,8 +43,8 @@ from budgetkit.counters.vocabularies import (
     from_file,
     vocabulary_of,
 )
-from budgetkit.models import DEFAULT_ENCODING, Model, model, nearest
-from budgetkit.models.resolved import ResolvedModel, calibration_row, model_name, resolve
+from budgetkit.models import DEFAULT_ENCODING, Model, model, model_name, nearest
+from budgetkit.models.names import calibration_row
 from budgetkit.plugins import load_plugin, plugin_names
 
 if TYPE_CHECKING:
@@ -67,10 +67,8 @@ __all__ = [
     "calibrate",
     "count_of",
     "counter",
-    "counter_of",
     "encoding_names",
     "estimated_by",
-    "interval_of",
     "nearer_of",
     "nearer_sentence",
     "spread_of",
@@ -90,7 +88,7 @@ _VOCABULARY = re.compile(r"(?P<model>.+) \((?P<vocabulary>[^()]+?)(?:, an estima
 
 
 def counter(
-    name: str | Model | ResolvedModel | Count,
+    name: str | Model | Count,
     *,
     unknown: str = "raise",
     tokenizer: str | os.PathLike[str] | None = None,
@@ -143,10 +141,10 @@ def counter(
         if isinstance(name, Counter):
             return name
         return FunctionCounter(name)
-    if isinstance(name, Model | ResolvedModel):
+    if isinstance(name, Model):
         _refuse_conventions(name.name, conventions)
         if tokenizer is None:
-            return _of_model(resolve(name))
+            return _of_model(name)
         return from_file(name.name, tokenizer)
     if not isinstance(name, str):
         raise TypeError(
@@ -169,7 +167,7 @@ def counter(
     if (by_vocabulary := _by_vocabulary(name)) is not None:
         return by_vocabulary
     try:
-        return _of_model(resolve(model(name, unknown="raise")))
+        return _of_model(model(name, unknown="raise"))
     except ValueError as no_model:
         by_family = best(name)
         if by_family is not None:
@@ -185,7 +183,11 @@ def counter(
                 f"the models of budgetkit.models.models(){alike}; "
                 "use one, or say how to count an unknown model: unknown='cl100k_base' or unknown='chars/4'"
             ) from no_model
-    return _stand_in(name, DEFAULT_ENCODING if unknown == "default" else unknown)
+    # another counter stands in, and an encoding says so
+    substitute = counter(DEFAULT_ENCODING if unknown == "default" else unknown)
+    if isinstance(substitute, ExactCounter):
+        return ExactCounter(substitute.encoding, model=name, stand_in=True)
+    return substitute
 
 
 def _refuse_conventions(name: str, conventions: dict[str, Any]) -> None:
@@ -196,7 +198,7 @@ def _refuse_conventions(name: str, conventions: dict[str, Any]) -> None:
         )
 
 
-def count_of(way: str | Model | ResolvedModel | Count) -> Count:
+def count_of(way: str | Model | Count) -> Count:
     """Return what counts: a counter by its name, or any function as it is.
 
     Examples
@@ -207,22 +209,11 @@ def count_of(way: str | Model | ResolvedModel | Count) -> Count:
     return way if callable(way) else counter(way)
 
 
-def counter_of(way: str | Model | ResolvedModel | Count) -> Counter:
-    """Return a counter: one by its name, or any function as one that has a name and counts many texts.
-
-    Examples
-    --------
-    >>> counter_of("chars/4").name, counter_of(len)("Hello world")
-    ('chars/4', 11)
-    """
-    return counter(way)
-
-
 def calibrate(
-    counter: str | Model | ResolvedModel | Count,
+    counter: str | Model | Count,
     texts: Sequence[str],
     counts: Sequence[int],
-    model: str | Model | ResolvedModel = "calibrated",
+    model: str | Model = "calibrated",
     projects: Sequence[Hashable] | None = None,
 ) -> CalibratedCounter:
     """Fit a slope to what a provider counted.
@@ -261,7 +252,7 @@ def calibrate(
     >>> round(mine.slope, 2), mine.source
     (1.5, 'fitted to 2 texts')
     """
-    return fitted(counter_of(counter), texts, counts, model_name(model), projects)
+    return fitted(checked(count_of(counter)), texts, counts, model_name(model), projects)
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:
@@ -284,7 +275,8 @@ def _by_prefix(name: str) -> Counter | None:
     """Make the counters whose name says what they are before a colon, or by being a file's."""
     kind, _, rest = name.partition(":")
     if kind == "estimate":
-        return _estimate(rest)
+        estimate: Counter = import_module("budgetkit.counters.estimate").EstimateCounter(rest)
+        return estimate
     if kind == "calibrated":
         return published(rest)
     if noted := _CALIBRATED.fullmatch(name):
@@ -313,18 +305,6 @@ def _by_vocabulary(name: str) -> Counter | None:
     return None
 
 
-def _estimate(encoding: str) -> EstimateCounter:
-    """Make an estimate; only now is numpy needed, which counting characters need not wait for."""
-    estimate = import_module("budgetkit.counters.estimate")
-    if encoding not in estimate.table_names():
-        available = ", ".join(estimate.table_names())
-        raise ValueError(
-            f"no estimate of {brief(encoding)}; there are those of {available}; use one of them"
-        )
-    estimator: EstimateCounter = estimate.EstimateCounter(encoding)
-    return estimator
-
-
 def __getattr__(name: str) -> Any:
     if name != "EstimateCounter":
         raise AttributeError(
@@ -333,8 +313,8 @@ def __getattr__(name: str) -> Any:
     return import_module("budgetkit.counters.estimate").EstimateCounter
 
 
-def _of_model(model: ResolvedModel) -> Counter:
-    encoding = model.facts.encoding
+def _of_model(model: Model) -> Counter:
+    encoding = model.encoding
     if encoding not in encoding_names():
         raise ValueError(
             f"{one_line(model.name)} has encoding {brief(encoding)}; shipped are {', '.join(encoding_names())}; "
@@ -343,11 +323,3 @@ def _of_model(model: ResolvedModel) -> Counter:
     if model.tokenizer == "calibrated":
         return best(model.name) or published(model.name)
     return ExactCounter(encoding, model=model.name, stand_in=model.tokenizer == "stand-in")
-
-
-def _stand_in(name: str, instead: str) -> Counter:
-    """Count an unknown model with another counter; an encoding then says that it stands in."""
-    substitute = counter(instead)
-    if isinstance(substitute, ExactCounter):
-        return ExactCounter(substitute.encoding, model=name, stand_in=True)
-    return substitute

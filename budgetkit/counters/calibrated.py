@@ -15,9 +15,9 @@ from statistics import median
 
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.exact import ExactCounter
-from budgetkit.counters.protocol import Basis, Counter, check_texts
+from budgetkit.counters.protocol import Counter, CounterBase, check_texts
 from budgetkit.counters.vocabularies import nearer
-from budgetkit.models.resolved import calibration_row, calibration_rows
+from budgetkit.models.names import calibration_row, calibration_rows
 from budgetkit.promise import is_controlled, range_of
 
 __all__ = ["CalibratedCounter", "calibrated_models", "fitted", "published"]
@@ -27,7 +27,7 @@ _BEYOND = 0.05  # of the next texts, on either side of the interval
 
 
 @dataclass(frozen=True, slots=True)
-class CalibratedCounter:
+class CalibratedCounter(CounterBase):
     """Estimate a model's count as another counter's times a slope.
 
     Parameters
@@ -78,19 +78,9 @@ class CalibratedCounter:
             )
 
     @property
-    def exact(self) -> bool:
-        """False: it is an estimate."""
-        return False
-
-    @property
     def product(self) -> str:
         """What it multiplies, such as "0.98 × o200k_base"."""
         return f"{self.slope:.4g} × {self.counter.name}"
-
-    @property
-    def basis(self) -> Basis:
-        """What its number rests on: another encoding and a measured slope."""
-        return "estimate"
 
     @property
     def name(self) -> str:
@@ -113,13 +103,9 @@ class CalibratedCounter:
             return ""
         return range_of(self.units, _BEYOND, self.units_are)
 
-    def __call__(self, text: str) -> int:
-        """Estimate one text, in tokens."""
-        return self.many([text])[0]
-
     def many(self, texts: Sequence[str]) -> list[int]:
         """Estimate several texts, in tokens each."""
-        check_texts(texts, self)
+        texts = check_texts(texts, self)
         counted = self.counter.many(texts)
         if not self.mark:
             return [round(self.slope * tokens) for tokens in counted]
@@ -154,8 +140,7 @@ def fitted(
     projects: Sequence[Hashable] | None,
 ) -> CalibratedCounter:
     """Fit a slope to what a provider counted; `budgetkit.calibrate` says more."""
-    check_texts(texts, counter)
-    texts = list(texts)
+    texts = check_texts(texts, counter)
     counts = list(counts)
     if len(texts) != len(counts) or not texts:
         raise ValueError(
@@ -253,10 +238,6 @@ def published(model: str) -> CalibratedCounter:
             f"no published slope for {brief(model)}; there are {available}; use one of them, or fit your own: "
             "budgetkit.calibrate(counter, texts, counts)"
         )
-    return _counter(model, row)
-
-
-def _counter(model: str, row: dict[str, str]) -> CalibratedCounter:
     recorded = f"{row['calls']} recorded calls of {row['projects']} public projects"
     source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"
     low = float(row["text_low"])

@@ -8,14 +8,15 @@ count this way divide by 4; what else they do differently are the parameters her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
+from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import check_tokens, exact_number
 from budgetkit.budget.quoting import brief
-from budgetkit.counters.protocol import Basis, check_text, check_texts
+from budgetkit.counters.protocol import CounterBase, check_text
 
 __all__ = ["RULES", "CharacterCounter", "Rounding", "Unit"]
 
@@ -57,7 +58,7 @@ _PLURALS: Final[dict[Unit, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class CharacterCounter:
+class CharacterCounter(CounterBase):
     """Count tokens as length over a ratio.
 
     The defaults are Octopus's: floor division by 4, at least 1, but of code points where Octopus takes UTF-16
@@ -102,19 +103,9 @@ class CharacterCounter:
         object.__setattr__(self, "ratio", exact)
         object.__setattr__(self, "_units", exact.numerator)
         object.__setattr__(self, "_tokens", exact.denominator)
-        _one_of("rounding", self.rounding, get_args(Rounding))
-        _one_of("unit", self.unit, get_args(Unit))
+        check_choice("rounding", self.rounding, get_args(Rounding))
+        check_choice("unit", self.unit, get_args(Unit))
         check_tokens("minimum", self.minimum)
-
-    @property
-    def exact(self) -> bool:
-        """False: a ratio is a guess."""
-        return False
-
-    @property
-    def basis(self) -> Basis:
-        """What its number rests on: a length."""
-        return "estimate"
 
     @property
     def name(self) -> str:
@@ -134,11 +125,6 @@ class CharacterCounter:
     def __call__(self, text: str) -> int:
         """Count one text, in tokens."""
         return self.of(self.size(text))
-
-    def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
-        check_texts(texts, self)
-        return [self(text) for text in texts]
 
     def size(self, text: str) -> int:
         """Measure a text in this counter's unit.
@@ -198,13 +184,6 @@ def _exact_ratio(ratio: object) -> Fraction:
             "has about 4"
         )
     return exact
-
-
-def _one_of(parameter: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ValueError(
-            f"{parameter} {brief(value)}; known are {', '.join(choices)}; use one of them"
-        )
 
 
 def _written(ratio: Fraction) -> str:

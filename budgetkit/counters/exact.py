@@ -15,7 +15,7 @@ from typing import Final
 
 from budgetkit.counters import encodings, speed
 from budgetkit.counters.memory import CountMemory
-from budgetkit.counters.protocol import Basis, check_text, check_texts
+from budgetkit.counters.protocol import Basis, CounterBase, check_text, check_texts
 from budgetkit.counters.speed import LEAST, counted_in_threads, for_work
 from budgetkit.counters.stretches import count_seamless
 
@@ -172,7 +172,7 @@ def counted(
 
 
 @dataclass(frozen=True, slots=True)
-class ExactCounter:
+class ExactCounter(CounterBase):
     """Count tokens as one encoding makes them.
 
     Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
@@ -199,14 +199,9 @@ class ExactCounter:
     stand_in: bool = False
 
     @property
-    def exact(self) -> bool:
-        """Whether this is the number that the model itself would count."""
-        return not self.stand_in
-
-    @property
     def basis(self) -> Basis:
         """What its number rests on: the maker's own encoding, or another's that stands in."""
-        return "exact" if self.exact else "estimate"
+        return "estimate" if self.stand_in else "exact"
 
     @property
     def name(self) -> str:
@@ -227,9 +222,7 @@ class ExactCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; on several threads, each new text once."""
-        check_texts(texts, self)
-        for text in () if {*map(type, texts)} <= {str} else texts:
-            check_text(text, self)
+        texts = check_texts(texts, self)
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)
         cut = [[*parts(text)] if len(text) > LARGE else [text] for text in texts]

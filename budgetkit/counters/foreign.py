@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.encodings import pair_encoder, pattern_of, replace_surrogates
-from budgetkit.counters.protocol import Basis, check_text, check_texts
+from budgetkit.counters.protocol import Basis, CounterBase, check_texts
 from budgetkit.files import extra, missing
 
 CountMany = Callable[[list[str]], list[int]]
@@ -90,32 +90,25 @@ def counting(file: TokenizerFile) -> CountMany:
 def _loaded(file: TokenizerFile) -> CountMany:
     kind = file.kind
     if kind == "tiktoken":
-        ranks = _ranks(Path(file.path).read_bytes().splitlines())
+        lines = Path(file.path).read_bytes().splitlines()
+        pairs = (line.split() for line in lines if line)
+        ranks = {a2b_base64(token): int(rank) for token, rank in pairs}
         return _by_pairs([file.pattern or pattern_of("cl100k_base")], ranks)
     if kind == "sentencepiece":
         with extra("makers", "a SentencePiece model"):
             processor = import_module("sentencepiece").SentencePieceProcessor(model_file=file.path)
         return lambda texts: [len(row) for row in processor.encode(texts)] if texts else []
-    return _byte_level(file.path) or _by_library(file.path)
-
-
-def _by_library(path: str) -> CountMany:
-    """Count with the library that wrote the file."""
+    if (by_pairs := _byte_level(file.path)) is not None:
+        return by_pairs
     with extra("makers", "a tokenizer from elsewhere"):
         maker = import_module("tokenizers").Tokenizer
-    tokenizer = maker.from_str(Path(path).read_text("utf-8"))
+    tokenizer = maker.from_str(Path(file.path).read_text("utf-8"))
     # Embedding models ship files that cut every text to their window, or fill it up.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda texts: [
         len(row) for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False)
     ]
-
-
-def _ranks(lines: Iterable[bytes]) -> dict[bytes, int]:
-    """Read a tiktoken file's lines."""
-    pairs = (line.split() for line in lines if line)
-    return {a2b_base64(token): int(rank) for token, rank in pairs}
 
 
 @cache
@@ -218,7 +211,7 @@ __all__ = ["ForeignCounter"]
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignCounter:
+class ForeignCounter(CounterBase):
     """Count with a tokenizer from outside budgetkit.
 
     Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
@@ -239,24 +232,14 @@ class ForeignCounter:
     name: str
 
     @property
-    def exact(self) -> bool:
-        """Whether it is what the tokenizer itself counts: always."""
-        return True
-
-    @property
     def basis(self) -> Basis:
         """What its number rests on: the tokenizer itself."""
         return "exact"
 
-    def __call__(self, text: str) -> int:
-        """Count one text, in tokens, without special tokens around it."""
-        check_text(text, self)
-        return self.many([text])[0]
-
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; a ``tokenizer.json`` counts them on all cores."""
-        check_texts(texts, self)
-        return counting(_file(self.name))([replace_surrogates(text) for text in texts])
+        several = check_texts(texts, self)
+        return counting(_file(self.name))([replace_surrogates(text) for text in several])
 
 
 def _file(name: str) -> TokenizerFile:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from budgetkit.counters.encodings import ForkSafeLock
@@ -77,37 +77,36 @@ class CountMemory:
         if max(map(len, texts), default=0) > _WHOLE:
             keys = [digest(text) if len(text) > _WHOLE else text for text in texts]
         sizes = [*map(self._young.get, keys)]
-        if None in sizes:
-            missing = {
-                key: text
-                for key, text, size in zip(keys, texts, sizes, strict=True)
-                if size is None
-            }
-            counts = self._completed(missing, counting)
-            return [
-                counts[key] if size is None else size for key, size in zip(keys, sizes, strict=True)
-            ]
-        return sizes  # type: ignore[return-value]  # none is None
+        if None not in sizes:
+            return sizes  # type: ignore[return-value]  # none is None
 
-    def _completed(
-        self, missing: Mapping[str | bytes, str], counting: Callable[[Sequence[str]], list[int]]
-    ) -> dict[str | bytes, int]:
-        """Recall what is old, count what is new, and remember both as young."""
+        # what is old is recalled, what is new is counted, and both are young from now on
+        missing = {
+            key: text for key, text, size in zip(keys, texts, sizes, strict=True) if size is None
+        }
         young = self._young
         old = self._old
+        counts: dict[str | bytes, int] = {}
         if old:
             counts = {
                 key: size for key in missing if (size := young.get(key, old.get(key))) is not None
             }
-        else:
-            counts = {}
-        new = (
-            {key: text for key, text in missing.items() if key not in counts} if counts else missing
-        )
+        new = missing
+        if counts:
+            new = {key: text for key, text in missing.items() if key not in counts}
         if new:
             counts |= zip(new, counting([*new.values()]), strict=True)
-        self._remember(counts)
-        return counts
+        with self._lock:  # a text that two threads count at once adds its size twice: it is forgotten a little early
+            bytes_more = sum(map(sys.getsizeof, counts)) + _ENTRY * len(counts)
+            if self._young_bytes + bytes_more <= self.limit // 2:
+                self._young |= counts
+                self._young_bytes += bytes_more
+            else:
+                for key, tokens in counts.items():
+                    self._remember_one(key, tokens)
+        return [
+            counts[key] if size is None else size for key, size in zip(keys, sizes, strict=True)
+        ]
 
     def forget(self) -> None:
         """Forget every count."""
@@ -115,16 +114,6 @@ class CountMemory:
             self._young: dict[str | bytes, int] = {}
             self._old: dict[str | bytes, int] = {}
             self._young_bytes = self._old_bytes = 0
-
-    def _remember(self, counts: Mapping[str | bytes, int]) -> None:
-        with self._lock:  # a text that two threads count at once adds its size twice: it is forgotten a little early
-            size = sum(map(sys.getsizeof, counts)) + _ENTRY * len(counts)
-            if self._young_bytes + size <= self.limit // 2:
-                self._young |= counts
-                self._young_bytes += size
-            else:
-                for key, tokens in counts.items():
-                    self._remember_one(key, tokens)
 
     def _remember_one(self, key: str | bytes, tokens: int) -> None:
         size = sys.getsizeof(key) + _ENTRY

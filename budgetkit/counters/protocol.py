@@ -34,20 +34,25 @@ class Counter(Protocol):
         ...
 
 
-def check_texts(texts: object, counter: Counter) -> None:
-    """Refuse to count one text letter by letter, where several are meant, and what is no row of texts at all."""
+def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
+    """Return several texts as a list; one text by itself is refused, and so is anything that is no text."""
     is_row = isinstance(texts, Iterable) and not hasattr(texts, "columns")
     if isinstance(texts, str | bytes) or not is_row:
         problem = f"asked to count many in {type(texts).__name__}"
         raise TypeError(f"{problem}; {counter.name}.many counts several texts; give a list of them")
+    several = texts if isinstance(texts, list | tuple) else list(texts)
+    for text in () if {*map(type, several)} <= {str} else several:
+        check_text(text, counter)
+    return several
 
 
-def check_text(text: object, counter: Counter) -> None:
-    """Refuse to count what is no text."""
+def check_text(text: Any, counter: Counter) -> str:
+    """Return a text; anything else is refused."""
     if not isinstance(text, str):
         raise TypeError(
             f"asked to count {type(text).__name__}; {counter.name} counts text; give a str, perhaps ''"
         )
+    return text
 
 
 Basis = Literal["exact", "reconstructed", "estimate"]
@@ -94,22 +99,6 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
     return (low, high)
 
 
-def interval_of(counter: Callable[[str], int], tokens: int) -> tuple[int, int] | None:
-    """Return between which numbers a count of so many tokens lies, or None where nobody has measured it.
-
-    Examples
-    --------
-    >>> from budgetkit.counters import counter
-    >>> interval_of(counter("gpt-4o"), 1_000), interval_of(counter("calibrated:gemini-2.5-pro"), 1_000)
-    ((1000, 1000), (828, 1314))
-    """
-    spread = spread_of(counter)
-    if spread is None:
-        return None
-    below, above = spread
-    return max(0, round(tokens * (1 + below))), round(tokens * (1 + above))
-
-
 def nearer_of(counter: Callable[[str], int]) -> str:
     """Return the one line that says how a count of this model would come nearer; empty where nothing would.
 
@@ -135,8 +124,33 @@ def nearer_sentence(source: object) -> str:
     return f"It could be {nearer}." if nearer else ""
 
 
+class CounterBase:
+    """What counters share: a subclass has a name, and counts one text or many."""
+
+    __slots__ = ()
+    name: Any
+
+    @property
+    def basis(self) -> Basis:
+        """What its number rests on: the model's own tokenizer, a rebuilt one, or an estimate."""
+        return "estimate"
+
+    @property
+    def exact(self) -> bool:
+        """Whether its number is the one that the model itself would count."""
+        return self.basis == "exact"
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens."""
+        return self.many([text])[0]
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, in tokens each."""
+        return [self(text) for text in check_texts(texts, self)]
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class FunctionCounter:
+class FunctionCounter(CounterBase):
     """Count with a function of one's own.
 
     Parameters
@@ -162,24 +176,9 @@ class FunctionCounter:
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "name", name or function_name(function))
 
-    @property
-    def basis(self) -> Basis:
-        """The basis "estimate": nobody knows how a function counts."""
-        return "estimate"
-
-    @property
-    def exact(self) -> bool:
-        """False: nobody knows how a function counts."""
-        return False
-
     def __call__(self, text: str) -> int:
         """Count one text, in tokens."""
         return check_tokens(f"what {self.name} counts", self.function(text))
-
-    def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
-        check_texts(texts, self)
-        return [self(text) for text in texts]
 
 
 def checked(count: Callable[[str], int]) -> Any:

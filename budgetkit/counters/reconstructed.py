@@ -27,7 +27,7 @@ from typing import Any, Final
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.counters.memory import CountMemory
-from budgetkit.counters.protocol import Basis, check_text, check_texts
+from budgetkit.counters.protocol import Basis, CounterBase, check_text, check_texts
 
 __all__ = ["CTOK", "ReconstructedCounter", "rebuilt"]
 
@@ -59,7 +59,7 @@ _PROBE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ReconstructedCounter:
+class ReconstructedCounter(CounterBase):
     """Count a Claude model's tokens with the tokenizer that ctok rebuilt.
 
     Made by :func:`budgetkit.counter` where the extra ``claude`` is installed.
@@ -81,11 +81,6 @@ class ReconstructedCounter:
     family: str
 
     @property
-    def exact(self) -> bool:
-        """False: the vocabulary is not the maker's own."""
-        return False
-
-    @property
     def basis(self) -> Basis:
         """What its number rests on: a tokenizer that was rebuilt."""
         return "reconstructed"
@@ -102,9 +97,7 @@ class ReconstructedCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
-        check_texts(texts, self)
-        for text in texts:
-            check_text(text, self)
+        texts = check_texts(texts, self)
         count = rebuilt(self.family)
         return _memory(self.family).count_many(texts, lambda new: [count(text) for text in new])
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -138,7 +137,7 @@ def _cores() -> int:
 
 
 _threads: ThreadPoolExecutor | None = None
-_making = threading.Lock()
+_making = ForkSafeLock()
 
 
 def _pool() -> ThreadPoolExecutor:
@@ -147,17 +146,6 @@ def _pool() -> ThreadPoolExecutor:
         if _threads is None:
             _threads = ThreadPoolExecutor(max(1, _cores() - 1), "budgetkit-count")
         return _threads
-
-
-def _forget() -> None:
-    """Start anew in a forked process, where the threads of its parent do not run."""
-    global _threads, _making
-    _threads = None
-    _making = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 #: A call of so many code points wins back what loading takes, also from four threads of tiktoken.
@@ -228,15 +216,16 @@ def _spent(name: str) -> _Spent:
     return _Spent()
 
 
-def _leave_to_tiktoken() -> None:
-    """Load nothing in a forked process whose parent had loaded it: its threads and its locks are not copied whole."""
-    global _is_usable
+def _start_anew() -> None:
+    """Forget, in a forked process, the threads and the faster tokenizer of its parent, which are not copied whole."""
+    global _threads, _is_usable
+    _threads = None
     _is_usable = _PACKAGE not in sys.modules
     _spent.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_tiktoken)
+    os.register_at_fork(after_in_child=_start_anew)
 
 
 class Faster:

@@ -28,14 +28,14 @@ from budgetkit.counters.foreign import TokenizerFile, counting
 from budgetkit.counters.protocol import (
     Basis,
     Counter,
+    CounterBase,
     basis_of,
-    check_text,
     check_texts,
     function_name,
 )
 from budgetkit.files import read_toml
 from budgetkit.models import Model
-from budgetkit.models.names import as_listed
+from budgetkit.models.names import dashed
 
 __all__ = [
     "FOLDERS",
@@ -55,7 +55,7 @@ _LARGEST = 64 * 2**20  # bytes of a file that is compared with a digest
 
 
 @dataclass(frozen=True, slots=True)
-class VocabularyCounter:
+class VocabularyCounter(CounterBase):
     """Count a model's tokens with a tokenizer file that is not shipped.
 
     Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
@@ -68,12 +68,12 @@ class VocabularyCounter:
         What the file is called beside a count: a name of ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
     file : TokenizerFile
         Where the vocabulary lies, and how it is read.
-    basis : {"exact", "estimate"}
-        ``"exact"`` where the file is known to be the vocabulary of the model's maker.
+    is_exact : bool
+        Whether the file is known to be the vocabulary of the model's maker.
 
     Examples
     --------
-    >>> counter = VocabularyCounter("gemini-2.5-pro", "gemma3", TokenizerFile("tokenizer.json"), "exact")
+    >>> counter = VocabularyCounter("gemini-2.5-pro", "gemma3", TokenizerFile("tokenizer.json"), True)
     >>> counter.name, counter.exact
     ('gemini-2.5-pro (gemma3)', True)
     """
@@ -81,12 +81,12 @@ class VocabularyCounter:
     model: str
     vocabulary: str
     file: TokenizerFile
-    basis: Basis
+    is_exact: bool
 
     @property
-    def exact(self) -> bool:
-        """Whether this is the number that the model itself would count."""
-        return self.basis == "exact"
+    def basis(self) -> Basis:
+        """What its number rests on: the maker's own file, confirmed, or any other."""
+        return "exact" if self.is_exact else "estimate"
 
     @property
     def name(self) -> str:
@@ -94,16 +94,10 @@ class VocabularyCounter:
         note = "" if self.exact else ", an estimate"
         return f"{self.model} ({self.vocabulary}{note})"
 
-    def __call__(self, text: str) -> int:
-        """Count one text, in tokens, without special tokens around it."""
-        return self.many([text])[0]
-
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
-        check_texts(texts, self)
-        for text in texts:
-            check_text(text, self)
-        return counting(self.file)([replace_surrogates(text) for text in texts])
+        several = check_texts(texts, self)
+        return counting(self.file)([replace_surrogates(text) for text in several])
 
 
 def vocabulary_of(model: str) -> dict[str, Any] | None:
@@ -114,7 +108,7 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
     >>> vocabulary_of("anthropic/claude-sonnet-4.5")["name"], vocabulary_of("gpt-4o")
     ('ctok 3.0', None)
     """
-    name = _spelled(model)
+    name = dashed(model)
     rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
     return next((row for row in rows if re.search(row["models"], name)), None)
 
@@ -135,17 +129,18 @@ def best(model: str) -> Counter | None:
 def _of_file(model: str, folders: str) -> VocabularyCounter | None:
     """Make the counter of a model whose vocabulary is a file, where there is one and what reads it is installed."""
     row = vocabulary_of(model) or {}
-    if row["kind"] == "package":
-        path = _package_file(row)
-    else:
+    path = None
+    if row["kind"] != "package":
         path = _cached_file(row["name"], folders)
-    if path is None:
+    elif (library := find_spec(row["package"])) is not None and library.origin is not None:
+        path = Path(library.origin).parent / row["file"]  # found without importing the library
+    if path is None or not path.is_file():
         return None
     file = TokenizerFile(str(path), row.get("pattern", ""), row.get("normal_form", ""))
     if not file.is_readable:
         return None
     return VocabularyCounter(
-        model=model, vocabulary=row["name"], file=file, basis=_basis(row, model)
+        model=model, vocabulary=row["name"], file=file, is_exact=_is_exact(row, model)
     )
 
 
@@ -167,10 +162,10 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
     file = TokenizerFile(str(place), row.get("pattern", ""), row.get("normal_form", ""))
     if "sha256" in row and _digest(place) in row["sha256"]:
         return VocabularyCounter(
-            model=model, vocabulary=row["name"], file=file, basis=_basis(row, model)
+            model=model, vocabulary=row["name"], file=file, is_exact=_is_exact(row, model)
         )
     return VocabularyCounter(
-        model=model, vocabulary=f"tokenizer {place}", file=file, basis="estimate"
+        model=model, vocabulary=f"tokenizer {place}", file=file, is_exact=False
     )
 
 
@@ -242,25 +237,9 @@ def nearer(model: str) -> str:
     return f"counted nearly exactly{python} after {command} (ctok, unofficial)"
 
 
-def _spelled(model: str) -> str:
-    """Write a model's name as the table's patterns have it."""
-    return re.sub(r"[.:_]", "-", as_listed(model))
-
-
-def _basis(row: dict[str, Any], model: str) -> Basis:
-    confirmed = re.search(row.get("exact_for", ""), _spelled(model)) is not None
-    if row["basis"] == "exact" and confirmed:
-        return "exact"
-    return "estimate"
-
-
-def _package_file(row: dict[str, Any]) -> Path | None:
-    """Find a file that a library carries, without importing the library."""
-    library = find_spec(row["package"])
-    if library is None or library.origin is None:
-        return None
-    path = Path(library.origin).parent / row["file"]
-    return path if path.is_file() else None
+def _is_exact(row: dict[str, Any], model: str) -> bool:
+    confirmed = re.search(row.get("exact_for", ""), dashed(model)) is not None
+    return row["basis"] == "exact" and confirmed
 
 
 @cache

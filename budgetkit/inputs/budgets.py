@@ -17,8 +17,8 @@ from budgetkit.inputs.configuration import (
     filled_in,
     is_configuration,
 )
-from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel, resolve, warn_of
+from budgetkit.models import Model, resolve
+from budgetkit.models import model as look_up
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
 from budgetkit.presets.application import window_of
@@ -27,10 +27,8 @@ from budgetkit.pruning.policies import (
     Chain,
     ClearResults,
     Compact,
-    DropToolResults,
     OldestFirst,
     Policy,
-    Summarise,
     System,
 )
 from budgetkit.pruning.policies.systems import NAMED, known_name, policy_of
@@ -40,9 +38,9 @@ from budgetkit.state.plain_data import json_data, yaml_data
 from budgetkit.state.saved import VERSION
 
 Count = Callable[[str], int]
-AnyModel = str | Model | ResolvedModel
+AnyModel = str | Model
 AnyBudget = Budget | Plan | Configuration | str | Path | Mapping[str, Any] | Callable[..., Budget]
-AnyCounter = str | Model | ResolvedModel | Count
+AnyCounter = str | Model | Count
 DEFAULT_COUNTER = "o200k_base"
 
 
@@ -58,7 +56,7 @@ class Setup:
         From text to tokens.
     framing : Framing
         What a message costs beyond its text.
-    model : ResolvedModel, optional
+    model : Model, optional
         The model, where one is named.
     policy : Policy, optional
         What prunes the history, where a configuration names it.
@@ -67,7 +65,7 @@ class Setup:
     budget: Budget
     counter: Count = field(repr=False)
     framing: Framing
-    model: ResolvedModel | None = None
+    model: Model | None = None
     policy: Policy | None = None
 
 
@@ -116,8 +114,8 @@ def setup_of(
 
     resolved = None if model is None else resolve(model)
     sized = budget_of(budget, model, window)
-    if model is not None:
-        warn_of(model, sized.window)
+    if isinstance(model, str):
+        look_up(model, window=sized.window, max_output=None)  # warns
     if counter is None:
         counter = DEFAULT_COUNTER if resolved is None else resolved
     count = count_of(counter)
@@ -174,17 +172,47 @@ def budget_of(
     ...
     ValueError: preset 'chat' without a window; a preset divides one; give window= in tokens, or model='gpt-4o', say
     """
-    if isinstance(budget, Budget):
-        if window is None:
-            return budget
-        return budget.assign(window=window)
+    budget = read_budget(budget)
     if isinstance(budget, Plan):
-        return budget_of(budget.budget, model, window)
+        budget = budget.budget
+    if isinstance(budget, Budget):
+        return budget if window is None else budget.assign(window=window)
+
+    # a model and a window that are given go before those of a configuration
     if isinstance(budget, Configuration):
-        return _of_configuration(budget, model, window)
-    if isinstance(budget, Path | Mapping) or (isinstance(budget, str) and _is_saved_text(budget)):
-        return budget_of(read_budget(budget), model, window)
-    return _of_preset(budget, model, window)
+        model = budget.model if model is None else model
+        window = budget.window if window is None else window
+        lines: Any = budget.budget
+        if not isinstance(lines, str):
+            size: Any = window
+            if budget.is_plan_195:  # its total is its own, else the model's window
+                if window is None and lines.get("total_tokens") is None:
+                    if model is None:
+                        raise ValueError(
+                            "a context_budget without total_tokens; it divides them; write total_tokens or window in "
+                            "tokens, or a model"
+                        )
+                    size = resolve(model, must_know=True)
+                return agent_prompt(size, lines, alone=True)
+            if "window" not in lines and (model is not None or window is not None):
+                size = window if model is None else resolve(model, window, must_know=True)
+                known = {
+                    name: value for name, value in window_of(size).items() if value is not None
+                }
+                lines = known | lines
+            return budget_of(from_dict({"budgetkit": VERSION, "budget": dict(lines)}), None, window)
+        budget = lines
+
+    make = preset_of(budget)  # type: ignore[arg-type]  # anything else is refused there
+    if model is not None:
+        return make(resolve(model, window, must_know=True))
+    if window is None:
+        name = getattr(budget, "name", getattr(budget, "__name__", "of yours"))
+        raise ValueError(
+            f"preset {brief(budget if isinstance(budget, str) else name)} without a window; a preset divides one; give "
+            "window= in tokens, or model='gpt-4o', say"
+        )
+    return make(window)
 
 
 def read_budget(budget: AnyBudget) -> AnyBudget:
@@ -198,8 +226,12 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
     if isinstance(budget, Path):
         return budget_in(_text_at(budget), one_line(str(budget)))
     if isinstance(budget, str) and _is_saved_text(budget):
-        return _read(_data_in(budget, "a configuration or saved state"))
-    return _read(budget)
+        budget = _data_in(budget, "a configuration or saved state")
+    if not isinstance(budget, Mapping):
+        return budget
+    if is_configuration(budget):
+        return configuration_of(budget)
+    return from_dict(dict(budget))
 
 
 def budget_in(text: str, name: str) -> AnyBudget:
@@ -210,50 +242,11 @@ def budget_in(text: str, name: str) -> AnyBudget:
             f"{name} holds {brief(data)}, and no budget; {_KEYS}; write one, or name another file"
         )
     try:
-        return _read(data)
+        return read_budget(data)
     except LookupError as error:
         raise LookupError(f"{name}: {error.args[0]}") from None
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name}: {error}") from None
-
-
-def _read(data: AnyBudget) -> AnyBudget:
-    """Read plain data that holds a budget or a configuration; return anything else as it is."""
-    if not isinstance(data, Mapping):
-        return data
-    if is_configuration(data):
-        return configuration_of(data)
-    return from_dict(dict(data))
-
-
-def _of_configuration(
-    configuration: Configuration, model: AnyModel | None, window: int | None
-) -> Budget:
-    """Make the budget of a configuration; a model and a window that are given go before its own."""
-    model = configuration.model if model is None else model
-    window = configuration.window if window is None else window
-    if configuration.is_plan_195:
-        return _of_plan_195(configuration.budget, model, window)
-    if isinstance(configuration.budget, str):
-        return _of_preset(configuration.budget, model, window)
-    fields = dict(configuration.budget)
-    if "window" not in fields and (model is not None or window is not None):
-        size = window_of(window if model is None else resolve(model, window, must_know=True).facts)  # type: ignore[arg-type]
-        fields = {name: value for name, value in size.items() if value is not None} | fields
-    return budget_of(from_dict({"budgetkit": VERSION, "budget": fields}), None, window)
-
-
-def _of_plan_195(fields: Any, model: AnyModel | None, window: int | None) -> Budget:
-    """Make the budget of a context_budget that stands alone; its total is its own, else the model's window."""
-    size: Any = window
-    if window is None and fields.get("total_tokens") is None:
-        if model is None:
-            raise ValueError(
-                "a context_budget without total_tokens; it divides them; write total_tokens or window in tokens, or a "
-                "model"
-            )
-        size = resolve(model, must_know=True).facts
-    return agent_prompt(size, fields, alone=True)
 
 
 def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
@@ -278,23 +271,6 @@ _KNOWN = (
     "a Budget, a preset or its name, a saved state or configuration as text or data, "
     "or the pathlib.Path of its file"
 )
-
-
-def _of_preset(preset: Any, model: AnyModel | None, window: int | None) -> Budget:
-    """Make a preset's budget for a model, for a window, or for a model with another window."""
-    make = preset_of(preset)
-    if model is not None:
-        return make(resolve(model, window, must_know=True).facts)
-    if window is None:
-        if isinstance(preset, str):
-            name = preset
-        else:
-            name = getattr(preset, "name", getattr(preset, "__name__", "of yours"))
-        raise ValueError(
-            f"preset {brief(name)} without a window; a preset divides one; give window= in tokens, or model='gpt-4o', "
-            "say"
-        )
-    return make(window)
 
 
 def _is_saved_text(text: str) -> bool:
@@ -344,21 +320,21 @@ def general_policy_of(policy: Policy | str) -> Policy:
     >>> general_policy_of("codex")
     Traceback (most recent call last):
     ...
-    ValueError: 'codex' is the rule of a product; take Summarise() here, and bk.replay for what the product costs
+    ValueError: 'codex' is the rule of a product, which only bk.replay takes. Choose Summarise(text=...) here.
     """
     rules = policy_of(policy)
     for part in _parts(rules):
         if isinstance(part, System | Compact | ClearResults):
             kinds = {*map(type, part.stages)}
             if Compact in kinds:
-                general: Policy = Summarise()
+                general = "Summarise(text=...)"
             elif ClearResults in kinds:
-                general = DropToolResults()
+                general = "DropToolResults()"
             else:
-                general = next(iter(part.stages), OldestFirst())
+                general = repr(next(iter(part.stages), OldestFirst()))
             name = part.name if isinstance(part, System) else part
             raise ValueError(
-                f"{brief(name)} is the rule of a product; take {general} here, and bk.replay for what the product costs"
+                f"{brief(name)} is the rule of a product, which only bk.replay takes. Choose {general} here."
             )
     return rules
 

@@ -15,8 +15,7 @@ from typing import Any, Final
 from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.message import Passage
-from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel, resolve
+from budgetkit.models import Model, resolve
 from budgetkit.plan import Item
 from budgetkit.trace import Message, Trace, load_trace, load_traces
 from budgetkit.trace.conversation import messages_of
@@ -77,7 +76,9 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
     """
     if isinstance(traces, Trace):
         return [traces]
-    if _is_source(traces) or not isinstance(traces, Iterable):
+    # a name, a file, a frame, or a body is one thing
+    is_one = isinstance(traces, str | bytes | PathLike | Mapping) or hasattr(traces, "read")
+    if is_one or hasattr(traces, "columns") or not isinstance(traces, Iterable):
         return load_traces(_source(traces))
     entries = list(traces)
     if entries and all(map(_is_conversation, entries)):
@@ -85,7 +86,7 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
     return [trace_of(entries)]
 
 
-def own_model(trace: Trace) -> ResolvedModel | None:
+def own_model(trace: Trace) -> Model | None:
     """Return the model that a conversation was held with, where its file says so and the model is known and lives on.
 
     Examples
@@ -94,17 +95,12 @@ def own_model(trace: Trace) -> ResolvedModel | None:
     True
     """
     if trace.model is None:
-        resolved = None
-    else:
-        resolved = resolve(trace.model)
-    if resolved is None or not resolved.is_known or resolved.notice:
         return None
-    return resolved
+    model = resolve(trace.model)
+    return None if model.notice else model
 
 
-def opening_model(
-    model: str | Model | ResolvedModel | None, trace: Trace | None = None
-) -> ResolvedModel:
+def opening_model(model: str | Model | None, trace: Trace | None = None) -> Model:
     """Return the model that an explorer, the app, a report and the shell open with, where the same is asked of them.
 
     Parameters
@@ -116,7 +112,7 @@ def opening_model(
 
     Returns
     -------
-    ResolvedModel
+    Model
         Its window and its counter hold unless others are named; gpt-4o where nothing names one.
 
     Examples
@@ -136,15 +132,6 @@ def _is_messages(value: Any) -> bool:
     return all(
         isinstance(message, Message) or (isinstance(message, Mapping) and "role" in message)
         for message in value
-    )
-
-
-def _is_source(value: Any) -> bool:
-    """Say whether `load_traces` reads this as one thing: a name, a file, a frame, or a body."""
-    return (
-        isinstance(value, str | bytes | PathLike | Mapping)
-        or hasattr(value, "read")
-        or hasattr(value, "columns")
     )
 
 

@@ -1,4 +1,4 @@
-"""Models: how large the window of each is, what the window means, and which encoding counts its tokens.
+"""Models: the window of each, what the window means, and everything else that a model's name decides.
 
 What a window means is its *kind*::
 
@@ -8,32 +8,37 @@ What a window means is its *kind*::
 so GPT-5, advertised with 400,000, is a window of 272,000 for the prompt and 128,000 for the answer. Facts
 only, from ``data/models.csv``, where every row names its source and date. A name that is not in the table is
 never answered silently: :attr:`Model.provenance` says by which route an answer was found, and the last resort
-warns.
+warns. A public function resolves a name once, by :func:`resolve`, and passes the model on.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date as Day
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, Literal
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief, one_line, warn_caller
-from budgetkit.files import missing, read_table
+from budgetkit.budget.quoting import brief, one_line, quoted, warn_caller
+from budgetkit.files import missing, read_rows, read_table, read_toml
 from budgetkit.models.names import (
     LONGEST_NAME,
+    as_listed,
     bare,
+    calibration_row,
     family_encoding,
     host_of,
-    listed_name,
     nearest_names,
     neighbour,
+    openai_family,
     plain,
     shortened,
-    usual_window,
+    spelled_model,
 )
 
 __all__ = [
@@ -43,12 +48,15 @@ __all__ = [
     "RetiredModelWarning",
     "UnknownModelWarning",
     "model",
+    "models",
+    "resolve",
 ]
-__all__ += ["models"]
 
 #: What the memory engine takes for a model that it does not know (its document 001).
 DEFAULT_WINDOW: Final = 8_192
 DEFAULT_ENCODING: Final = "cl100k_base"
+#: The prompt cache that stands in where a provider's is not known.
+IDEAL_CACHE: Final = "longest prefix"
 
 
 class UnknownModelWarning(UserWarning):
@@ -56,7 +64,7 @@ class UnknownModelWarning(UserWarning):
 
 
 class RetiredModelWarning(UserWarning):
-    """A model's provider has ended it, or said that it would by now."""
+    """The provider has retired a model, or announced that it would by now."""
 
 
 def today() -> Day:
@@ -157,6 +165,66 @@ class Model:
         """Whether its provider has ended it by today."""
         return bool(self.ends) and self.ends <= today().isoformat()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether its window is known; otherwise a default stands in."""
+        note = self.provenance.rpartition("; ")[2]
+        is_given = note.endswith("overridden") and "window" in note
+        return is_given or not self.provenance.startswith("default: ")
+
+    @property
+    def notice(self) -> str:
+        """The sentence on an unknown or an ended model; empty for any other."""
+        if self.ended:
+            retired = f"{brief(self.name)} was retired on {self.ends} ({self.source})"
+            return f"{retired}. Its last known window is used; choose another model."
+        return "" if self.is_known else unknown_notice(self.name)
+
+    @property
+    def tokenizer(self) -> Literal["exact", "calibrated", "stand-in"]:
+        """How sure a count is: by its own vocabulary, by a public one times a published slope, or by a public one."""
+        if self.encoding_is_own:
+            return "exact"
+        # somebody's own encoding counts more than what the table says
+        chosen_by_hand = self.provenance == "given" or "encoding" in self.provenance
+        is_calibrated = bool(calibration_row(self.name)["pattern"]) and not chosen_by_hand
+        return "calibrated" if is_calibrated else "stand-in"
+
+    @property
+    def openai_family(self) -> str:
+        """The family of OpenAI's whose rules bill it exactly; empty for all other providers."""
+        return openai_family(self.name)
+
+    @property
+    def host(self) -> str:
+        """Where it runs or who passes it on, such as "bedrock"; empty for its maker."""
+        return host_of(self.name)
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether a router that knows it by its maker's name bills it by rules of its own.
+
+        >>> resolve("openai/gpt-5.2").is_routed, resolve("azure/gpt-5.2").is_routed
+        (True, False)
+        """
+        routers: list[str] = read_toml("framings.toml")["models"]["routers"]
+        return bool(self.openai_family) and self.name.casefold().startswith(tuple(routers))
+
+    @property
+    def cache(self) -> str:
+        """The name of its provider's prompt cache, in :data:`budgetkit.prompt_cache.CACHES`.
+
+        >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
+        ['openai', 'anthropic-4096', 'longest prefix']
+        """
+        for name, row in read_rows("prompt_caches.toml", "cache").items():
+            if "models" in row and re.search(row["models"], as_listed(self.name)):
+                return name
+        of_provider: str = read_toml("prompt_caches.toml")["providers"].get(
+            self.provider, IDEAL_CACHE
+        )
+        return of_provider
+
     def _repr_html_(self) -> str:
         longest = self.max_output or 0
         if self.kind == "input":
@@ -234,25 +302,132 @@ def model(
     """
     if unknown not in ("default", "raise"):
         raise ValueError(f"unknown={brief(unknown)}; known are default, raise; use one of them")
+    facts = resolve(name)
+    if isinstance(name, str) and not facts.is_known:
+        if unknown == "raise":
+            raise ValueError(
+                f"no model {brief(facts.name)}; {len(models())} are in {_lists()}; use one of "
+                f"budgetkit.models.models(), or describe it: Model({brief(facts.name)}, window=...)"
+            )
+        warn_caller(unknown_notice(facts.name, overrides.get("window")), UnknownModelWarning)
+    elif isinstance(name, str) and facts.ended and "ends" not in overrides:
+        warn_caller(facts.notice, RetiredModelWarning)
+    if not overrides:
+        return facts
+    if strange := [field for field in overrides if field not in Model.__slots__]:
+        raise TypeError(
+            f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one"
+        )
+    note = f"{facts.provenance}; {', '.join(sorted(overrides))} overridden"
+    return replace(facts, **{"provenance": note, **overrides})
+
+
+def resolve(name: str | Model, window: int | None = None, *, must_know: bool = False) -> Model:
+    """Look a model up, without the warnings of :func:`model`.
+
+    Parameters
+    ----------
+    name : str or Model
+        A name as :func:`model` takes it, or what was looked up already.
+    window : int, optional
+        Another window than the model's, in tokens.
+    must_know : bool, default False
+        Whether a model whose window nobody knows is refused unless ``window`` is given; otherwise a default stands
+        in, and ``notice`` says so.
+
+    Returns
+    -------
+    Model
+        The same for the same name.
+
+    Raises
+    ------
+    ValueError
+        If the window is not known and has to be.
+
+    Examples
+    --------
+    >>> claude = resolve("claude-sonnet-4-5")
+    >>> claude.window, claude.tokenizer, claude.cache, resolve("gpt-4o", window=8_192).window
+    (200000, 'calibrated', 'anthropic', 8192)
+    >>> resolve("no-such-model").notice.partition(";")[0]
+    "no model 'no-such-model' in data/models.csv or genai-prices"
+    """
     if isinstance(name, Model):
-        return _overridden(name, overrides)
-    if not isinstance(name, str) or not name.strip():
-        problem = f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'"
-        raise ValueError(f"{problem}; give one, or a window in tokens")
-    name = name.strip()
-    facts = found_by(name)
+        facts = name
+    elif isinstance(name, str) and name.strip():
+        facts = _resolved(name.strip())
+    else:
+        raise ValueError(
+            f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'; give one, or a Model"
+        )
+    if must_know and window is None and not facts.is_known:
+        near = nearest(facts.name)
+        alike = f"; nearest are {quoted(near)}" if near else ""
+        raise ValueError(
+            f"no model {brief(facts.name)} is known, so its window is not{alike}; give a known one, or window= in "
+            "tokens"
+        )
+    if window is None:
+        return facts
+    return replace(facts, window=check_tokens("window", window), max_output=None)
 
-    # what nothing knows is refused, or a default stands in for it
-    if facts is None and unknown == "raise":
-        refusal = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
-        raise ValueError(f"{refusal}, or describe it: Model({brief(name)}, window=...)")
-    if facts is None:
-        warn_caller(unknown_notice(name, overrides.get("window")), UnknownModelWarning)
-        return _overridden(stand_in(name), overrides)
 
-    if facts.ended and "ends" not in overrides:
-        warn_caller(ended_notice(facts, name), RetiredModelWarning)
-    return _overridden(facts, overrides)
+@lru_cache(maxsize=256)
+def _resolved(name: str) -> Model:
+    return found_by(name) or stand_in(name)
+
+
+def model_name(model: str | Model) -> str:
+    """Return the name of a model, given by name or as a Model.
+
+    Examples
+    --------
+    >>> model_name("gpt-4o"), model_name(resolve("gpt-4o"))
+    ('gpt-4o', 'gpt-4o')
+    """
+    if isinstance(model, str):
+        return model
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"a model {brief(model)}; known are its name and a Model; give one of these, such as 'gpt-4o'"
+        )
+    return model.name
+
+
+def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
+    """Return one model or several as a list; an empty list is refused.
+
+    Examples
+    --------
+    >>> models_of("gpt-4o"), models_of(["gpt-4o", "gpt-5"])
+    (['gpt-4o'], ['gpt-4o', 'gpt-5'])
+    """
+    if isinstance(models, str | Model):
+        return [models]
+    several = list(models) if isinstance(models, Iterable) else []
+    if not several:
+        raise TypeError(f"models {brief(models)}; known are names and Models; give at least one")
+    return several
+
+
+def listed_name(model: str | Model) -> str:
+    """Return the name by which a model can be looked up again; one described by hand is refused.
+
+    Examples
+    --------
+    >>> listed_name("gpt-4o"), listed_name(resolve("gpt-4o"))
+    ('gpt-4o', 'gpt-4o')
+    """
+    if isinstance(model, str):
+        return model
+    facts = resolve(model)
+    if resolve(facts.name) != facts:
+        raise ValueError(
+            f"model {brief(facts.name)} was described by hand, and here models are known by name; give a listed "
+            "name, and window= where it is another"
+        )
+    return facts.name
 
 
 def found_by(name: str) -> Model | None:
@@ -279,7 +454,7 @@ def _by_name(name: str) -> Model | None:
 
     A fine-tuned model has prices of its own, a path names who passes requests on, and a suffix which copy runs.
     """
-    facts = _table().get(listed_name(name))
+    facts = _table().get(spelled_model(name))
     if facts is None:
         return None
     if facts.name.casefold() != bare(name):
@@ -322,10 +497,18 @@ def _by_price_list(name: str) -> Model | None:
 
 def _by_usual_window(name: str) -> Model | None:
     """Take the window that most hosts give a model of this name."""
-    usual = usual_window(plain(name), getattr(price_list(), "providers", ()))
-    if usual is None:
+    core = plain(name)
+    entries = [
+        (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
+        for provider in getattr(price_list(), "providers", ())
+        for entry in provider.models
+        if entry.context_window and plain(entry.id) == core
+    ]
+    if not entries:
         return None
-    window, source, listed = usual
+    often = Counter(window for window, *_ in entries)
+    usual = min(often, key=lambda window: (-often[window], window))
+    window, source, listed = next(entry for entry in entries if entry[0] == usual)
     says_where = "/" in name or host_of(name)
     return Model(
         name if says_where else listed,
@@ -398,22 +581,6 @@ def unknown_notice(name: str, window: int | None = None) -> str:
         return f"{unknown}; {facts.encoding} stands in; give encoding= if you know it"
     fallback = facts.provenance.removeprefix("default: ")
     return f"{unknown}; {fallback}; give window= and encoding= if you know them"
-
-
-def ended_notice(facts: Model, name: str) -> str:
-    """Say when a model's provider ended it."""
-    return f"{brief(name)} ended on {facts.ends} ({facts.source}); its numbers are those it had; take another"
-
-
-def _overridden(facts: Model, overrides: dict[str, Any]) -> Model:
-    if not overrides:
-        return facts
-    if strange := [field for field in overrides if field not in Model.__slots__]:
-        raise TypeError(
-            f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one"
-        )
-    note = f"{facts.provenance}; {', '.join(sorted(overrides))} overridden"
-    return replace(facts, **{"provenance": note, **overrides})
 
 
 @cache

@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Final
 
 from budgetkit.files import read_rows, read_table, read_toml
 
 #: The encoding of OpenAI's families, where a family's row names no other.
 FAMILY_ENCODING: Final = "o200k_base"
+_SHARED = 4  # characters in a row that like names have in common
 LONGEST_NAME: Final = 200  # characters; to look for a longer one takes long and finds none
 _BETWEEN = re.compile(r"[-_.:@ ]+")
 _REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca|in)\.)?"
@@ -122,12 +123,12 @@ def _listed_cores() -> Mapping[str, str]:
     return cores
 
 
-def listed_name(name: str) -> str:
+def spelled_model(name: str) -> str:
     """Return the listed model that a name is a spelling of; nothing for a name that may mean another model.
 
     Examples
     --------
-    >>> [listed_name(name) for name in ("claude-opus-4-8[1m]", "vertex_ai/claude-sonnet-4-5@20250929", "gpt-4-omega")]
+    >>> [spelled_model(name) for name in ("claude-opus-4-8[1m]", "vertex_ai/claude-sonnet-4-5@20250929", "gpt-4-omega")]
     ['claude-opus-4-8', 'claude-sonnet-4-5', '']
     """
     cores = _listed_cores()
@@ -159,7 +160,7 @@ def neighbour(name: str) -> str:
     >>> neighbour("gpt-6-sol-quantum"), neighbour("claude-opus-4-99")
     ('gpt-6-sol', '')
     """
-    bare_name = bare(name)
+    bare_name = bare(name)[:LONGEST_NAME]
     ends = [place.start() for place in re.finditer(r"-(?!\d)", bare_name)]
     beginnings = (_listed_letters().get(_letters(bare_name[:end])) for end in reversed(ends))
     return next(filter(None, beginnings), "")
@@ -200,6 +201,8 @@ def host_of(name: str) -> str:
     first = plain_name.partition("/")[0]
     if "/" in plain_name and first in _HOSTS:
         return first
+    if plain_name == "gpt-35-turbo":  # Azure's spelling
+        return "azure"
     if _OLLAMA.match(plain_name):
         return "ollama"
     if _BEDROCK.match(_last(name)):
@@ -207,6 +210,7 @@ def host_of(name: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=256)
 def openai_family(name: str) -> str:
     """Return the family that a model of OpenAI's belongs to, or nothing for everybody else's.
 
@@ -216,9 +220,7 @@ def openai_family(name: str) -> str:
     ['gpt-4-0613', 'gpt-4o', 'o', '']
     """
     plain = bare(name)
-    if (
-        _last(name) == "gpt-35-turbo"
-    ):  # Azure's spelling; three recorded calls bill as that snapshot does
+    if _last(name) == "gpt-35-turbo":  # on Azure; three recorded calls bill as that snapshot does
         plain = "gpt-3.5-turbo-0301"
     for pattern, family in read_toml("framings.toml")["models"]["families"]:
         if re.match(pattern, plain):
@@ -240,6 +242,29 @@ def family_encoding(name: str) -> tuple[str, bool]:
     encoding = str(read_rows("framings.toml", "family")[family].get("encoding", FAMILY_ENCODING))
     unpublished = read_toml("framings.toml")["models"]["unpublished_encoding"]
     return encoding, re.match(unpublished, bare(name)) is None
+
+
+def dashed(name: str) -> str:
+    """Write a name with dashes alone, as the patterns of the tables have it."""
+    return re.sub(r"[.:_]", "-", as_listed(name))
+
+
+@lru_cache(maxsize=256)
+def calibration_row(name: str) -> dict[str, str]:
+    """Return the row of ``data/calibrations.csv`` for a model: the first whose pattern its name holds.
+
+    Examples
+    --------
+    >>> calibration_row("us.anthropic.claude-sonnet-4-5")["family"], calibration_row("x")["family"]
+    ('claude-4.5', 'any other')
+    """
+    return next(row for row in calibration_rows() if re.search(row["pattern"], dashed(name)))
+
+
+@cache
+def calibration_rows() -> list[dict[str, str]]:
+    """List the families of models with a published slope; the last row is for any other."""
+    return read_table("calibrations.csv")
 
 
 def spellings(name: str) -> Iterator[str]:
@@ -276,24 +301,6 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", _KIND.sub("", core))
 
 
-def usual_window(name: str, providers: Iterable[Any]) -> tuple[int, str, str] | None:
-    """Return the window that most providers give a model of this name, its source and the name that it has there.
-
-    Where they tie, it is the smallest window.
-    """
-    windows = [
-        (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
-        for provider in providers
-        for entry in provider.models
-        if entry.context_window and plain(entry.id) == name
-    ]
-    if not windows:
-        return None
-    often = Counter(entry[0] for entry in windows)
-    window = min(often, key=lambda size: (-often[size], size))
-    return next(entry for entry in windows if entry[0] == window)
-
-
 def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
     """Return the names that are most like one that nobody knows; first those that begin as it does.
 
@@ -319,11 +326,10 @@ def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
     # Then similar ones; where no name holds the wanted one, all of them, else first those that share a stretch with it.
     similar = get_close_matches(bare(name), plain_names, most, 0.3)
     sharing = [
-        candidate for candidate in similar if not longer or _shares(wanted, plain_names[candidate])
+        candidate
+        for candidate in similar
+        if not longer
+        or SequenceMatcher(None, wanted, plain_names[candidate]).find_longest_match().size
+        >= _SHARED
     ]
     return list(dict.fromkeys([*longer, *sharing, *similar]))[:most]
-
-
-def _shares(one: str, other: str) -> bool:
-    """Whether two plain names have a stretch of four characters in common."""
-    return SequenceMatcher(None, one, other).find_longest_match().size >= 4

@@ -7,8 +7,8 @@
   any plan).
 """
 
-from budgetkit.plan.allocating import allocate, allocate_columns, allocate_many, with_undeclared
-from budgetkit.plan.batch import cut_share, sweep
+from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
+from budgetkit.plan.batch import allocate_many, cut_share, sweep
 from budgetkit.plan.decisions import Decision, Grant
 from budgetkit.plan.fitting import fit
 from budgetkit.plan.items import Flags, Floats, Ints, Item

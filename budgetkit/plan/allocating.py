@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,21 +20,46 @@ from budgetkit.plan.items import Ints, Item, Items
 from budgetkit.plan.plan import Plan, raise_if_overrun
 
 
-def allocate_in_order(
-    budget: Budget,
-    demand: Mapping[str, Any],
-    take: Callable[[Allocation, Any, Any, Any], Any],
-    required_cap: Callable[[Allocation, Any], Any] = lambda allocation, cap: cap,
-    floor_of: Callable[[Allocation, int], Any] = lambda allocation, floor: floor,
-    least: Callable[[Any, Any], Any] = min,
-    most: Callable[[Any, Any], Any] = max,
-) -> Iterator[tuple[Allocation, Any, Any]]:
-    """Ask every section once, and give each with its limit and what it was granted.
+class Sections:
+    """How sections answer that can be cut anywhere; demands, limits and grants are int here."""
 
-    Numbers may be int or arrays, with `least` and `most` to match. `required_cap` and `floor_of` say what a cap and a
-    floor come to where a section is made of whole items.
-    """
-    left = _Left(budget, demand, floor_of, least, most)
+    least: Any = staticmethod(min)
+    most: Any = staticmethod(max)
+    choose: Any = staticmethod(lambda condition, yes, no: yes if condition else no)
+
+    def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Any:
+        """Return what a section takes of its limit."""
+        if cap is not None and allocation.overflow == "drop":
+            demand = self.choose(demand > cap, 0, demand)
+        if allocation.when_full == "drop" and not allocation.required:
+            wanted = demand if cap is None else self.least(demand, cap)
+            return self.choose(wanted > limit, 0, wanted)
+        return self.least(demand, limit)  # a limit is never above the cap
+
+    def required_cap(self, allocation: Allocation, cap: Any) -> Any:
+        """Return what the cap of a required section comes to where it is made of whole items."""
+        return cap
+
+    def floor_of(self, allocation: Allocation, floor: Any) -> Any:
+        """Return what a floor comes to where a section is made of whole items."""
+        return floor
+
+
+class SectionArrays(Sections):
+    """The same for many demands at once, in arrays."""
+
+    least = staticmethod(np.minimum)
+    most = staticmethod(np.maximum)
+    choose = staticmethod(np.where)
+
+
+def allocate_in_order(
+    budget: Budget, demand: Mapping[str, Any], sections: Sections
+) -> Iterator[tuple[Allocation, Any, Any]]:
+    """Ask every section once, and give each with its limit and what it was granted."""
+    least = sections.least
+    most = sections.most
+    left = _Left(budget, demand, sections)
     for allocation, own_cap, _, held_tokens in budget.allocation_order:
         cap: Any = own_cap
         asks = demand[allocation.section]
@@ -48,13 +73,13 @@ def allocate_in_order(
                 if allocation.stands_whole:
                     cap = most(cap, asks)
                 else:
-                    cap = required_cap(allocation, cap)
+                    cap = sections.required_cap(allocation, cap)
         # 3. The cap is applied last, so that neither a requirement nor a floor can pass it.
         if cap is not None:
             limit = least(limit, cap)
         limit = most(limit, 0)
         # 4. The section answers. What was held for it is used first; only the rest is missing to those asked later.
-        granted = take(allocation, limit, cap, asks)
+        granted = sections.take(allocation, limit, cap, asks)
         left.spend(most(granted - held_tokens, 0) if held_tokens else granted, own_cap)
         yield allocation, limit, granted
 
@@ -74,13 +99,11 @@ class _Left:
         What is promised to all sections that are still to be asked, and to those of them without a cap.
     """
 
-    def __init__(
-        self, budget: Budget, demand: Mapping[str, Any], floor_of: Any, least: Any, most: Any
-    ) -> None:
+    def __init__(self, budget: Budget, demand: Mapping[str, Any], sections: Sections) -> None:
         self.caps = budget.caps
         self.demand = demand
-        self.least = least
-        self.most = most
+        self.least = sections.least
+        self.most = sections.most
         pool = budget.pool
         lines = budget.allocation_order
         self.shares_pool = pool != "open"
@@ -88,7 +111,7 @@ class _Left:
         self.room: Any = budget.window - budget.reserved
         self.pool: Any = max(0, budget.unclaimed)
         self.promised: dict[str, Any] = {
-            a.section: least(floor_of(a, floor), self.wanted(a.section))
+            a.section: self.least(sections.floor_of(a, floor), self.wanted(a.section))
             for a, _, floor, _ in lines
             if floor
         }
@@ -175,26 +198,6 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     return (2 * left * weight + weights_left) // (2 * weights_left)
 
 
-def granted_by(
-    least: Callable[[Any, Any], Any] = min,
-    choose: Callable[[Any, Any, Any], Any] = lambda condition, yes, no: yes if condition else no,
-) -> Callable[[Allocation, Any, int | None, Any], Any]:
-    """Return how a section that can be cut anywhere answers, for ints or, with numpy's `least` and `choose`, arrays."""
-
-    def take(allocation: Allocation, limit: Any, cap: int | None, demand: Any) -> Any:
-        if cap is not None and allocation.overflow == "drop":
-            demand = choose(demand > cap, 0, demand)
-        if allocation.when_full == "drop" and not allocation.required:
-            wanted = demand if cap is None else least(demand, cap)
-            return choose(wanted > limit, 0, wanted)
-        return least(demand, limit)  # a limit is never above the cap
-
-    return take
-
-
-TAKE = granted_by()
-
-
 def with_undeclared(
     budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()
 ) -> Budget:
@@ -254,51 +257,8 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
         check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
     budget = with_undeclared(budget, demand)
     demands = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
-    steps = allocate_in_order(budget, demands, TAKE)
+    steps = allocate_in_order(budget, demands, Sections())
     return raise_if_overrun(Plan(budget, grants_of(budget, demands, steps), replan=allocate))
-
-
-def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
-    """Grant tokens for many demands at once: turns of a conversation, or many conversations.
-
-    Parameters
-    ----------
-    budget : Budget
-        The window and its lines.
-    demands : DataFrame, shape (rows, sections)
-        Demands in tokens, a column a section; sections without a column ask for nothing.
-
-    Returns
-    -------
-    DataFrame
-        Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands`
-        (``row`` where it has none), section, demand, limit, granted, cut (int64, tokens).
-
-    Examples
-    --------
-    >>> from budgetkit import Allocation, Budget
-    >>> budget = Budget(100, (), [Allocation("system", 30), Allocation("history")])
-    >>> allocate_many(budget, pd.DataFrame({"history": [50, 150]})).query("section == 'history'")
-       row  section  demand  limit  granted  cut
-    2    0  history      50    100       50    0
-    3    1  history     150    100      100   50
-    """
-    check_all("demands", [demands], pd.DataFrame)
-    if len({*map(str, demands.columns)}) < demands.shape[1]:
-        raise ValueError(
-            "two columns of demands have one name; a section has one column; add them up or rename one"
-        )
-    columns = allocate_frame(budget, demands)
-    if any(demands.index.names):
-        index = demands.index
-    else:
-        index = demands.index.rename("row")
-    frames = [
-        pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns
-    ]
-    if not frames:
-        return pd.DataFrame(columns=[*index.names, "section", "demand", "limit", "granted", "cut"])
-    return pd.concat(frames, ignore_index=True)
 
 
 def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str, Ints]]:
@@ -352,23 +312,23 @@ def allocate_columns(
                 f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
             )
     whole_demands = {section: column.astype(np.int64) for section, column in columns.items()}
-    grants: dict[str, dict[str, Ints]] = {}
     # A section that keeps its best few asks for these alone.
     limited = {s: np.minimum(whole_demands[s], few) for s, few in (most or {}).items()}
-    steps = allocate_in_order(
-        budget,
-        whole_demands | limited,
-        granted_by(np.minimum, np.where),
-        least=np.minimum,
-        most=np.maximum,
-    )
+    steps = allocate_in_order(budget, whole_demands | limited, SectionArrays())
+    return columns_of(budget, whole_demands, steps)
+
+
+def columns_of(
+    budget: Budget, demands: Mapping[str, Ints], steps: Iterable[tuple[Allocation, Any, Any]]
+) -> dict[str, dict[str, Ints]]:
+    """Return the steps of an allocation of many demands as columns, by section."""
+    grants: dict[str, dict[str, Ints]] = {}
     for allocation, limit, granted in steps:
-        demand = whole_demands[allocation.section]
-        limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
+        demand = demands[allocation.section]
         grants[allocation.section] = {
             "demand": demand,
-            "limit": limit,
-            "granted": granted,
+            "limit": np.array(np.broadcast_to(np.asarray(limit, np.int64), demand.shape)),
+            "granted": np.array(granted),
             "cut": demand - granted,
         }
     return {section: grants[section] for section in budget.sections}

@@ -22,10 +22,16 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, check_choice
+from budgetkit.budget.allocation import Allocation, check_all, check_choice
 from budgetkit.budget.amounts import Amount
 from budgetkit.budget.quoting import quoted
-from budgetkit.plan.allocating import allocate_frame, allocate_in_order, with_undeclared
+from budgetkit.plan.allocating import (
+    SectionArrays,
+    allocate_frame,
+    allocate_in_order,
+    columns_of,
+    with_undeclared,
+)
 from budgetkit.plan.fitting import Cut, fit
 from budgetkit.plan.items import Flags, Ints, Items
 
@@ -62,7 +68,7 @@ class RequestBatch:
     @cached_property
     def _stacks(self) -> Stacks:
         assert self.items is not None, "only a batch of items asks for them"
-        return Stacks([self.items(row) for row in range(len(self.demand))])
+        return Stacks([self.items(row) for row in range(len(self.demand))], self.cut is not None)
 
     def columns(self, budget: Budget) -> Columns:
         """Plan every request; an overrun window is no error here, its tokens are granted.
@@ -103,31 +109,13 @@ class RequestBatch:
             section: self.demands.get(section, nothing).astype(np.int64)
             for section in whole.sections
         }
-        columns: Columns = {}
-
-        def required_cap(allocation: Allocation, cap: int) -> Any:
-            if self._is_special(allocation):
-                return cap
-            return stacks.required_cap(allocation, cap)
-
-        steps = allocate_in_order(
-            whole, demands, stacks.take, required_cap, stacks.floor_of, np.minimum, np.maximum
-        )
-        for allocation, limit, granted in steps:
-            demand = demands[allocation.section]
-            limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
-            tokens = np.array(granted)  # a copy: rows planned by themselves are written into it
-            columns[allocation.section] = {
-                "demand": demand,
-                "limit": limits,
-                "granted": tokens,
-                "cut": demand - tokens,
-            }
+        steps = allocate_in_order(whole, demands, stacks)
+        columns = columns_of(whole, demands, steps)
 
         # Some requests are planned by themselves, and their numbers written into the columns. Sections that nobody
         # declared are asked in the order in which a request's items name them.
         undeclared = [a for a in whole.allocations if a.section not in budget.sections]
-        planned_by_fit = [a for a in whole.allocations if self._is_special(a)]
+        planned_by_fit = [a for a in whole.allocations if stacks.is_special(a)]
         if len(undeclared) > 1:
             planned_by_fit += undeclared
         for row in np.flatnonzero(self._to_plan_alone(whole, columns, planned_by_fit)).tolist():
@@ -136,7 +124,7 @@ class RequestBatch:
                 column["limit"][row] = grant.limit
                 column["granted"][row] = grant.granted
                 column["cut"][row] = grant.cut
-        return {section: columns[section] for section in whole.sections}
+        return columns
 
     def _to_plan_alone(
         self, budget: Budget, columns: Columns, planned_by_fit: list[Allocation]
@@ -159,11 +147,6 @@ class RequestBatch:
         for allocation in planned_by_fit:
             planned_singly |= is_lost[allocation.section]
         return planned_singly
-
-    def _is_special(self, allocation: Allocation) -> bool:
-        return allocation.fill != "prefix" or (
-            allocation.granularity != "item" and (self.cut is not None or allocation.required)
-        )
 
 
 def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
@@ -216,7 +199,7 @@ class Stack:
         return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
 
 
-class Stacks:
+class Stacks(SectionArrays):
     """The sections of many requests; each stack is made once.
 
     Attributes
@@ -225,8 +208,9 @@ class Stacks:
         Whether a group, such as a call and its result, has members in two sections.
     """
 
-    def __init__(self, items: Sequence[Items]) -> None:
+    def __init__(self, items: Sequence[Items], has_cut: bool = False) -> None:
         self.items = tuple(items)
+        self.has_cut = has_cut
         self.has_split_groups: Flags = np.array(
             [request.has_split_groups for request in items], dtype=np.bool_
         )
@@ -248,9 +232,16 @@ class Stacks:
         """Return for each request the tokens of the whole units that a floor promises."""
         return self.stack(allocation).reaching(floor)
 
-    def required_cap(self, allocation: Allocation, cap: int) -> Ints:
+    def is_special(self, allocation: Allocation) -> bool:
+        """Say whether only `fit` can tell what a section keeps: it does not fill from the front, or is cut inside."""
+        is_cut = self.has_cut or allocation.required
+        return allocation.fill != "prefix" or (allocation.granularity != "item" and is_cut)
+
+    def required_cap(self, allocation: Allocation, cap: int) -> Any:
         """Return a required section's cap, raised to its first unit where that is larger."""
-        return np.asarray(np.maximum(self.stack(allocation).first, cap))
+        if self.is_special(allocation):
+            return cap
+        return np.maximum(self.stack(allocation).first, cap)
 
     def stack(self, allocation: Allocation) -> Stack:
         """Return the units of a section in every request, made once."""
@@ -280,6 +271,44 @@ Demand = Mapping[str, int] | pd.DataFrame
 LINES = "lines"
 Unit = Literal["turns", "conversations"]
 _COLUMNS = ("section", "demand", "limit", "granted", "cut", "free", "shared_pool")
+
+
+def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
+    """Grant tokens for many demands at once: turns of a conversation, or many conversations.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    demands : DataFrame, shape (rows, sections)
+        Demands in tokens, a column a section; sections without a column ask for nothing.
+
+    Returns
+    -------
+    DataFrame
+        Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands`
+        (``row`` where it has none), section, demand, limit, granted, cut (int64, tokens).
+
+    Examples
+    --------
+    >>> from budgetkit import Allocation, Budget
+    >>> budget = Budget(100, (), [Allocation("system", 30), Allocation("history")])
+    >>> allocate_many(budget, pd.DataFrame({"history": [50, 150]})).query("section == 'history'")
+       row  section  demand  limit  granted  cut
+    2    0  history      50    100       50    0
+    3    1  history     150    100      100   50
+    """
+    check_all("demands", [demands], pd.DataFrame)
+    if len({*map(str, demands.columns)}) < demands.shape[1]:
+        raise ValueError(
+            "two columns of demands have one name; a section has one column; add them up or rename one"
+        )
+    columns = allocate_frame(budget, demands)
+    index = _index(demands)
+    frames = [index.assign(section=s, **columns[s]) for s in columns]
+    if not frames:
+        return pd.DataFrame(columns=[*index.columns, *_COLUMNS[:5]])
+    return pd.concat(frames, ignore_index=True)
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
@@ -340,12 +369,10 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
 def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.DataFrame:
     changed = replace(with_undeclared(budget, ()), deficit="signed").assign(**point)
     if isinstance(demand, pd.DataFrame):
-        frame = demand
+        frame, index = demand, _index(demand)
     else:
-        frame = pd.DataFrame([demand])
+        frame, index = pd.DataFrame([demand]), pd.DataFrame(index=[0])
     columns = allocate_frame(changed, frame)
-    index = _index(demand, frame)
-    sizes = _sizes(changed, point)
     held_tokens = changed.held
     used = sum(
         (np.maximum(c["granted"] - held_tokens.get(s, 0), 0) for s, c in columns.items()),
@@ -357,24 +384,21 @@ def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.Dat
         for section, column in columns.items()
     ]
     rows = pd.concat(tidy, ignore_index=True)
-    for place, (name, size) in enumerate(sizes.items()):
+    tokens: dict[str, Any] = {line.name: line.tokens for line in changed} | {
+        "window": changed.window
+    }
+    for place, name in enumerate(point):
+        size: Any = pd.NA if tokens[name] is None else tokens[name]
         rows.insert(place, name, size)
     return rows
 
 
-def _index(demand: Demand, frame: pd.DataFrame) -> pd.DataFrame:
-    if not isinstance(demand, pd.DataFrame):
-        return pd.DataFrame(index=frame.index)
+def _index(frame: pd.DataFrame) -> pd.DataFrame:
     if any(frame.index.names):
         index = frame.index
     else:
         index = frame.index.rename("row")
     return index.to_frame(index=False)
-
-
-def _sizes(budget: Budget, point: Mapping[str, Any]) -> dict[str, Any]:
-    tokens = {line.name: line.tokens for line in budget} | {"window": budget.window}
-    return {name: tokens[name] if tokens[name] is not None else pd.NA for name in point}
 
 
 def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> pd.DataFrame:

@@ -26,7 +26,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
 from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
-from budgetkit.plan.allocating import allocate_in_order, with_undeclared
+from budgetkit.plan.allocating import Sections, allocate_in_order, with_undeclared
 from budgetkit.plan.decisions import (
     BEYOND_BEST,
     FITS,
@@ -95,7 +95,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 
     # Ask each section once; the choice notes what becomes of its units.
     choice = _Choice(budget, columns, cut)
-    steps = allocate_in_order(budget, demands, choice.take, choice.required_cap, choice.floor_of)
+    steps = allocate_in_order(budget, demands, choice)
     grants = grants_of(budget, demands, steps)
 
     # A call goes with its result, also where the two stand in different sections.
@@ -121,7 +121,7 @@ class _Outcome:
     granted: int  # tokens of the units that stay
 
 
-class _Choice:
+class _Choice(Sections):
     """What each section of items answers when it is asked.
 
     While the sections are asked it is noted for each unit why it is gone. Columns, with a number for each item, are
@@ -135,7 +135,7 @@ class _Choice:
         self.outcomes: dict[str, _Outcome] = {}  # by section, once it was asked
         self.cuts: dict[int, Item] = {}  # the shorter item, by the place of the whole one
         if budget.competes:
-            self.pool = tuple(a for a in budget.asked if self._in_pool(a))
+            self.pool = tuple(a for a in budget.asked if a.cap is None and not a.required)
         else:
             self.pool = ()
         # Places of items that go because the rest of their group does.
@@ -181,10 +181,6 @@ class _Choice:
         for outcome in self.outcomes.values():
             if full(self.budget, outcome.lines[0], free) != WINDOW_FULL:
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
-
-    @staticmethod
-    def _in_pool(allocation: Allocation) -> bool:
-        return allocation.cap is None and not allocation.required
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
         """Return what some sections choose from, in the order in which the first of them keeps it."""
@@ -301,12 +297,6 @@ class _Choice:
         is_gone = (reasons != FITS) & (group >= 0)
         broken_groups = np.unique(group[is_gone])
         orphans = np.flatnonzero(np.isin(group, broken_groups) & (reasons == FITS))
-        self._refuse_required(orphans)
-        self.orphans = orphans
-        return len(orphans) > 0
-
-    def _refuse_required(self, orphans: Ints) -> None:
-        """Raise if a required section would lose an item with the rest of its group."""
         required = {a.section for a in self.budget.allocations if a.required}
         losers = sorted({self.columns.items[i].section for i in orphans} & required)
         if losers:
@@ -314,6 +304,8 @@ class _Choice:
                 f"items of the required section {brief(losers[0])} are grouped with items that were dropped; "
                 "a group stays or goes together; make both sections required, or the roles put both into one"
             )
+        self.orphans = orphans
+        return len(orphans) > 0
 
 
 def _reasons(

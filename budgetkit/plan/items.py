@@ -185,24 +185,19 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[in
         return number_kept, []
     if how == "knapsack":
         return 0, _knapsack(units, limit)
-    return number_kept, _skip(units.tokens, limit - units.sums[number_kept], number_kept)
 
-
-def _skip(sizes: list[int], room: int, start: int) -> list[int]:
-    """Walk on from a place, and return the places of units that still fit, until not even the smallest does.
-
-    Of [800, 700, 600, 400] with a room of 500 from place 2 on: 600 is too large, 400 fits, so [3].
-    """
+    # go on past the first misfit, until not even the smallest fits
     places = []
-    later_sizes = sizes[start:]
+    later_sizes = units.tokens[number_kept:]
     smallest = min(later_sizes)
-    for place, size in enumerate(later_sizes, start):
+    room = limit - units.sums[number_kept]
+    for place, size in enumerate(later_sizes, number_kept):
         if size <= room:
             places.append(place)
             room -= size
             if room < smallest:
                 break
-    return places
+    return number_kept, places
 
 
 def _knapsack(units: Units, limit: int) -> list[int]:
@@ -218,23 +213,20 @@ def _knapsack(units: Units, limit: int) -> list[int]:
             f"units times tokens may be {KNAPSACK_CELLS:,}; use fill='skip' or lower limit_items"
         )
     best = np.zeros(limit + 1)
-    taken = []
+    taken: list[NDArray[np.uint8]] = []
     for size, score in zip(units.tokens, units.scores or [0.0] * len(units.tokens), strict=True):
         with_it = np.full(limit + 1, -np.inf)
         with_it[size:] = best[: max(0, limit + 1 - size)] + score
         better = with_it > best
         taken.append(np.packbits(better))
         best = np.where(better, with_it, best)
-    return _traced_back(units, limit, taken)
 
-
-def _traced_back(units: Units, room: int, taken: list[NDArray[np.uint8]]) -> list[int]:
-    """Read off, from the last unit to the first, which belong to the best choice for a room."""
+    # the way back: from the last unit to the first, which belong to the best choice for a room
     stays = []
+    room = limit
     for place in reversed(range(len(taken))):
         byte = taken[place][room >> 3]
-        belongs = byte >> (7 - (room & 7)) & 1
-        if belongs:
+        if byte >> (7 - (room & 7)) & 1:
             stays.append(place)
             room -= units.tokens[place]
 
@@ -411,7 +403,8 @@ def _best_first(
         and len(importance) == 1
         and all(item.importance is None for item in section_items)
     )
-    if one and _have_order(scores):
+    has_order = (total := sum(scores)) == total or all(score == score for score in scores)  # no nan
+    if one and has_order:
         return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
     weights = _weights(section_items, number, importance)
     if number is not None:
@@ -437,11 +430,6 @@ def _weights(
     if number is None:
         return weights
     return _highest(weights, number)
-
-
-def _have_order(scores: list[float]) -> bool:
-    """Say whether none of some scores is nan, which is neither above nor below another."""
-    return (total := sum(scores)) == total or all(score == score for score in scores)
 
 
 def _unit_numbers(section_items: list[Item]) -> list[int]:

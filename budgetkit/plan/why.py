@@ -16,6 +16,7 @@ import numpy as np
 
 from budgetkit.budget import Allocation, Budget, Share
 from budgetkit.budget.amounts import MOST_TOKENS, Amount, exact_number
+from budgetkit.budget.budget import Deficit
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
 from budgetkit.plan.items import Item
@@ -102,9 +103,36 @@ class Why:
 
 def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
     """Say why an item, or all of a section, was kept or lost, and what would keep it."""
-    if isinstance(of, str) or not len(plan.decisions):
-        return _of_section(plan, str(of), replan)
-    return _of_item(plan, _row(plan, of), replan)
+    decisions = plan.decisions
+    row = None
+    if isinstance(of, str) or not len(decisions):
+        section = str(of)
+        if section not in plan.budget.caps:
+            raise unknown_section([section], plan.budget.sections)
+        wanted, kept = plan[section].demand, plan[section].granted
+        reasons = [*_limits(plan, section)]
+    else:
+        row = _row(plan, of)
+        decided = decisions[row]
+        section, wanted, kept = decided.section, decided.tokens, decided.kept
+        rows = decisions.columns.rows(section)
+        staying = int((decisions.kept[rows] > 0).sum())
+        reasons = [
+            *_limits(plan, section),
+            f"Of its {len(rows):,} items {staying:,} stay; this one, {wanted:,} tokens, is {decided.outcome}: "
+            f"{decided.reason}.",
+        ]
+
+    lost = _Lost(plan, section, row, replan)
+    mends = lost.mends() if kept < wanted else ()
+    return Why(
+        section=section,
+        wanted=wanted,
+        kept=kept,
+        reasons=tuple(reasons),
+        mends=mends,
+        unmended=lost.unmended() if kept < wanted and not mends else "",
+    )
 
 
 def _row(plan: Plan, of: int | Item) -> int:
@@ -116,55 +144,6 @@ def _row(plan: Plan, of: int | Item) -> int:
             f"no item {brief(of)} in this plan; it has {len(items):,}; give its place from 0 on, or itself"
         )
     return range(len(items))[of]
-
-
-def _of_section(plan: Plan, section: str, replan: Replan) -> Why:
-    if section not in plan.budget.caps:
-        raise unknown_section([section], plan.budget.sections)
-    grant = plan[section]
-    contents: Contents = {grant.section: grant.demand for grant in plan.grants}
-    if len(plan.decisions):
-        contents = plan.decisions.columns
-    lost = _Lost(plan, section, replan, contents, lambda other: other[section].cut == 0)
-    mends: tuple[Mend, ...] = ()
-    unmended = ""
-    if grant.cut:
-        mends = lost.mends()
-        unmended = "" if mends else lost.unmended()
-    return Why(
-        section=section,
-        wanted=grant.demand,
-        kept=grant.granted,
-        reasons=tuple(_limits(plan, section)),
-        mends=mends,
-        unmended=unmended,
-    )
-
-
-def _of_item(plan: Plan, row: int, replan: Replan) -> Why:
-    decisions = plan.decisions
-    item = decisions.columns.items[row]
-    kept_tokens = int(decisions.kept[row])
-    lost = _Lost(
-        plan,
-        item.section,
-        replan,
-        decisions.columns,
-        lambda other: int(other.decisions.kept[row]) >= item.tokens,
-    )
-    mends: tuple[Mend, ...] = ()
-    unmended = ""
-    if kept_tokens < item.tokens:
-        mends = lost.mends(row)
-        unmended = "" if mends else lost.unmended(row)
-    return Why(
-        section=item.section,
-        wanted=item.tokens,
-        kept=kept_tokens,
-        reasons=(*_limits(plan, item.section), *_among(plan, row)),
-        mends=mends,
-        unmended=unmended,
-    )
 
 
 def _limits(plan: Plan, section: str) -> Iterator[str]:
@@ -183,157 +162,125 @@ def _limits(plan: Plan, section: str) -> Iterator[str]:
     yield f"The limit is what was left of {budget.usable:,} usable tokens; sections asked before took {took or 'none'}."
 
 
-def _among(plan: Plan, row: int) -> Iterator[str]:
-    """Say where an item stands among those of its section, and what was decided."""
-    decisions = plan.decisions
-    rows = decisions.columns.rows(decisions.columns.items[row].section)
-    staying = int((decisions.kept[rows] > 0).sum())
-    decided = decisions[row]
-    yield (
-        f"Of its {len(rows):,} items {staying:,} stay; this one, {decided.tokens:,} tokens, is {decided.outcome}: "
-        f"{decided.reason}."
-    )
-
-
 class _Lost:
-    """What was lost, and the single changes that may keep it."""
+    """What was lost, an item or a section, and the single changes that may keep it."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        section: str,
-        replan: Replan,
-        contents: Contents,
-        keeps: Callable[[Plan], bool],
-    ) -> None:
+    def __init__(self, plan: Plan, section: str, row: int | None, replan: Replan) -> None:
+        budget = plan.budget
         self.plan = plan
         self.section = section
-        self.contents = contents
-        self.keeps = keeps
-        self._replan = replan
-        needs = {grant.section: grant.demand for grant in plan.grants}
-        self._is_settled = max(settled_window(plan.budget, needs), plan.budget.window)
+        self.row = row
+        self.replan = replan
+        self.needs = {grant.section: grant.demand for grant in plan.grants}
+        self.contents: Contents = plan.decisions.columns if len(plan.decisions) else self.needs
+        self.cap = budget.caps[section]
+        self.most = max(self.cap or 0, self.needs[section])
+        self.settled = max(settled_window(budget, self.needs), budget.window)
+        own_line = (a for a in budget.allocations if a.section == section)
+        self.allocation = next(own_line, Allocation(section))
 
-    def mends(self, row: int | None = None) -> tuple[Mend, ...]:
+    def mends(self) -> tuple[Mend, ...]:
         """Return the changes that keep it: of one line or of the item, else of a cap and the window together."""
         mends = [*self.by_budget()]
         if not any(mend.line == self.section for mend in mends):
             mends += self.by_cap_and_window()
-        if row is not None:
-            mends += self.by_item(row)
+        if self.row is not None:
+            mends += self.by_item(self.row)
         return tuple(mends)
 
-    def unmended(self, row: int | None = None) -> str:
+    def unmended(self) -> str:
         """Say what becomes of it in a window so large that no larger one changes anything."""
-        budget = self._changed({"window": self._is_settled})
+        budget = self._changed({"window": self.settled})
         if budget is None:
-            return f"Nothing keeps it: in a window of {self._is_settled:,} tokens the lines still claim too much."
-        other = self._replan(budget, self.contents)
+            return f"Nothing keeps it: in a window of {self.settled:,} tokens the lines still claim too much."
+        other = self.replan(budget, self.contents)
         grant = other[self.section]
-        place = f"Nothing that was tried keeps it: in a window of {self._is_settled:,} tokens {one_line(self.section)}"
-        got = f"{place} gets {grant.granted:,} of {grant.demand:,} tokens"
-        if row is None:
+        got = (
+            f"Nothing that was tried keeps it: in a window of {self.settled:,} tokens {one_line(self.section)} gets "
+            f"{grant.granted:,} of {grant.demand:,} tokens"
+        )
+        if self.row is None:
             return f"{got}."
-        decision = other.decisions[row]
+        decision = other.decisions[self.row]
         return f"{got}, and this item is {decision.outcome}: {decision.reason}."
 
     def by_cap_and_window(self) -> Iterator[Mend]:
         """Raise the own cap to what is needed, in a window that holds it."""
         budget = self.plan.budget
-        name = one_line(self.section)
-        cap = budget.caps[self.section]
-        if cap is None:
+        if self.cap is None:
             return
-        most = max(cap, self.plan[self.section].demand)
-        needs = {grant.section: grant.demand for grant in self.plan.grants}
-        roomy = self._changed({self.section: most})
-        window = max(budget.window, settled_window(roomy or budget, needs))
+        roomy = self._changed({self.section: self.most}) or budget
+        window = max(budget.window, settled_window(roomy, self.needs))
         needed = nearest(
-            lambda n: self._kept_by(self._changed({self.section: n, "window": window})), cap, most
+            lambda n: self._keeps(self._changed({self.section: n, "window": window})),
+            self.cap,
+            self.most,
         )
-        if needed is None:
-            return
-        beginning = (
-            f"Raise the cap of {name} from {cap:,} to {needed:,} tokens, and take a larger window:"
-        )
-        yield from self._mend(
-            "window",
-            budget.window,
-            window,
-            beginning,
-            " from {:,} to {:,} tokens.",
-            lambda n: {self.section: needed, "window": n},
-        )
-
-    def _item_limit_mend(self) -> Iterator[Mend]:
-        """Let the section keep more items, where it keeps so many at most."""
-        now = _allocation(self.plan.budget, self.section).limit_items
-        if now is None or not len(self.plan.decisions):
-            return
-        most = len(self.plan.decisions.columns.rows(self.section))
-        beginning = f"Keep more items of {one_line(self.section)}:"
-        yield from self._mend(
-            "limit_items",
-            now,
-            max(now, most),
-            beginning,
-            " {} until now, {} are needed.",
-            lambda n: {self.section: {"limit_items": n}},
-        )
+        if needed is not None:
+            beginning = (
+                f"Raise the cap of {one_line(self.section)} from {self.cap:,} to {needed:,} tokens, and take a larger "
+                "window:"
+            )
+            yield from self._mend(
+                "window",
+                budget.window,
+                window,
+                beginning,
+                lambda n: {self.section: needed, "window": n},
+            )
 
     def by_budget(self) -> Iterator[Mend]:
         """Change a line of the budget: the own cap, reserves, caps of others, the importance, the window."""
         budget = self.plan.budget
         name = one_line(self.section)
-        cap = budget.caps[self.section]
-        if cap is not None:
-            most = max(cap, self.plan[self.section].demand)
-            yield from self._line(self.section, cap, most, f"Raise the cap of {name}")
+        if self.cap is not None:
+            yield from self._mend(self.section, self.cap, self.most, f"Raise the cap of {name}")
         for line, size in budget.sizes.items():
-            yield from self._line(line, size, 0, f"Lower the reserve {one_line(line)}")
+            yield from self._mend(line, size, 0, f"Lower the reserve {one_line(line)}")
         for grant in self.plan.grants:
             other = budget.caps[grant.section]
             if other is not None and grant.section != self.section and 0 < grant.granted <= other:
-                yield from self._line(
-                    grant.section, other, 1, f"Lower the cap of {one_line(grant.section)}"
-                )
-        yield from self._item_limit_mend()
-        allocation = _allocation(budget, self.section)
-        if not allocation.required:
-            yield from self._mend(
-                "importance",
-                allocation.importance,
-                max(allocation.importance + 1, _MOST_IMPORTANT),
-                f"Raise the importance of {name}",
-                " from {} to {}.",
-                self._importance_change,
-            )
-        yield from self._line("window", budget.window, self._is_settled, "Take a larger window:")
+                beginning = f"Lower the cap of {one_line(grant.section)}"
+                yield from self._mend(grant.section, other, 1, beginning)
+        now = self.allocation.limit_items
+        if now is not None and len(self.plan.decisions):
+            beginning, ending = f"Keep more items of {name}:", " {} until now, {} are needed."
+            most = max(now, len(self.contents.rows(self.section)))
+            changes = self._own("limit_items")
+            yield from self._mend("limit_items", now, most, beginning, changes, ending)
+        if not self.allocation.required:
+            beginning, ending = f"Raise the importance of {name}", " from {} to {}."
+            now = self.allocation.importance
+            most = max(now + 1, _MOST_IMPORTANT)
+            changes = self._own("importance")
+            yield from self._mend("importance", now, most, beginning, changes, ending)
+        yield from self._mend("window", budget.window, self.settled, "Take a larger window:")
 
     def by_item(self, row: int) -> Iterator[Mend]:
         """Change the item itself: how much it matters, and how long it is."""
         item = self.contents.items[row]
+
+        def is_kept(**changes: int) -> bool:
+            items = list(self.contents.items)
+            items[row] = replace(item, **changes)
+            return self._keeps(self._changed({}), items)
+
         importance = item.importance
         if importance is None:
-            importance = _allocation(self.plan.budget, item.section).importance
+            importance = self.allocation.importance
         most = max(importance + 1, _MOST_IMPORTANT)
-        higher = nearest(lambda n: self._is_kept_if(row, importance=n), importance, most)
+        higher = nearest(lambda n: is_kept(importance=n), importance, most)
         if higher is not None:
             sentence = f"Give the item importance {higher} instead of {importance}."
             yield Mend(line="importance", before=importance, after=higher, sentence=sentence)
 
-        tokens = nearest(lambda n: self._is_kept_if(row, tokens=n), item.tokens, 1)
+        tokens = nearest(lambda n: is_kept(tokens=n), item.tokens, 1)
         if tokens is not None:
             sentence = f"Make the item {item.tokens - tokens:,} tokens shorter, {tokens:,} in all."
             yield Mend(line="tokens", before=item.tokens, after=tokens, sentence=sentence)
 
-    def _line(self, line: str, now: int, far: int, beginning: str) -> Iterator[Mend]:
-        return self._mend(
-            line, now, far, beginning, " from {:,} to {:,} tokens.", lambda n: {line: n}
-        )
-
-    def _importance_change(self, importance: int) -> dict[str, Any]:
-        return {self.section: {"importance": importance}}
+    def _own(self, field: str) -> Callable[[int], dict[str, Any]]:
+        return lambda n: {self.section: {field: n}}
 
     def _mend(
         self,
@@ -341,61 +288,40 @@ class _Lost:
         now: int,
         far: int,
         beginning: str,
-        ending: str,
-        changes: Callable[[int], dict[str, Any]],
+        changes: Callable[[int], dict[str, Any]] | None = None,
+        ending: str = " from {:,} to {:,} tokens.",
     ) -> Iterator[Mend]:
         """Give the value of a line nearest to `now` that keeps it; the sentence begins and ends as is given."""
         if far == now:
             return
-        size = nearest(lambda n: self._kept_by(self._changed(changes(n))), now, far)
-        if size is None:
-            return
-        budget = self._valid(self._changed(changes(size)))
-        if budget is None:
+        changes = changes or (lambda n: {line: n})
+        own = self.plan.budget.deficit
+        size = nearest(lambda n: self._keeps(self._changed(changes(n))), now, far)
+        if size is not None and self._changed(changes(size), own) is None:
             # It is kept there, but the claims exceed the window: farther on they may not.
-            size = nearest(
-                lambda n: self._kept_by(self._valid(self._changed(changes(n)))), size, far
-            )
-            if size is None:
-                budget = None
-            else:
-                budget = self._valid(self._changed(changes(size)))
-        if size is not None and budget is not None:
-            sentence = beginning + ending.format(now, size)
-            yield Mend(line=line, before=now, after=size, sentence=sentence, budget=budget)
+            size = nearest(lambda n: self._keeps(self._changed(changes(n), own)), size, far)
+        if size is not None:
+            budget = self._changed(changes(size), own)
+            yield Mend(line, now, size, beginning + ending.format(now, size), budget)
 
-    def _changed(self, changes: dict[str, Any]) -> Budget | None:
+    def _changed(self, changes: dict[str, Any], deficit: Deficit = "signed") -> Budget | None:
+        """Return the changed budget; None where the rules for its deficit refuse it."""
         try:
-            budget: Budget = replace(self.plan.budget, deficit="signed")
-            return budget.assign(**changes)
+            signed: Budget = replace(self.plan.budget, deficit="signed")
+            return replace(signed.assign(**changes), deficit=deficit)
         except ValueError:
             return None
 
-    def _valid(self, budget: Budget | None) -> Budget | None:
-        """Return the changed budget under the rules of the plan's own; None if they refuse it."""
-        try:
-            if budget is None:
-                return None
-            return replace(budget, deficit=self.plan.budget.deficit)
-        except ValueError:
-            return None
-
-    def _kept_by(self, budget: Budget | None) -> bool:
+    def _keeps(self, budget: Budget | None, contents: Contents = None) -> bool:
         if budget is None:
             return False
-        other = self._replan(budget, self.contents)
-        return self.keeps(other) and bool(other.free >= min(self.plan.free, 0))
-
-    def _is_kept_if(self, row: int, **changes: int) -> bool:
-        items = list(self.contents.items)
-        items[row] = replace(items[row], **changes)
-        other = self._replan(replace(self.plan.budget, deficit="signed"), items)
-        is_kept = int(other.decisions.kept[row]) >= items[row].tokens
-        return is_kept and bool(other.free >= min(self.plan.free, 0))
-
-
-def _allocation(budget: Budget, section: str) -> Allocation:
-    return next((a for a in budget.allocations if a.section == section), Allocation(section))
+        other = self.replan(budget, contents or self.contents)
+        if self.row is None:
+            cut = other[self.section].cut
+        else:
+            decided = other.decisions[self.row]
+            cut = decided.tokens - decided.kept
+        return cut == 0 and bool(other.free >= min(self.plan.free, 0))
 
 
 def nearest(keeps: Callable[[int], bool], near: int, far: int) -> int | None:

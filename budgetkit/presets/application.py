@@ -13,10 +13,9 @@ from budgetkit.budget.budget import Budget, WindowKind
 from budgetkit.budget.quoting import quoted
 from budgetkit.budget.validation import check_room
 from budgetkit.files import Table, read_toml
-from budgetkit.models import Model, model
-from budgetkit.models.resolved import ResolvedModel, resolve
+from budgetkit.models import Model, model, resolve
 
-Window = int | Model | ResolvedModel | str
+Window = int | Model | str
 #: A number written as a text, such as "8k": somebody means tokens, and no model is called so.
 _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 
@@ -38,8 +37,6 @@ def window_of(window: Window) -> dict[str, Any]:
     if isinstance(window, str) and not _NUMBER.fullmatch(window):
         resolve(window, must_know=True)
         window = model(window)  # warns of one that has ended
-    if isinstance(window, ResolvedModel):
-        window = window.facts
     if isinstance(window, Model):
         return {"window": window.window, "kind": window.kind, "max_output": window.max_output}
     check_room(tokens := check_tokens("window", window), 0, 0)

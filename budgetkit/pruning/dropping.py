@@ -255,15 +255,26 @@ def prune(
     # 3. The window stands above the policy's own floor of one message.
     window_left = room.usable - room.others
     is_over = room.window > 0 and history.tokens > window_left
-    if is_over and shortens:
-        is_over = _least_tokens_of(history) > window_left
+    if is_over and shortens:  # it is not where every tool result is cut inside as far as may be
+        cuttable = [max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results]
+        is_over = history.tokens - sum(cuttable) > window_left
     if is_over and policy.floor == Floor():
-        _drop_all_that_exceeds(window_left, history)
+        while history.tokens > window_left and (unit := history.next_unit()) is not None:
+            history.drop(unit, DROPPED)
 
     # 4. The request begins with the speaker that its provider asks for.
     if start_on != "any":
         history.begin_with(start_on, room.turn)
-    _refuse(history, room, policy)
+
+    # 5. A floor may ask that a history above its limit is refused.
+    over = history.tokens - max(0, room.limit)
+    if over > 0 and policy.floor.conflict == "raise":
+        floor = policy.floor
+        raise ValueError(
+            f"turn {room.turn}: the history may hold {max(0, room.limit):,} tokens, and its floor of {floor.least:,} "
+            f"{floor.unit} holds {history.tokens:,}, {over:,} too many; lower the floor, raise the history budget, "
+            "or let it exceed (conflict='exceed') or shrink the others (conflict='shrink')"
+        )
     return summaries
 
 
@@ -349,19 +360,6 @@ def _drop_turns(cut: Cut, history: History, current: int) -> None:
     for unit in steps[:-1]:
         if history.tokens <= cut.down_to:
             return
-        history.drop(unit, DROPPED)
-
-
-def _least_tokens_of(history: History) -> int:
-    """Return what the history holds where every tool result in it is cut inside as far as may be, in tokens."""
-    return history.tokens - sum(
-        max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results
-    )
-
-
-def _drop_all_that_exceeds(most: int, history: History) -> None:
-    """Drop the oldest, down to nothing, while the history holds more than the window has for it."""
-    while history.tokens > most and (unit := history.next_unit()) is not None:
         history.drop(unit, DROPPED)
 
 
@@ -497,15 +495,3 @@ def _take_oldest(rounds: SummaryRule, history: History, policy: Policy) -> tuple
             wanted -= len(members)
         history.drop(unit, SUMMARISED)
     return slots, last_turn
-
-
-def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
-    """Raise where the history is above its limit, and its floor asks for that."""
-    over = history.tokens - max(0, room.limit)
-    if over > 0 and policy.floor.conflict == "raise":
-        floor = policy.floor
-        raise ValueError(
-            f"turn {room.turn}: the history may hold {max(0, room.limit):,} tokens, and its floor of {floor.least:,} "
-            f"{floor.unit} holds {history.tokens:,}, {over:,} too many; lower the floor, raise the history budget, "
-            "or let it exceed (conflict='exceed') or shrink the others (conflict='shrink')"
-        )

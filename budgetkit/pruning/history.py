@@ -213,8 +213,14 @@ class History:
         A summary can begin a request too, and system messages stand before everything. Where a message of that role
         stands before the history in another section, or none was said up to this turn, nothing has to leave.
         """
-        first_of_role = self._first_of(role)
-        if first_of_role is None or self.slots.turn[first_of_role] > turn:
+        # the first slot of the role is in the earliest turn in which it speaks; each slot is looked at once
+        if role not in self._firsts:
+            try:
+                self._firsts[role] = self.slots.role.index(role, self._without.get(role, 0))
+            except ValueError:
+                self._without[role] = len(self.slots.role)
+                return
+        if self.slots.turn[self._firsts[role]] > turn:
             return
         instructions: _Heap = []
         while (unit := self.next_unit()) is not None and unit not in self.summaries:
@@ -228,16 +234,6 @@ class History:
                 self.drop(unit, DROPPED)
         for entry in instructions:
             heappush(self.oldest, entry)
-
-    def _first_of(self, role: str) -> int | None:
-        """Return the first slot of a role, the earliest turn in which it speaks; each slot is looked at once."""
-        if role not in self._firsts:
-            try:
-                self._firsts[role] = self.slots.role.index(role, self._without.get(role, 0))
-            except ValueError:
-                self._without[role] = len(self.slots.role)
-                return None
-        return self._firsts[role]
 
     def _waits_before(self, slot: int, role: str) -> bool:
         """Say whether a message of a role stands before a slot without being part of this history."""
@@ -259,7 +255,9 @@ class History:
         if floor.unit == "tokens":
             return self.tokens - besides - sum(self.size[slot] for slot in members) >= floor.least
         if floor.unit == "turns" and messages:
-            return len(self.in_turn) - self._turns_emptied(members) >= floor.least
+            turns = [self.slots.turn[slot] for slot in members]
+            emptied = sum(self.in_turn[turn] == turns.count(turn) for turn in set(turns))
+            return len(self.in_turn) - emptied >= floor.least
         return not messages or self.messages - messages >= floor.least
 
     def drop(self, unit: int, how: int = DROPPED) -> int:
@@ -328,11 +326,6 @@ class History:
         self.rank[unit] = importance
         if self.least:
             heappush(self.least, (importance, unit))
-
-    def _turns_emptied(self, members: list[int]) -> int:
-        """Return how many turns have no message left once these are gone."""
-        turns = [self.slots.turn[slot] for slot in members]
-        return sum(self.in_turn[turn] == turns.count(turn) for turn in set(turns))
 
     def _remove(self, slot: int, how: int) -> None:
         """Take one message out of all sums, and note what became of it."""

@@ -9,16 +9,14 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget import block, brief, one_line
-from budgetkit.counters import count_of
+from budgetkit.counters import Count, count_of
 from budgetkit.counters.memory import Made, Memo
-from budgetkit.message import RESULT_ROLES, Message, Passage, Raw
-from budgetkit.models import Model
-from budgetkit.models.resolved import resolve
-from budgetkit.plan import Item
+from budgetkit.message import SYSTEM_ROLES, Message, Passage, Raw, empty_notices
+from budgetkit.models import Model, resolve
+from budgetkit.plan import Ints, Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
 from budgetkit.requests.reading.formats import label
 from budgetkit.requests.reading.forms import BYTES
@@ -30,10 +28,14 @@ from budgetkit.trace.tally import (
     Roles,
     Tally,
     Turn,
-    count_all,
     gone,
+    groups_of,
+    opening,
+    past_section,
+    present_section,
+    retrieved_items,
     roles_key,
-    tally,
+    schemas_message,
     turns,
     unwritable,
 )
@@ -155,18 +157,8 @@ def _written(value: Any) -> Any:
     raise TypeError(f"a value of type {type(value).__name__}; {advice}")
 
 
-Count = Callable[[str], int]
 Counts = str | Model | Count
 _MOST_KEPT = 32
-_OTHER_CONTENT = (
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "thinking",
-    "images",
-    "audio",
-    "contexts",
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -278,6 +270,17 @@ class Trace:
         return self._memo.once("turns", lambda: turns(self.messages))
 
     @property
+    def turn_numbers(self) -> Ints:
+        """For each message the number of its turn; 0 before the first."""
+        starts = [turn.start for turn in self.turns]
+        return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
+
+    def history_section(self, roles: Roles) -> str:
+        """Return the section of what the user said in earlier turns."""
+        users = (message for message in self.messages if message.role == "user")
+        return past_section(next(users, Message({"role": "user"})), roles)
+
+    @property
     def title(self) -> str:
         """What people call it: the title that an export gives it, in one line, else its id."""
         named = (self.fields.get(key) for key in ("title", "name"))
@@ -321,11 +324,8 @@ class Trace:
             notes.insert(
                 0, f"{empty}; nothing that was said is counted; export it with what was said"
             )
-        elif self.empty:
-            number = f"messages with no content and no tool call: {len(self.empty):,}, first message {self.empty[0]}"
-            notes.append(
-                f"{number}; many providers refuse these; give them content, or leave them out"
-            )
+        else:
+            notes += self._memo.once("empty", lambda: empty_notices(self.messages))
         if self.uncounted:
             kinds = ", ".join(self.uncounted)
             notes.append(
@@ -336,17 +336,10 @@ class Trace:
     @property
     def is_silent(self) -> bool:
         """Whether there is nothing to count: no text, no tool call and no picture in any message."""
-        return not any(map(_says, self.messages))
+        return all(message.is_silent for message in self.messages)
 
     @property
-    def empty(self) -> tuple[int, ...]:
-        """Numbers, from 1 on, of the messages that say nothing; the result of a tool may be empty."""
-        return self._memo.once(
-            "empty", lambda: tuple(n for n, m in enumerate(self.messages, 1) if _is_empty(m))
-        )
-
-    @property
-    def gone(self) -> npt.NDArray[np.int64]:
+    def gone(self) -> Ints:
         """For each message the index of the summary that replaced it; requests from there on no longer hold it."""
         return self._memo.once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
 
@@ -360,7 +353,7 @@ class Trace:
 
         return self._memo.once("uncounted", kinds)
 
-    def counts(self, counter: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+    def counts(self, counter: Counts, framing: Framing | None = None) -> Ints:
         """Count every message once; asked again, the same counts come from memory.
 
         Parameters
@@ -377,7 +370,7 @@ class Trace:
         """
         return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
-    def answers(self, counter: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+    def answers(self, counter: Counts, framing: Framing | None = None) -> Ints:
         """Count what each answer bills as output, once; asked again, the same counts come from memory.
 
         Parameters
@@ -393,7 +386,7 @@ class Trace:
         framing = self.framing_of(counter, framing)
         count = count_of(counter)
 
-        def counted() -> npt.NDArray[np.int64]:
+        def counted() -> Ints:
             if framing.rules is not None:
                 return unwritable(framing.answers(self.messages, count))
             # An answer bills what its message counts, and that is known.
@@ -486,16 +479,38 @@ class Trace:
         roles = DEFAULT_ROLES if roles is None else roles
         framing = self.framing_of(counter, framing)
         count = count_of(counter)
-        return self._memo.once(
-            ("tally", count, framing, roles_key(roles)),
-            lambda: tally(
-                self.messages,
-                self.contexts,
-                self.tools,
-                self._counted(count, framing),
-                roles,
-                self.gone,
-            ),
+        key = ("tally", count, framing, roles_key(roles))
+        return self._memo.once(key, lambda: self._placed(self._counted(count, framing), roles))
+
+    def _placed(self, counted: CountedMessages, roles: Roles) -> Tally:
+        """Place all messages, once they are counted, in sections."""
+        table = dict(roles) if isinstance(roles, Mapping) else None
+        roles = roles if table is None else table
+        groups = groups_of(self.messages)
+        sized = list(zip(self.messages, counted.messages.tolist(), groups, strict=True))
+        past, present = (
+            [
+                Item(place(message, roles), size, group=group, payload=message, roles=table)
+                for message, size, group in sized
+            ]
+            for place in (past_section, present_section)
+        )
+        schemas = []
+        if self.tools:
+            message = schemas_message(self.tools)
+            section = past_section(message, roles)
+            schemas.append(Item(section, counted.tools, payload=message, roles=table))
+        return Tally(
+            opening=opening(self.messages),
+            past=past,
+            present=present,
+            schemas=schemas,
+            retrieved={
+                index: retrieved_items(passages, counted.passages[index], roles, table)
+                for index, passages in self.contexts.items()
+            },
+            priming=counted.priming,
+            gone=self.gone,
         )
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -509,8 +524,22 @@ class Trace:
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> CountedMessages:
+        """Count the whole conversation in one go."""
+
         def made() -> CountedMessages:
-            return count_all(self.messages, self.contexts, self.tools, count, framing)
+            passages = [passage.message for group in self.contexts.values() for passage in group]
+            sizes = framing.messages([*self.messages, *passages], count)
+            sizes_of_passages = iter(sizes[len(self.messages) :])
+            system = [message for message in self.messages if message.role in SYSTEM_ROLES][:1]
+            return CountedMessages(
+                messages=unwritable(sizes[: len(self.messages)]),
+                passages={
+                    index: [next(sizes_of_passages) for _ in group]
+                    for index, group in self.contexts.items()
+                },
+                tools=framing.schemas(self.tools, count, system),
+                priming=framing.primed(bool(system)),
+            )
 
         return self._memo.once(("counted", count, framing), made)
 
@@ -526,16 +555,3 @@ def _model_of(fields: Raw, meta: Raw) -> str | None:
     names = list(dict.fromkeys(name for name in named if isinstance(name, str) and name.strip()))
     # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"
     return next((name for name in names if resolve(name).is_known), names[0] if names else None)
-
-
-def _says(message: Message) -> bool:
-    """Say whether a message holds a text, a call or an image."""
-    return bool(message.text.strip() or message.tool_calls or message.images)
-
-
-def _is_empty(message: Message) -> bool:
-    """Say whether a message has no content of any kind, where it should have one."""
-    has_other_content = any(map(message.raw.get, _OTHER_CONTENT))
-    return not (
-        _says(message) or message.role in RESULT_ROLES or message.uncounted or has_other_content
-    )

@@ -20,7 +20,7 @@ from budgetkit.trace.conversation import Trace
 from budgetkit.trace.tally import last_user
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Intake:
     """Hold what was read of a file.
 
@@ -163,7 +163,17 @@ def json_value(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else replace_surrogates(value)
     if isinstance(value, Mapping):
-        pairs = [(name, field, _json_key(name), json_value(field)) for name, field in value.items()]
+        pairs = [
+            (
+                name,
+                field,
+                json.dumps(name)
+                if name is None or isinstance(name, int | float)
+                else json_value(name),
+                json_value(field),
+            )
+            for name, field in value.items()
+        ]
         if all(name is new_name and field is new for name, field, new_name, new in pairs):
             return value
         return {new_name: new for _, _, new_name, new in pairs}
@@ -172,12 +182,6 @@ def json_value(value: Any) -> Any:
         is_whole = all(member is new for member, new in zip(value, members, strict=True))
         return value if is_whole and isinstance(value, list) else members
     return value
-
-
-def _json_key(name: Any) -> Any:
-    if name is None or isinstance(name, bool | int | float):
-        return json.dumps(name)
-    return json_value(name) if isinstance(name, str) else name
 
 
 def _unknown_usage(usage: Any) -> list[str]:

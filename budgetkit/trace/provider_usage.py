@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.message import SYSTEM_ROLES
+from budgetkit.counters import Count
+from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan import Flags, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.formats import seconds
 from budgetkit.trace.conversation import Trace
 
 _TOKENS = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"]
-_LIVES = ["cache_write_5m_tokens", "cache_write_1h_tokens"]
+_OPTIONAL = [
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "billed_input_tokens",
+    "billed_output_tokens",
+]
 _TIMES = ["time", "started"]
 _MARKS = ["side_chain", "left", "is_summary"]
 _PRICED = ["tier", "region"]
@@ -26,7 +32,7 @@ _COLUMNS = [
     *_TOKENS,
     "context_tokens",
     "fresh_tokens",
-    *_LIVES,
+    *_OPTIONAL,
     *_TIMES,
     *_MARKS,
     *_PRICED,
@@ -37,12 +43,12 @@ _MOST = 1 << 53
 
 def ints(column: pd.Series[Any]) -> Ints:
     """Return a column of whole numbers as an array, with -1 for a missing one."""
-    return column.fillna(-1).to_numpy(dtype=np.int64)
+    return column.fillna(-1).to_numpy(dtype="int64")
 
 
 def flags(column: pd.Series[Any]) -> Flags:
     """Return a column of truth values as an array."""
-    return column.to_numpy(dtype=np.bool_)
+    return column.to_numpy(dtype="bool")
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
@@ -60,6 +66,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
         as on a branch that was left), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
         context_tokens (the whole prompt), fresh_tokens (what was neither read from a cache nor written to one),
         cache_write_5m_tokens and cache_write_1h_tokens (what was written to live so long; missing where nobody says),
+        billed_input_tokens and billed_output_tokens (where a provider bills fewer tokens than it counts),
         time and started (when the answer was written, and the newest thing that was sent; UTC), side_chain (a
         sub-agent's request), left (on a branch that was left), is_summary (it wrote a summary), tier and region (what
         its price depends on besides; "" for the usual one), web_searches and paid_tools (calls that cost money).
@@ -85,7 +92,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     )
     frame["model"] = pd.Series(column("model", str), dtype=object)
     frame["fresh_tokens"] = [_fresh(row) for row in rows]
-    for name in ("message_index", *_LIVES):
+    for name in ("message_index", *_OPTIONAL):
         frame[name] = pd.array(column(name, int), dtype="Int64")
     for name in _TIMES:
         times = [seconds(row.get(name)) for row in rows]
@@ -131,12 +138,12 @@ def _fresh(row: Mapping[str, Any]) -> int:
     return max(0, context - sum(tokens for tokens in cached if type(tokens) is int))
 
 
-def unpaired(trace: Trace) -> list[int]:
+def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
     """List the messages that no request can hold: tool calls without all their results, and results without a call.
 
     Parameters
     ----------
-    trace : Trace
+    trace : Trace or sequence of Message
         The conversation.
 
     Returns
@@ -159,10 +166,11 @@ def unpaired(trace: Trace) -> list[int]:
     >>> unpaired(bk.Trace("broken off", tuple(map(bk.Message, said))))
     [1]
     """
-    callers: dict[str, int] = {}
-    waiting: set[tuple[int, str]] = set()
-    results: list[tuple[int, int]] = []
-    for index, message in enumerate(trace.messages):
+    callers = {}
+    waiting = set()
+    results = []
+    messages = trace.messages if isinstance(trace, Trace) else trace
+    for index, message in enumerate(messages):
         for call in message.tool_calls:
             if call.id:
                 callers[call.id] = index
@@ -174,9 +182,7 @@ def unpaired(trace: Trace) -> list[int]:
     return sorted((broken - {-1}) | {index for index, caller in results if caller in broken})
 
 
-def readings(
-    trace: Trace, counter: Callable[[str], int], framing: Framing | None = None
-) -> pd.DataFrame:
+def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd.DataFrame:
     """Set what the provider counted beside what is counted here.
 
     Parameters
@@ -205,7 +211,7 @@ def readings(
     tokens[unpaired(trace)] = 0
     taken = np.bincount(np.minimum(trace.gone, len(tokens)), tokens, len(tokens) + 1)[
         : len(tokens)
-    ].astype(np.int64)
+    ].astype("int64")
     before = np.concatenate(([0], np.cumsum(tokens - taken)))
     system = [message for message in trace.messages if message.role in SYSTEM_ROLES][:1]
     fixed = framing.priming + framing.schemas(trace.tools, counter, system)

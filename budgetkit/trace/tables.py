@@ -23,8 +23,7 @@ from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import filled, row_of, unpacked
 from budgetkit.requests.reading.formats import table as format_table
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.jsonl import Numbered
-from budgetkit.trace.outflow import Outflow, OutflowError, marks
+from budgetkit.trace.jsonl import Numbered, Outflow, OutflowError, marks
 
 Columns = Mapping[str, str] | None
 _LONGEST_CELL = 1 << 30  # in characters
@@ -120,7 +119,13 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     """Read CSV, TSV or YAML; None for a text that is neither."""
     suffix = PurePosixPath(name).suffix
     if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
-        return [(1, _yaml(text, name))]
+        try:
+            return [(1, _cell(yaml.load(text, _Plain)))]
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"{name}: YAML that cannot be read; {reason:.200}; mend it, or write it as JSON"
+            ) from None
     header = text.partition("\n")[0].lower()
     delimiter = ";" if header.count(";") > header.count(",") else ","
     if "\t" in header:
@@ -316,10 +321,7 @@ def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[D
     """Give the rows of a parquet or arrow file, a few at a time."""
     with extra("lab", name):
         import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    if kind == "parquet":
-        batches = _parquet(written, outflow)
-    else:
-        batches = _feather(written, outflow)
+    batches = _parquet(written, outflow) if kind == "parquet" else _feather(written, outflow)
     for batch in batches:
         for column in batch.columns:
             values, size = _weight(column, pa)
@@ -444,19 +446,18 @@ def _weight(array: Any, pa: Any) -> tuple[int, int]:
     kinds = pa.types
     kind = array.type
     length = len(array)
+    inside = None
     if kinds.is_struct(kind):
-        inside = [_weight(field, pa) for field in array.flatten()]
-        return length + sum(values for values, _ in inside), sum(size for _, size in inside)
-    if kinds.is_map(kind):
+        inside = array.flatten()
+    elif kinds.is_map(kind):
         first = array.offsets[0].as_py()
         last = array.offsets[-1].as_py()
-        inside = [
-            _weight(part.slice(first, last - first), pa) for part in (array.keys, array.items)
-        ]
-        return length + sum(values for values, _ in inside), sum(size for _, size in inside)
-    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
-        values, size = _weight(array.flatten(), pa)
-        return length + values, size
+        inside = [part.slice(first, last - first) for part in (array.keys, array.items)]
+    elif kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        inside = [array.flatten()]
+    if inside is not None:
+        weights = [_weight(part, pa) for part in inside]
+        return length + sum(values for values, _ in weights), sum(size for _, size in weights)
     if kinds.is_dictionary(kind):
         # Each row repeats an entry: what one is at most, as often as there are rows; exactly so for texts.
         entries = array.dictionary
@@ -515,13 +516,3 @@ def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:
 
 
 _Plain.add_constructor("tag:yaml.org,2002:int", _whole_number)
-
-
-def _yaml(text: str, name: str) -> Any:
-    try:
-        return _cell(yaml.load(text, _Plain))  # noqa: S506 - a loader of plain values
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(
-            f"{name}: YAML that cannot be read; {reason:.200}; mend it, or write it as JSON"
-        ) from None

@@ -8,7 +8,7 @@ from figures import figure_html
 from sphinx.application import Sphinx
 
 PLOTLY, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget-view+json"
-LIVE = "<p><em>In JupyterLab the live explorer stands here.</em></p>"
+LIVE = "<p><em>In JupyterLab, the live explorer is shown here.</em></p>"
 
 
 def copy_notebooks(app: Sphinx, config: object) -> None:
@@ -25,7 +25,7 @@ def copy_notebooks(app: Sphinx, config: object) -> None:
 
 
 def run(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Run a notebook's cells where it lies."""
+    """Run a notebook's cells in its own folder."""
     import nbformat
     from nbclient import NotebookClient
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
+from budgetkit.lab.replay.prefix import requests_of
 
 SAMPLES = Path(__file__).parents[1] / "formats"
 TIMES, MOST = 4, 9.0
@@ -150,6 +151,24 @@ def test_an_answer_over_many_records_is_not_quadratic() -> None:
         return json.dumps(first) + "\n" + line * (size // 40)
 
     assert grows_evenly(make, "answer.jsonl", SHAPE_SIZE // 4)
+
+
+def test_requests_of_one_turn_are_not_quadratic() -> None:
+    """Each asked all messages of its turn for passages: 54,000 requests took minutes."""
+
+    def seconds_for(requests: int) -> float:
+        said = [
+            {"role": "user", "content": "Go."},
+            *[{"role": "assistant", "content": "So."}] * requests,
+        ]
+        trace = bk.Trace("agent", tuple(map(bk.Message, said)))
+        tally = trace.tally(len, bk.trace.DEFAULT_ROLES, trace.framing)
+        turns = requests_of(trace, "request")
+        begun = time.process_time()
+        tally.demand(turns, [])
+        return time.process_time() - begun
+
+    assert any(seconds_for(8_000) < MOST * seconds_for(2_000) + 0.02 for _ in range(5))
 
 
 def test_a_number_in_yaml_that_could_not_be_written_again_is_refused() -> None:

@@ -20,7 +20,7 @@ import budgetkit as bk
 from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
 from budgetkit.extras.shell.pytest_plugin import checked
-from budgetkit.models.resolved import resolve
+from budgetkit.models import resolve
 from tests.conftest import examples
 
 WRONG = (ValueError, TypeError, LookupError, OSError)

@@ -88,17 +88,8 @@ def test_messages_of_any_text_load_count_and_come_back(texts: list[str], name: s
 
 
 KEYS = [
-    "messages",
-    "role",
-    "content",
-    "tools",
-    "tool_calls",
-    "contexts",
-    "meta",
-    "type",
-    "text",
-    "id",
-    "usage",
+    *("messages", "role", "content", "tools", "tool_calls", "contexts", "meta", "type", "text"),
+    *("id", "usage"),
 ]
 json_like = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | hostile_text,
@@ -203,6 +194,8 @@ def test_any_text_is_no_saved_state_and_runs_nothing(text: str) -> None:
     "text",
     [
         "!!python/object/apply:os.system ['true']",
+        "budgetkit: [",
+        "&a [*a]",
         "budgetkit: 1\nbudget: !!python/name:os.system",
         "budgetkit: 1\nbudget: {window: !!python/object/new:int ['8']}",
         "a: &a [x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a]\nc: [*b, *b, *b, *b, *b, *b, *b, *b]",
@@ -330,9 +323,8 @@ def test_ten_times_the_text_takes_at_most_some_ten_times_as_long(unit: str) -> N
         exact(text)
         return time.process_time() - start
 
-    assert (
-        min(seconds(300_000) for _ in range(2)) < 40 * min(seconds(30_000) for _ in range(3)) + 0.1
-    )
+    bound = 40 * min(seconds(30_000) for _ in range(3)) + 0.1
+    assert any(seconds(300_000) < bound for _ in range(2))
 
 
 @pytest.mark.parametrize(

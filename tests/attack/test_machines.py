@@ -94,7 +94,7 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
     "model": {"name": MODELS},
     "preset": {"name": [*bk.presets.PRESETS]},
     "line": {"line": LINES, "tokens": SIZES},
-    "amount": {"line": LINES, "amount": SHARES},
+    "size": {"line": LINES, "size": SHARES},
     "limits": {"line": LINES, "at_least": SIZES, "at_most": SIZES},
     "lock": {"line": LINES, "on": [True, False]},
     "counter": {"name": ["", "chars/4", "cl100k_base"]},
@@ -110,9 +110,9 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
 REPLAY: dict[str, dict[str, list[Any]]] = {
     **{
         name: BUDGET[name]
-        for name in ("model", "preset", "line", "amount", "counter", "load", "trace", "reset")
+        for name in ("model", "preset", "line", "size", "counter", "load", "trace", "reset")
     },
-    "policy": {"policy": ["oldest first", "sliding window", "octopus"], "on": [True, False]},
+    "policies": {"names": [["oldest first"], ["last turns", "octopus"], []]},
     "main": {"name": ["oldest first", "sliding window", "step"]},
     "number": {"policy": ["sliding window"], "number": ["turns"], "value": [1, 3]},
     "floor": {"amount": [0, 2, 500], "unit": ["tokens", "turns", "messages"]},
@@ -137,7 +137,7 @@ ACCURACY: dict[str, dict[str, list[Any]]] = {
     "risk": {"chance": [0.01, 0.1]},
     "window_mix": {"column": [None, "mixed", "class", "language"]},
     "document": {"document": [None, 0, 3]},
-    **{name: BUDGET[name] for name in ("line", "amount", "limits", "lock")},
+    **{name: BUDGET[name] for name in ("line", "size", "limits", "lock")},
 }
 
 
@@ -255,7 +255,7 @@ class ExplorerMachine(RuleBasedStateMachine):
         json.dumps(explorer.texts)
 
     def teardown(self) -> None:
-        self.explorer.widget.close()
+        self.explorer.view.close()
 
 
 def machine(name: str, make: Callable[[], Any], known: dict[str, dict[str, list[Any]]]) -> Any:

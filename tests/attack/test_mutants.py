@@ -35,15 +35,8 @@ PLAIN = st.one_of(
     st.sampled_from([10**400, -(10**30), 1e308, 0.5]),
     st.sampled_from(
         [
-            "",
-            "user",
-            "x",
-            "\ud83d",
-            '{"role": "user"}',
-            '[{"type": "text"}]',
-            "[1, 2]",
-            "messages",
-            "0",
+            *("", "user", "x", "\ud83d", '{"role": "user"}', '[{"type": "text"}]', "[1, 2]"),
+            *("messages", "0"),
         ]
     ),
 )

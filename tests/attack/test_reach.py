@@ -25,15 +25,7 @@ PYTHON = (sys.prefix, sys.base_prefix, PACKAGE, PACKAGE.parent / "data", "/dev",
 PLAIN = {int: 1, float: 0.05, str: "conversation", bool: True}
 #: What the folds take; without the buttons that begin long work.
 EVENTS: tuple[str, ...] = (
-    "objective",
-    "risk",
-    "stop",
-    "example",
-    "window",
-    "preset",
-    "point",
-    "provider",
-    "mend",
+    *("objective", "risk", "stop", "example", "window", "preset", "point", "provider", "mend"),
 )
 EVENTS += ("of", "follow", "request", "clear")
 

@@ -57,30 +57,15 @@ STRANGE: dict[str, Any] = {
 FIELDS: dict[str, tuple[str, ...]] = {
     "Allocation": (
         *(
-            "section",
-            "cap",
-            "floor",
-            "weight",
-            "importance",
-            "required",
-            "overflow",
-            "when_full",
-            "keep",
-            "fill",
+            *("section", "cap", "floor", "weight", "importance", "required", "overflow"),
+            *("when_full", "keep", "fill"),
         ),
         *("granularity", "limit_items"),
     ),
     "Budget": (
         *(
-            "window",
-            "reserves",
-            "allocations",
-            "kind",
-            "deficit",
-            "undeclared",
-            "rounding",
-            "remainder",
-            "name",
+            *("window", "reserves", "allocations", "kind", "deficit", "undeclared", "rounding"),
+            *("remainder", "name"),
         ),
         *("constrained_below", "roles"),
     ),
@@ -202,9 +187,6 @@ def conversed(conversation: bk.Conversation) -> object:
     return conversation.request()
 
 
-NO_TOKENS = {
-    name: STRANGE[name] for name in ("None", "nan", "inf", "-1", "10**400", "'x'", "3.5", "True")
-}
 COUNTING: dict[str, Callable[[Any], object]] = {
     "counter": lambda count: bk.counter(count)("Why?"),
     "demand": lambda count: bk.load_trace("support-chat").demand(count),

@@ -132,17 +132,14 @@ class Notebook:
         return count
 
     def control(self, label: str) -> Locator:
-        """Find the ipywidgets control whose visible label is exactly this."""
-        return self.page.locator(
-            ".jupyter-widgets.widget-inline-hbox, .jupyter-widgets.widget-hbox"
-        ).filter(has=self.page.locator("> .widget-label").get_by_text(label, exact=True))
+        """Find the control whose visible label is exactly this."""
+        return self.page.locator(".bk-controls :is(.bk-field, .bk-slide)").filter(
+            has=self.page.locator("> :first-child").get_by_text(label, exact=True)
+        )
 
     def slider(self, label: str) -> Locator:
-        """Find the handle of a slider: focus it, then press arrow keys."""
-        return self.control(label).locator(".noUi-handle")
-
-    def readout(self, label: str) -> str:
-        return self.control(label).locator(".widget-readout").inner_text()
+        """Find a slider: focus it, then press arrow keys."""
+        return self.control(label).locator("input[type=range]")
 
     def set_theme(self, theme: str) -> None:
         """Switch JupyterLab to "light" or "dark", and wait until the page is and can be used again."""

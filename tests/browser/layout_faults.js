@@ -43,7 +43,7 @@
   for (const { parent, words, rects } of texts) {
     for (let box = parent; box && box !== root.parentElement; box = box.parentElement) {
       const style = getComputedStyle(box);
-      const isCard = box.matches(".bk-card, .bk-kpi, .bk-status, .bk-explorer, .bk-controls > *");
+      const isCard = box.matches(".bk-card, .bk-kpi, .bk-status, .bk-explorer, .bk-fields > *");
       const isCut = !(box instanceof SVGElement) && /hidden|clip/.test(style.overflowX + style.overflowY) && style.textOverflow !== "ellipsis" && style.webkitLineClamp === "none";
       if (/auto|scroll/.test(style.overflowX + style.overflowY)) break;
       if (!isCard && !isCut) continue;

@@ -21,9 +21,9 @@ CONTAINER = "width => { document.querySelector('.bk-explorer').style.width = `${
 #: What is set after model and preset: code that the kernel runs.
 STATES = {
     "as it opens": "",
-    "claims too much": "explorer.controls.lines['output'].slider.value = 50",
-    "a large window": "explorer.controls.window_box.value = 2_000_000",
-    "a small window": "explorer.controls.window_box.value = 1_024",
+    "claims too much": "explorer.move('output', '50%')",
+    "a large window": "explorer.set(window=2_000_000)",
+    "a small window": "explorer.set(window=1_024)",
     "no conversation": "explorer._run_command('trace', name=None)",
 }
 FACTORS: Mapping[str, Sequence[object]] = {
@@ -72,6 +72,6 @@ def code_of(layout: Mapping[str, object]) -> str:
     """Return what the kernel runs so that the card comes into a state."""
     return f"""explorer.reset()
 explorer._run_command('trace', name='mixed-language')
-explorer.controls.model.value = {layout["model"]!r}
-explorer.controls.preset.value = {layout["preset"]!r}
+explorer.set(model={layout["model"]!r})
+explorer.set(preset={layout["preset"]!r})
 {STATES[str(layout["state"])]}"""

@@ -84,7 +84,7 @@ def test_the_card_stands_in_one_view_and_is_accessible(card: Notebook) -> None:
     for width in (1024, 640):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(NOT_WIDER, arg=width)
-        over = "[...document.querySelectorAll('.bk-strip-table, .bk-kpis, .bk-controls .bk-row')]"
+        over = "[...document.querySelectorAll('.bk-strip-table, .bk-kpis, .bk-controls .bk-slide')]"
         assert page.evaluate(f"{over}.every(node => node.scrollWidth <= node.clientWidth + 1)")
         assert card.violations(".bk-explorer") == []
 

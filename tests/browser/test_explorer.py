@@ -442,14 +442,14 @@ def test_no_letter_of_a_chart_is_cut_off(lab: Notebook, width: int, files: bool)
     """Also beside JupyterLab's file browser, which leaves the explorer fewer than 300 pixels of 640."""
     page = lab.page
     # First cut in the middle of the turns.
-    lab.execute("explorer.controls.lines['conversation'].slider.value = 27")
+    lab.execute("explorer.move('conversation', '27%')")
     lab.resize(width, 1_200)
     page.evaluate(f"jupyterapp.shell.{'expand' if files else 'collapse'}Left()")
     try:
         page.wait_for_function(LAID_OUT, arg=[width, files])
         lab.wait_for_charts()
         assert page.evaluate(OUTSIDE) == []
-        cut = "[...document.querySelectorAll('.bk-kpi b, .bk-controls .bk-number input')]"
+        cut = "[...document.querySelectorAll('.bk-kpi b, .bk-controls .bk-digits')]"
         assert (
             page.evaluate(f"{cut}.filter(node => node.scrollWidth > node.clientWidth + 1).length")
             == 0
@@ -509,10 +509,8 @@ def test_charts_and_rows_may_go_while_they_are_drawn_and_have_the_focus(lab: Not
     page = lab.page
     for preset in ("agent", "working_memory", "memory_engine", "chat"):
         lab.slider("output").press("ArrowRight")
-        lab.execute("explorer.controls.trace.value = None")
-        lab.execute(
-            f"explorer.controls.trace.value, explorer.controls.preset.value = 'support-chat', {preset!r}"
-        )
+        lab.execute("explorer.set(trace=None)")
+        lab.execute(f"explorer.set(trace='support-chat', preset={preset!r})")
     expect(page.locator(".bk-charts > .bk-card")).to_have_count(4)
     expect(lab.slider("retrieval")).to_have_count(1)
     lab.wait_for_charts(4)
@@ -566,7 +564,7 @@ def test_names_of_sections_models_and_files_are_never_read_as_markup(
     expect(page.locator(".bk-source")).to_contain_text("<b>evil<b>.jsonl")
     lab.control("Model").locator("input").fill(EVIL)
     page.keyboard.press("Enter")
-    expect(page.locator(".bk-status")).to_contain_text(f"no model {EVIL!r}")
+    expect(page.locator(".bk-status")).to_contain_text(f"No model {EVIL!r}")
     lab.resize(1700)  # a narrow page has no legend
     page.locator(".bk-legend li").first.hover()
     page.locator(".bk-card[data-key=sections] summary").click()

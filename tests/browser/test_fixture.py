@@ -34,11 +34,11 @@ def test_a_slider_moved_by_keyboard_reaches_the_kernel_and_comes_back(
 ) -> None:
     lab = notebook(slider_notebook)
     lab.run_all()
-    handle = lab.slider("Output reserve")
+    handle = lab.page.locator(".noUi-handle")
     handle.focus()
     handle.press("ArrowRight")
     lab.page.get_by_text("usable 499").wait_for()
-    assert lab.readout("Output reserve") == "501"
+    assert lab.page.locator(".widget-readout").inner_text() == "501"
 
 
 def test_the_theme_follows_and_axe_finds_the_nameless_handle_of_ipywidgets(

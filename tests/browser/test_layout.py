@@ -25,8 +25,8 @@ explorer = bk.BudgetExplorer(budget, "support-chat")
 explorer"""
 FIRST_SCREEN = "bk.BudgetExplorer('chat', 'support-chat', window=16_384)"
 #: Of each slider that is shown: its label, how wide it is, and whether the label is there to its last letter.
-LINES = """[...document.querySelectorAll(".bk-controls .widget-slider")].filter(node => node.clientWidth).map(node => {
-    const label = node.querySelector(".widget-label"), slider = node.querySelector(".slider-container");
+LINES = """[...document.querySelectorAll(".bk-controls .bk-slide")].filter(node => node.clientWidth).map(node => {
+    const label = node.querySelector(".bk-name"), slider = node.querySelector("input[type=range]");
     const isWhole = label.scrollWidth <= label.clientWidth && label.scrollHeight <= label.clientHeight + 1;
     return [label.textContent, slider.clientWidth, isWhole];
 })"""
@@ -127,7 +127,7 @@ def test_names_and_numbers_are_whole_at_every_width(
     box.fill("100,000,000")
     box.press("Enter")
     expect(page.locator(".bk-kpi[data-key=pool] b")).to_have_text(re.compile("20,0|20M"))
-    for each in (box, page.locator(".bk-limits input").last):
+    for each in (box, own.control("at most").locator("input")):
         expect(each).to_have_value("100,000,000")
         assert each.evaluate("node => node.scrollWidth <= node.clientWidth")
 
@@ -144,8 +144,7 @@ def test_groups_that_are_seldom_needed_are_folded_and_open_by_key(lab: Notebook)
     page = lab.page
     path = lab.control("File").locator("input")
     expect(path).to_be_hidden()
-    more = page.get_by_role("button", name="Conversation and counter")
-    expect(more).to_have_attribute("aria-expanded", "false")
+    more = page.locator("summary", has_text="Conversation and counter")
     more.press("Enter")
     expect(path).to_be_visible()
     more.press("Enter")
@@ -173,7 +172,7 @@ def test_a_cut_runs_through_the_very_words(lab: Notebook) -> None:
     }""")
     assert (before, after) == (kept, gone)
     expect(system.locator("del")).to_have_css("text-decoration-line", "line-through")
-    lab.execute("explorer.controls.lines['system'].box.value = 200")
+    lab.execute("explorer.move('system', 200)")
     page.wait_for_function(
         "before => document.querySelector('.bk-is-cut del').previousSibling.textContent.slice(-60) !== before",
         arg=before,

@@ -25,7 +25,7 @@ from tests.browser.layouts import (
 CARD = "explorer = bk.DesignCard('chat', 'mixed-language', window=8_192)\nexplorer"
 MOST_PAGES = 60
 #: How wide the sliders are that are shown, in pixels.
-SLIDERS = """[...document.querySelectorAll(".bk-controls .slider-container")].map(node => node.clientWidth)
+SLIDERS = """[...document.querySelectorAll(".bk-controls input[type=range]")].map(node => node.clientWidth)
     .filter(width => width)"""
 
 
@@ -75,7 +75,7 @@ def test_nothing_leaves_its_card_is_cut_off_or_lies_over_another(card: Notebook)
 def test_the_table_of_errors_gives_way_to_long_numbers(card: Notebook, window: int) -> None:
     """On 0.2.0 "planned" lay over a heading at 1,300 pixels, and "277 from the pool" took two lines at 1,100."""
     card.execute(code_of({"model": "gpt-4o", "preset": "chat", "state": "as it opens"}))
-    card.execute(f"explorer.controls.window_box.value = {window}")
+    card.execute(f"explorer.set(window={window})")
     expect(card.page.locator(".bk-over")).to_have_text(f"gpt-4o, {window:,} tokens")
     for width in (560, 1_010, 1_100, 1_160, 1_300, 1_350):
         card.page.evaluate(CONTAINER, width)
@@ -112,8 +112,8 @@ def test_a_long_verdict_goes_on_in_a_second_line(card: Notebook) -> None:
 def test_a_slider_is_as_wide_as_the_controls(card: Notebook, width: int, least: float) -> None:
     """On 0.2.0 it was 39 pixels long, so that a pixel was 2.6 % of the window."""
     card.page.evaluate(CONTAINER, width)
-    row = card.place_of(card.page.locator(".bk-controls .bk-row").first)
-    slider = card.place_of(card.page.locator(".bk-controls .bk-row .slider-container").first)
+    row = card.place_of(card.page.locator(".bk-controls .bk-slide").first)
+    slider = card.place_of(card.page.locator(".bk-controls .bk-slide input[type=range]").first)
     assert slider["width"] > least * row["width"]
     assert slider["width"] > 120
 

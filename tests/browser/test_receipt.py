@@ -13,10 +13,10 @@ from tests.browser.conftest import PATIENCE
 
 #: Sets every model, window and reserve by hand, and reads what stands there.
 READ_ALL = """() => {
-    const [model, size, reserve] = document.querySelectorAll(".bk-receipt-controls :is(select, input)");
+    const [model, size, reserve] = document.querySelectorAll(".bk-receipt-controls :is(select, input[type=range])");
     const set = (node, value) => {
         node.value = value;
-        node.dispatchEvent(new Event("input", { bubbles: true }));
+        for (const name of ["input", "change"]) node.dispatchEvent(new Event(name, { bubbles: true }));
     };
     const text = (selector) => document.querySelector(selector)?.textContent ?? "";
     const points = [];
@@ -31,7 +31,7 @@ READ_ALL = """() => {
                     pool: text(".bk-kpi[data-key=pool] b"),
                     history: text(".bk-kpi[data-key=remainder] b"),
                     planned: text(".bk-scale b"),
-                    window: size.parentNode.querySelector("output").textContent,
+                    window: size.parentNode.querySelector(".bk-share").textContent,
                 });
             }
         }

@@ -5,6 +5,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -18,56 +19,31 @@ PACKAGE = Path(budgetkit.__file__).parent
 
 PUBLIC = {
     *(
-        "Share",
-        "Item",
-        "Reserve",
-        "Allocation",
-        "Budget",
-        "allocate",
-        "allocate_many",
-        "fit",
-        "sweep",
+        *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many"),
+        *("fit", "sweep"),
     ),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
     *(
-        "Message",
-        "Trace",
-        "list_traces",
-        "load_trace",
-        "load_traces",
-        "BudgetExplorer",
-        "AccuracyExplorer",
+        *("Message", "Trace", "list_traces", "load_trace", "load_traces"),
+        *("BudgetExplorer", "AccuracyExplorer"),
     ),
     *("ConversationExplorer", "DesignCard", "App"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *(
-        "shipped_traces",
-        "cutter",
-        "cut_share",
-        "count_request",
-        "count_answer",
-        "RequestCount",
-        "fit_bill",
+        *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer"),
+        *("RequestCount", "fit_bill"),
     ),
     *("solve", "tune", "Conversation", "trim", "redact"),
-    *("thinking", "Session", "sessions", "compare"),
+    *("thinking", "Session", "sessions", "compare", "what_if"),
     *("deciding", "build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
 }
 
 # An application installs the kit. The lab adds the parts for a notebook, the extras those for a pipeline.
 KIT = {
-    "budget",
-    "message",
-    "files",
-    "models",
-    "plan",
-    "promise",
-    "pruning",
-    "counters",
-    "requests",
-    "presets",
+    *("budget", "message", "files", "models", "plan", "promise", "pruning", "counters"),
+    *("requests", "presets"),
 }
 KIT |= {"state", "trace", "truncation", "conversation", "inputs", "plugins"}
 LAB = {
@@ -103,7 +79,8 @@ BOUNDARIES = {
         ("tokenizers", "mistral_common", "litellm", "sentencepiece", "ctok"), {"counters"}
     ),
     "plotly": SHOWN,
-    **dict.fromkeys(("ipywidgets", "anywidget"), {"lab.app", "lab.explorers"}),
+    "ipywidgets": set(),
+    "anywidget": {"lab.app", "lab.explorers"},
     "IPython": {"lab.app", "lab.explorers", "lab.figures"},
     "genai_prices": {"models", "lab.replay"},
     "importlib.resources": {"files"},
@@ -144,14 +121,22 @@ def package_of(module: str) -> str:
     return ".".join(folders[:depth])
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(tree: ast.AST) -> tuple[tuple[str, ast.stmt], ...]:
     """List every imported name in full: `from budgetkit.plan import Plan` is budgetkit.plan.Plan."""
+    found: list[tuple[str, ast.stmt]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node) for alias in node.names)
+            found += ((alias.name, node) for alias in node.names)
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: write the import from budgetkit on"
-            yield from ((f"{node.module}.{alias.name}", node) for alias in node.names)
+            found += ((f"{node.module}.{alias.name}", node) for alias in node.names)
+    return tuple(found)
 
 
 def within(name: str, world: str) -> bool:
@@ -168,26 +153,36 @@ def source_name(path: Path) -> str:
 
 def own_imports(path: Path) -> Iterator[tuple[str, int]]:
     """List the packages of budgetkit that a file imports from, with the lines."""
-    for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
+    for name, node in imports(tree_of(path)):
         if within(name, "budgetkit") and name != "budgetkit":
             yield package_of(name), node.lineno
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
-def test_imports_point_down(path: Path) -> None:
+def test_a_file_imports_from_lower_layers_and_outside_libraries_at_their_boundary(
+    path: Path,
+) -> None:
     layer_of, package = layers(), place(path)
-    if package in ("lab", "extras", "__main__"):  # __main__ starts the shell, above all layers
-        return
-    assert package in layer_of, f"{package} is missing from LAYERS; add it to a layer"
-    for other, line in own_imports(path):
-        if other == package:
-            continue
-        assert other in layer_of, (
-            f"line {line}: import {other} from its own module, not through the package"
-        )
-        assert layer_of[other] < layer_of[package], (
-            f"line {line}: {package} may not import {other}, which is not in a lower layer"
-        )
+    if package not in ("lab", "extras", "__main__"):  # __main__ starts the shell, above all layers
+        assert package in layer_of, f"{package} is missing from LAYERS; add it to a layer"
+        for other, line in own_imports(path):
+            assert other in layer_of, f"line {line}: import {other} from its own module"
+            assert other == package or layer_of[other] < layer_of[package], (
+                f"line {line}: {package} may not import {other}, which is not in a lower layer"
+            )
+    for name, node in imports(tree_of(path)):
+        for world, packages in BOUNDARIES.items():
+            if within(name, world):
+                assert package in packages, (
+                    f"line {node.lineno}: only {packages or 'nobody'} may import {world}"
+                )
+    for function in ast.walk(tree_of(path)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            hidden = [name for name, _ in imports(function) if within(name, "budgetkit")]
+            assert hidden == [], f"{function.name}, line {function.lineno} hides an import"
+        # The explorer reads its own script and style sheet; all other files lie under data/.
+        if isinstance(function, ast.Name) and function.id == "__file__":
+            assert package in {"files", "lab.explorers"}
 
 
 def test_the_kit_needs_neither_lab_nor_extras() -> None:
@@ -207,10 +202,8 @@ def test_a_request_is_read_without_knowing_what_it_costs() -> None:
     paths = sorted((PACKAGE / "requests" / "reading").glob("*.py"))
     assert paths
     for path in paths:
-        names = [name for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))]
-        assert [name for name in names if within(name, "budgetkit.requests.billing")] == [], (
-            path.name
-        )
+        names = [name for name, _ in imports(tree_of(path))]
+        assert not any(within(name, "budgetkit.requests.billing") for name in names), path.name
 
 
 def test_the_first_level_is_the_kit_and_two_folders() -> None:
@@ -226,19 +219,11 @@ def test_no_module_imports_a_private_name_of_another() -> None:
     names = {
         name.rpartition(".")[2]
         for path in SOURCES
-        for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))
+        for name, _ in imports(tree_of(path))
         if within(name, "budgetkit")
     }
     assert "Budget" in names
     assert [name for name in sorted(names) if name.startswith("_")] == []
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=source_name)
-def test_no_import_is_hidden_in_a_function_to_dodge_a_circle(path: Path) -> None:
-    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            hidden = [name for name, _ in imports(function) if within(name, "budgetkit")]
-            assert hidden == [], f"{function.name}, line {function.lineno}"
 
 
 def test_no_module_imports_itself_by_a_detour() -> None:
@@ -246,7 +231,7 @@ def test_no_module_imports_itself_by_a_detour() -> None:
     waiting = {
         module: {
             name if name in modules else name.rpartition(".")[0]
-            for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))
+            for name, _ in imports(tree_of(path))
         }
         for module, path in modules.items()
     }
@@ -261,35 +246,31 @@ def module_name(path: Path) -> str:
     )
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=source_name)
-def test_outside_libraries_are_used_at_their_io_boundary(path: Path) -> None:
-    for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
-        for world, packages in BOUNDARIES.items():
-            if within(name, world):
-                assert place(path) in packages, (
-                    f"line {node.lineno}: only {packages or 'nobody'} may import {world}"
-                )
+#: What a program has done, and what it must not have loaded by then.
+STEPS = {
+    "import budgetkit": NOT_AT_IMPORT | {"genai_prices"},
+    "import budgetkit.models; assert budgetkit.models.models.cache_info().currsize == 0": {
+        "tiktoken"
+    },
+    "assert budgetkit.model('gpt-4o').window == 128_000": {"genai_prices", "tiktoken", "numpy"},
+    "budgetkit.counter('chars/4')('x')": {"tiktoken", "regex", "numpy"},
+    "count = budgetkit.counter('gpt-4o'); assert count.name == 'gpt-4o'": {"tiktoken", "regex"},
+    "count('word ' * 1_000_000); count.many(['x'] * 9)": {"gigatoken", "numpy"},
+    "count.many(['Hello, budget. ' * 400] * 50)": {"gigatoken", "numpy"},
+}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=source_name)
-def test_shipped_files_are_found_by_one_module(path: Path) -> None:
-    """The explorer reads its own script and style sheet; all other files lie under data/."""
-    looks = {
-        node.id
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Name)
-    }
-    assert "__file__" not in looks or place(path) in {"files", "lab.explorers"}
-
-
-def test_import_loads_nothing_slow() -> None:
-    program = "import sys; before = set(sys.modules); import budgetkit; print(*(sys.modules.keys() - before))"
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    assert "budgetkit" in loaded
-    assert loaded & NOT_AT_IMPORT == set()
+def test_nothing_is_loaded_before_it_is_needed() -> None:
+    lines = ["import sys; before = set(sys.modules)"]
+    for step, absent in STEPS.items():
+        lines += [step, "loaded = {name.partition('.')[0] for name in sys.modules.keys() - before}"]
+        lines += [f"assert not loaded & {absent!r}, (loaded & {absent!r}, {step!r})"]
+    lines += ["assert 'budgetkit' in loaded and 'tiktoken' in loaded"]
+    lines += [
+        "import budgetkit.lab.replay",
+        "assert callable(budgetkit.replay), 'a module hides it'",
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
 
 
 def test_public_names_are_pinned() -> None:
@@ -332,15 +313,6 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
         AttributeError, match=r"budgetkit has no 'Budgets'; it has .*Budget, .*; take one of these"
     ):
         budgetkit.Budgets  # type: ignore[attr-defined]  # noqa: B018
-
-
-@pytest.mark.slow
-def test_importing_a_module_never_hides_the_function_of_its_name() -> None:
-    program = "import budgetkit, budgetkit.lab.replay; print(callable(budgetkit.replay), budgetkit.presets)"
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.startswith("True <module 'budgetkit.presets'")
 
 
 def documented() -> Iterator[tuple[str, object]]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -35,35 +34,11 @@ def granted(budget: bk.Budget, *requests: list[bk.Item]) -> list[int]:
     return grants
 
 
-def test_a_request_that_fits_is_granted_whole_and_one_that_does_not_item_by_item() -> None:
-    budget = bk.Budget(100, (), [bk.Allocation("history", keep="newest")], undeclared="pool")
-    assert granted(budget, history(40), history(40, 40), history(40, 40, 40)) == [40, 80, 80]
-
-
 def test_the_best_few_are_all_there_is_whatever_room_is_left() -> None:
     best = bk.Allocation("history", keep="best", limit_items=2)
     assert granted(
         bk.Budget(100, (), [best], undeclared="pool"), history(10, 10), history(10, 10, 10)
     ) == [20, 20]
-
-
-def test_what_is_required_stands_whole_or_keeps_its_first_item_over_its_cap() -> None:
-    for keep, kept in (("first", [40, 40]), ("newest", [40, 20])):
-        required = bk.Allocation("history", 30, required=True, keep=keep)  # type: ignore[arg-type]
-        assert (
-            granted(bk.Budget(100, (), [required], undeclared="pool"), history(40), history(20, 20))
-            == kept
-        )
-
-
-def test_a_call_and_its_result_in_two_sections_go_together() -> None:
-    lines = [bk.Allocation("history"), bk.Allocation("tool", 10)]
-    called = [
-        bk.Item("history", 5, group="call"),
-        bk.Item("tool", 20, group="call"),
-        bk.Item("history", 7),
-    ]
-    assert granted(bk.Budget(100, (), lines, undeclared="pool"), called) == [7]
 
 
 def test_a_result_without_tokens_beyond_the_best_few_takes_its_call_along() -> None:
@@ -76,18 +51,6 @@ def test_a_result_without_tokens_beyond_the_best_few_takes_its_call_along() -> N
     ]
     assert granted(bk.Budget(100, (), lines, undeclared="pool"), called) == [0]
     assert bk.fit(bk.Budget(100, (), lines), called)["history"].granted == 0
-
-
-def test_an_item_may_be_cut_inside_where_its_section_says_so() -> None:
-    lines = [bk.Allocation("history", 30, granularity="token", keep="newest")]
-    budget = bk.Budget(100, (), lines, undeclared="pool")
-    requests = [Items(history(20, 20))]
-    cut = RequestBatch(
-        pd.DataFrame({"history": [40]}),
-        requests.__getitem__,
-        lambda item, limit, _: bk.Item(item.section, limit),
-    )
-    assert cut.columns(budget)["history"]["granted"].tolist() == [30]
 
 
 def test_more_than_there_is_is_granted_and_never_an_error() -> None:
@@ -163,17 +126,3 @@ def test_with_groups_and_cuts_inside_as_well(
         assert {g.section: g.granted for g in plan.grants} == {
             g.section: columns[g.section]["granted"][row] for g in plan.grants
         }
-
-
-@given(
-    budgets(),
-    st.lists(st.lists(st.integers(0, 300), min_size=5, max_size=5), min_size=1, max_size=5),
-)
-def test_without_items_a_batch_is_many_requests_of_plain_numbers(
-    budget: bk.Budget, requests: list[list[int]]
-) -> None:
-    columns = batch_of(pd.DataFrame(requests, columns=list(SECTIONS))).columns(budget)
-    for row, demand in enumerate(requests):
-        for grant in bk.allocate(budget, dict(zip(SECTIONS, demand, strict=True))).grants:
-            assert columns[grant.section]["granted"][row] == grant.granted
-    assert all(np.array_equal(c["cut"], c["demand"] - c["granted"]) for c in columns.values())

@@ -13,31 +13,13 @@ import budgetkit as bk
 from benchmarks.promised import IMPORTANCE, PARTS, POLICIES, kendall, kept
 
 THINGS = (
-    "passport",
-    "bicycle",
-    "cellar",
-    "violin",
-    "orchard",
-    "telescope",
-    "dentist",
-    "mower",
-    "aquarium",
-    "stairs",
+    *("passport", "bicycle", "cellar", "violin", "orchard", "telescope", "dentist", "mower"),
+    *("aquarium", "stairs"),
 )
 PLACES = ("Bergen", "Lyon", "Porto", "Graz", "Turku", "Malmo", "Ghent", "Split", "Brno", "Cork")
 CHATTER = (
-    "weather",
-    "morning",
-    "lunch",
-    "train",
-    "window",
-    "coffee",
-    "music",
-    "walk",
-    "garden",
-    "rain",
-    "book",
-    "sun",
+    *("weather", "morning", "lunch", "train", "window", "coffee", "music", "walk", "garden"),
+    *("rain", "book", "sun"),
 )
 
 

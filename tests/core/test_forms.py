@@ -375,10 +375,7 @@ def test_messages_of_two_providers_go_out_as_chat() -> None:
     talk.add(as_anthropic(TALK[1:2]), as_gemini(TALK[1:2]), {"role": "user", "content": "And now?"})
     messages = talk.request().messages
     assert [message["role"] for message in messages][:4] == [
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
+        *("user", "assistant", "tool", "assistant"),
     ]
     assert list(RULES["chat"](messages)) == []
 

@@ -142,33 +142,20 @@ def test_every_frame_says_how_many_recorded_calls_confirm_it_and_is_the_first_fo
         for row in rows
     )
     names = [
-        "claude-opus-4-7",
-        "claude-opus-4-8",
-        "claude-opus-4-6",
-        "claude-sonnet-4-6",
-        "claude-4.5-haiku",
+        *("claude-opus-4-7", "claude-opus-4-8", "claude-opus-4-6"),
+        *("claude-sonnet-4-6", "claude-4.5-haiku"),
     ]
     names += [
-        "claude-sonnet-4",
-        "claude-3-7-sonnet",
-        "claude-3-5-sonnet",
-        "claude-3-haiku",
-        "claude-3-opus",
+        *("claude-sonnet-4", "claude-3-7-sonnet", "claude-3-5-sonnet"),
+        *("claude-3-haiku", "claude-3-opus"),
     ]
     names += [
-        "claude-3-sonnet",
-        "gemini-2.0-flash",
-        "vertex/gemini-2.5-pro",
-        "gemini-2.5-pro",
-        "vertex/gemini-3-pro",
+        *("claude-3-sonnet", "gemini-2.0-flash", "vertex/gemini-2.5-pro"),
+        *("gemini-2.5-pro", "vertex/gemini-3-pro"),
     ]
     names += [
-        "gemini-3-pro",
-        "deepseek-r1",
-        "deepseek-chat",
-        "gpt-oss-20b",
-        "qwen3.5",
-        "ollama/qwen3:4b",
+        *("gemini-3-pro", "deepseek-r1", "deepseek-chat", "gpt-oss-20b"),
+        *("qwen3.5", "ollama/qwen3:4b"),
     ]
     names += ["qwen2.5-72b-instruct", "Qwen/Qwen3-4B"]
     frames = [frame_for(name, name.partition("/")[0]) for name in names]

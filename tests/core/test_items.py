@@ -11,23 +11,13 @@ from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.plan.items import Item
 
 
-def test_an_item_is_a_section_and_a_size_and_everything_else_has_a_default() -> None:
-    item = Item("history", 12)
+def test_an_item_is_a_section_and_a_size_and_never_changes() -> None:
+    item = Item("history", 0)
     assert (item.score, item.importance, item.group, item.payload) == (0.0, None, None, None)
-
-
-def test_the_payload_is_passed_through_untouched() -> None:
     payload = {"role": "user", "content": "Hello world"}
     assert Item("current", 9, payload=payload).payload is payload
-
-
-def test_items_never_change_in_place() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Item("history", 12).tokens = 13  # type: ignore[misc]
-
-
-def test_an_item_without_text_may_cost_nothing() -> None:
-    assert Item("history", 0).tokens == 0
+        item.tokens = 13  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("tokens", [-1, 1.5, 2.0, True, "12", None])

@@ -291,14 +291,6 @@ def test_a_setting_that_a_preset_does_not_have(setting: str) -> None:
             make(1_000, **{setting: 1})  # type: ignore[arg-type]
 
 
-def test_unknown_preset() -> None:
-    """The known ones are listed."""
-    with pytest.raises(
-        LookupError, match="Unknown preset 'caht'. Choose one of: 'chat', 'rag', 'agent'"
-    ):
-        presets.preset("caht")
-
-
 def test_what_a_working_memory_s_window_holds() -> None:
     """A model says it; who knows better says so, and one clear sentence names the choices."""
     assert presets.working_memory(bk.model("gpt-5")).kind == "input"
@@ -313,14 +305,6 @@ def test_unknown_current() -> None:
     """The known ones are listed."""
     with pytest.raises(ValueError, match="Choose one of: actual, fixed, larger"):
         presets.working_memory(current="guessed")  # type: ignore[arg-type]
-
-
-def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(
-        AttributeError,
-        match=r"Unknown preset 'chatt'. Did you mean 'chat'\? Choose one of: 'agent', .*",
-    ):
-        bk.presets.chatt  # noqa: B018
 
 
 @pytest.mark.parametrize(

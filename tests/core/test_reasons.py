@@ -112,12 +112,13 @@ def test_a_reserve_that_leaves_no_window_is_refused(output: int) -> None:
 
 
 def test_an_unknown_preset_is_answered_with_the_nearest() -> None:
-    with pytest.raises(AttributeError, match="Did you mean 'working_memory'") as error:
+    sentence = (
+        r"Unknown preset 'wroking'\. Did you mean 'working_memory'\? Choose one of: 'agent', "
+    )
+    with pytest.raises(AttributeError, match=sentence) as error:
         presets.wroking  # noqa: B018
     assert "Preset," not in str(error.value)
-    with pytest.raises(
-        LookupError, match="Unknown preset 'wroking'. Did you mean 'working_memory'?"
-    ):
+    with pytest.raises(LookupError, match=r"Unknown preset 'wroking'\. .* Choose one of: 'chat', "):
         presets.preset("wroking")
 
 

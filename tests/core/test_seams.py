@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetkit.counters import ExactCounter, encoding_names, encodings, speed
+from budgetkit.counters import ExactCounter, encodings, speed
 from budgetkit.counters.exact import LARGE, first_seam, is_seam, last_seam, memory, parts
 from budgetkit.counters.speed import counted_in_threads
 from tests import hostile
@@ -76,7 +74,11 @@ def test_calls_are_few_and_of_about_the_same_length() -> None:
 # Held against tiktoken
 
 
-@pytest.mark.parametrize("name", encoding_names())
+#: One encoding of each pattern; the others have the same pieces and tokens, beside special ones.
+NAMES = ("o200k_base", "cl100k_base", "p50k_base", "r50k_base")
+
+
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=examples(300))
 @given(text=hostile_text | any_text)
 def test_counts_before_and_after_every_seam_add_up(name: str, text: str) -> None:
@@ -86,7 +88,7 @@ def test_counts_before_and_after_every_seam_add_up(name: str, text: str) -> None
         assert count(text[:place]) + count(text[place:]) == whole, (place, text)
 
 
-@pytest.mark.parametrize("name", encoding_names())
+@pytest.mark.parametrize("name", NAMES)
 def test_counts_add_up_at_every_seam_between_any_two_characters(name: str) -> None:
     """Every character that can stand at a seam, in several surroundings."""
     count = encodings.counting(name)
@@ -230,15 +232,6 @@ def test_one_tokenizer_serves_all_threads() -> None:
     ):
         assert [*pool.map(ExactCounter("cl100k_base"), texts)] == expected
     assert not build.called
-
-
-def test_counting_loads_no_numpy() -> None:
-    """It took the first large count longer to load than to count."""
-    check = (
-        "import sys, budgetkit; count = budgetkit.counter('gpt-4o'); count('Hello, budget. ' * 40_000);"
-        "count.many(['Hello, budget. ' * 400] * 50); assert 'numpy' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", check], check=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -230,12 +230,8 @@ def test_s12_document_003_lists_stop_at_one_line_and_can_exceed_the_cap(
 #: The document's own sections; what is being asked is none of them, and draws on what their figures leave.
 SECTIONS_003 = (
     *(
-        "system_prompt",
-        "working_memory",
-        "rag_memories",
-        "action_history",
-        "recent_events",
-        "subscribed_artifacts",
+        *("system_prompt", "working_memory", "rag_memories", "action_history"),
+        *("recent_events", "subscribed_artifacts"),
     ),
 )
 

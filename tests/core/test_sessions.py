@@ -102,10 +102,7 @@ def test_after_a_rewind_the_new_branch_counts_and_the_old_one_stays_in_the_bill(
         answer("a3", "u3", "better"),
     )
     assert [message.text for message in trace.messages] == [
-        "one",
-        "first",
-        "another turn",
-        "better",
+        *("one", "first", "another turn", "better"),
     ]
     assert usage_frame(trace)["left"].tolist() == [False, True, False]
     assert usage_frame(trace)["message_index"].dropna().tolist() == [1, 3]

@@ -224,14 +224,28 @@ def test_the_rules_of_a_product_run_in_replays_alone(
 ) -> None:
     """Under "codex" a conversation ended in a KeyError, and others lost summaries that were paid for."""
     rule = name if form == "name" else system(name)
-    with pytest.raises(ValueError, match=rf"^'{name}' is the rule of a product; take .* bk.replay"):
+    with pytest.raises(
+        ValueError, match=rf"^'{name}' is the rule of a product, which only bk.replay takes"
+    ):
         run(rule)
 
 
 @pytest.mark.parametrize("rule", [Compact(), ClearResults()])
 def test_the_parts_of_products_run_in_replays_alone(rule: Policy) -> None:
-    with pytest.raises(ValueError, match="is the rule of a product; take .*bk.replay"):
+    with pytest.raises(
+        ValueError, match="is the rule of a product, which only bk.replay takes. Choose "
+    ):
         bk.Conversation("chat", rule, window=8_000)
+
+
+def test_the_rule_to_take_instead_of_a_product_is_one_that_trim_takes() -> None:
+    """trim and build asked for summarise=, which they do not have."""
+    with pytest.raises(ValueError, match=r"Choose Summarise\(text=...\) here"):
+        bk.trim([HELLO], 100, policy="claude-code")
+    with pytest.raises(ValueError, match="Pass it as text= to the policy"):
+        bk.trim([HELLO], 100, policy="summarise")
+    policy = bk.policies.Summarise(text=lambda messages: "A summary.")
+    assert bk.trim([HELLO], 100, policy=policy) == [HELLO]
 
 
 def test_a_configuration_with_a_product_is_for_replays() -> None:

@@ -54,13 +54,7 @@ def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
     given += [Said("human", "Thanks."), bk.Message(ASKED), Spoken("user", "Bye.")]
     trace = bk.Trace("mixed", given)  # type: ignore[arg-type]
     assert [m.role for m in trace.messages] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "user",
-        "user",
-        "user",
+        *("system", "user", "assistant", "tool", "user", "user", "user"),
     ]
     assert isinstance(trace.messages, tuple)
     explorer = bk.BudgetExplorer("chat", [ASKED, ASKED])

@@ -4,7 +4,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.files import read_table
-from budgetkit.models.resolved import EFFORTS
+from budgetkit.models.limits import EFFORTS
 
 
 def test_what_is_published_is_reserved_beside_the_answer() -> None:

@@ -49,12 +49,8 @@ FORMS: dict[str, Any] = {
     "one tool": {**NAMED, "input_schema": SCHEMA},
 }
 MODELS = [
-    "gpt-4o",
-    "gpt-5-mini",
-    "gpt-4-0613",
-    "claude-opus-4-8",
-    "gemini-2.5-flash",
-    "mistral-large-latest",
+    *("gpt-4o", "gpt-5-mini", "gpt-4-0613", "claude-opus-4-8"),
+    *("gemini-2.5-flash", "mistral-large-latest"),
 ]
 SYSTEM = {"role": "system", "content": "Be brief."}
 QUESTION = {"role": "user", "content": "Will it rain in Lisbon?"}

@@ -190,16 +190,13 @@ HOSTILE = {
 def test_cutting_to_half_is_linear(
     kind: str, make: Callable[[int], str], keep: Keep, by: By
 ) -> None:
-    def seconds(size: int) -> float:
+    def runs(size: int) -> Iterator[float]:
         text = make(size)
         limit = EXACT.fresh(text) // 2
-        best = float("inf")
         for _ in range(3):
             start = time.process_time()
             truncate(text, limit, EXACT, keep, by)
-            best = min(best, time.process_time() - start)
-            if best < 0.01 * size / 25_000:
-                break
-        return best
+            yield time.process_time() - start
 
-    assert seconds(200_000) < 8 * 3 * seconds(25_000) + 0.05
+    bound = 8 * 3 * min(runs(25_000)) + 0.05
+    assert any(seconds < bound for seconds in runs(200_000)), "the quickest of three"

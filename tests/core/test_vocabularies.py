@@ -21,7 +21,6 @@ from budgetkit.counters import (
     basis_of,
     counter,
     encoding_names,
-    interval_of,
     nearer_of,
     spread_of,
     vocabularies,
@@ -102,12 +101,8 @@ def byte_level(path: Path) -> Path:
 
 def test_every_counter_says_what_its_number_rests_on() -> None:
     names = [
-        "gpt-4o",
-        "o200k_base",
-        "chars/4",
-        "estimate:o200k_base",
-        "calibrated:claude-4.5",
-        "muse-spark-1.1",
+        *("gpt-4o", "o200k_base", "chars/4", "estimate:o200k_base"),
+        *("calibrated:claude-4.5", "muse-spark-1.1"),
     ]
     assert [basis_of(counter(name)) for name in names] == ["exact", "exact", *["estimate"] * 4]
     assert basis_of(counter(len)) == basis_of(len) == "estimate"
@@ -120,9 +115,8 @@ def test_an_estimate_tells_how_far_it_may_lie_off_and_how_to_get_nearer() -> Non
     claude = counter("calibrated:claude-sonnet-4-5")
     below, above = spread_of(claude) or (0, 0)
     assert below < 0 < above
-    assert interval_of(claude, 1_000) == (round(1_000 * (1 + below)), round(1_000 * (1 + above)))
-    assert interval_of(counter("gpt-4o"), 1_000) == (1_000, 1_000)
-    assert interval_of(len, 1_000) is None
+    assert spread_of(counter("gpt-4o")) == (0, 0)
+    assert spread_of(len) is None
     if not is_usable():
         assert nearer_of(claude).endswith(
             "after pip install 'budgetkit[claude]' (ctok, unofficial)"
@@ -157,11 +151,8 @@ def test_every_model_of_claudes_gemini_qwen_and_deepseek_goes_by_one_row() -> No
     }
     assert {name: (vocabularies.vocabulary_of(name) or {})["name"] for name in rows} == rows
     nobody = (
-        "claude-2.1",
-        "claude-instant-1",
-        "gpt-4o",
-        "gemini-4-argon",
-        "deepseek-r1-distill-llama-70b",
+        *("claude-2.1", "claude-instant-1", "gpt-4o"),
+        *("gemini-4-argon", "deepseek-r1-distill-llama-70b"),
     )
     assert [vocabularies.vocabulary_of(name) for name in nobody] == [None] * len(nobody)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from budgetkit.models.resolved import PRODUCT_WINDOWS, product_window
+from budgetkit.models.limits import PRODUCT_WINDOWS, product_window
 
 
 @pytest.mark.parametrize(

@@ -442,10 +442,7 @@ def test_pydantic_ai_an_empty_result_is_a_result(nothing: Any) -> None:
     result = run(agent.run("Note it."))
     assert result.output == "Done."
     assert [message.kind for message in result.all_messages()] == [
-        "request",
-        "response",
-        "request",
-        "response",
+        *("request", "response", "request", "response"),
     ]
 
 

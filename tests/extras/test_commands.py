@@ -300,7 +300,7 @@ def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
     arguments = ["check", "support-chat", "-b", "chat", "-w", "8192"]
     assert run(arguments) == 0
     assert (
-        "1 of 1 conversation loses something, and nothing was asked about that"
+        "1 of 1 conversation loses something, and no limit is set; --most-cut 0.1"
         in capsys.readouterr().err
     )
     assert run([*arguments, "--most-cut", "0.1"]) == 1
@@ -574,9 +574,9 @@ def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path:
     goal = tmp_path / "made.html"
     assert run(["report", str(path), "-o", str(goal)]) == 0
     shown = capsys.readouterr()
-    told = "toy-0; --conversation takes another's number, id or title\n"
+    told = "toy-0; choose another with --conversation, by number, id or title.\n"
     read = "Read: OpenAI chat, 1 message: 1 user\n"
-    assert shown.err == f"Note: this is conversation 1 of 8 in {path}, {told}{read}"
+    assert shown.err == f"Note: This is conversation 1 of 8 in {path}, {told}{read}"
     assert shown.out.endswith(" kB, in a window of 128,000 tokens; --window gives another\n")
     for named in (["--conversation", "2"], ["--conversation", "toy-3"]):
         assert run(["report", str(path), "-o", str(goal), *named]) == 0

@@ -281,15 +281,8 @@ def test_cut(budget):
 def run_pytest(folder: Path, test: str) -> str:
     """Run a project's test with our plugin alone, whether it is installed or not."""
     (folder / "test_mine.py").write_text(test, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "budgetkit.extras.shell.pytest_plugin",
-        "test_mine.py",
-    ]
+    plugin = "budgetkit.extras.shell.pytest_plugin"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", plugin]
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=120, env=alone
@@ -297,27 +290,36 @@ def run_pytest(folder: Path, test: str) -> str:
     return done.stdout + done.stderr
 
 
+INERT = """
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def budget():
+    return 7
+
+
+def test_mine(budget):
+    assert budget == 7
+    loaded = {name for name in sys.modules if name.startswith("budgetkit")}
+    shell = "budgetkit.extras.shell"
+    assert loaded <= {"budgetkit", "budgetkit.files", "budgetkit.extras", shell, f"{shell}.pytest_plugin"}
+"""
+
+
 def test_the_fixture_fails_a_projects_own_test_with_the_plan_and_the_mend(tmp_path: Path) -> None:
+    """Until it is used it loads none of our modules, and a project's own fixture of that name wins."""
     (tmp_path / "mine.yaml").write_text(to_yaml(chat(8_192)), encoding="utf-8")
     (tmp_path / "mcp.json").write_text(json.dumps(MCP), encoding="utf-8")
+    (tmp_path / "test_first.py").write_text(INERT, encoding="utf-8")
     said = run_pytest(tmp_path, PROJECT)
-    assert "2 failed, 1 passed" in said
+    assert "2 failed, 2 passed" in said
     assert "above its cap (819)" in said
     assert "raise the cap, shorten the text" in said
     assert "1 of 1 are cut, above the share of 0%" in said
     assert "Traceback" not in said
-
-
-def test_the_plugin_is_inert_unless_it_is_used(tmp_path: Path) -> None:
-    """It loads none of our rooms, and a project's own fixture of that name wins."""
-    test = (
-        "import sys, pytest\n\n@pytest.fixture\ndef budget():\n    return 7\n\n"
-        "def test_mine(budget):\n    assert budget == 7\n"
-        "    assert {name for name in sys.modules if name.startswith('budgetkit')} <= "
-        "{'budgetkit', 'budgetkit.files', 'budgetkit.extras', 'budgetkit.extras.shell', "
-        "'budgetkit.extras.shell.pytest_plugin'}\n"
-    )
-    assert "1 passed" in run_pytest(tmp_path, test)
 
 
 def test_the_entry_points_and_the_hook_name_what_is_there() -> None:
@@ -354,6 +356,8 @@ def test_a_model_that_is_ended_closes_the_gate() -> None:
     assert check(chat(8_192), model=ended, today=date(2025, 12, 31)).passed
     found = check(chat(8_192), model=ended, today=date(2026, 1, 1))
     assert [failure.code for failure in found.failures] == ["retired"]
+    without_a_day = gate(model=Model("old", 8_192, ends="2020-01-01"))
+    assert [failure.code for failure in without_a_day.failures] == ["retired"]
 
 
 def test_a_lone_prompt_is_not_measured_by_the_caches_minimum() -> None:
@@ -387,6 +391,7 @@ def test_an_estimate_without_a_buffer_closes_the_gate(
     prompts, settings = {"system": "Be brief."}, settings | {"today": date(2026, 1, 1)}
     closed = check(chat(8_192), prompts=prompts, **settings)
     assert reasons(closed) == [("estimate", "count")]
+    assert closed.headline == "The gate is closed by estimate."
     assert sentence in closed.failures[0].sentence
     assert 'Add one, such as Reserve("safety", Share(0.1))' in closed.failures[0].detail
     assert "stand-in-without-buffer" not in {finding.code for finding in closed.findings}, (
@@ -479,13 +484,6 @@ def test_a_section_that_roles_misspell_is_refused_where_others_draw_on_the_pool(
         gate(budget, traces=[talk(5)])
 
 
-def test_a_model_that_has_ended_closes_the_fixtures_gate_too() -> None:
-    """It names no day, and the model has ended by every day that comes."""
-    assert [
-        failure.code for failure in gate(model=Model("old", 8_192, ends="2020-01-01")).failures
-    ] == ["retired"]
-
-
 def test_a_price_step_below_the_window_is_found() -> None:
     """Gemini 2.5 Pro costs more above 200,000 tokens of prompt (genai-prices)."""
     pytest.importorskip("genai_prices")
@@ -536,11 +534,6 @@ def test_the_headline_agrees_with_the_lines_above_it_and_a_plan_is_shown_once() 
 )
 def test_one_headline_says_all(settings: dict[str, Any], headline: str) -> None:
     assert gate(**settings).headline == headline
-
-
-def test_an_estimate_that_closes_the_gate_is_what_the_headline_says() -> None:
-    found = check(chat(8_192), prompts={"system": "Be brief."}, counter="chars/4")
-    assert found.headline == "The gate is closed by estimate."
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,8 @@ TEXTS = st.one_of(
     st.text(max_size=60),
     st.sampled_from(
         [
-            "user's refund",
-            "getWeatherNow(x_1)",
-            "Grüße 🎉\n\tan Zoë",
-            "今日は天気",
-            "नमस्ते",
-            "C:\\new",
-            "",
+            *("user's refund", "getWeatherNow(x_1)", "Grüße 🎉\n\tan Zoë", "今日は天気", "नमस्ते"),
+            *("C:\\new", ""),
         ]
     ),
     st.recursive(
@@ -59,16 +54,8 @@ TOOL = {
     },
 }
 SECRETS = (
-    "Okafor",
-    "A-1734",
-    "reservation",
-    "booking",
-    "premium",
-    "nights",
-    "Lagos",
-    "ada",
-    "call_77",
-    "invoice",
+    *("Okafor", "A-1734", "reservation", "booking", "premium", "nights", "Lagos", "ada"),
+    *("call_77", "invoice"),
 )
 
 

@@ -208,7 +208,7 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     """0.2.0 printed ten identical rows without a price."""
     assert run(["compare", "coding-agent", "-m", "claude-opus-4-8"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "as it is: 21 that do not act" in shown
+    assert "as it is: 20 that do not act" in shown
     assert "tokens; --window gives a smaller one" in shown and "in tokens and dollars" in shown
     assert "One request a turn is counted; --by request counts one for each answer" in shown
 
@@ -244,3 +244,71 @@ def test_a_file_name_that_is_not_utf_8_stops_nothing(home: Path, capsys: Capture
     assert run(["sessions", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["path"].endswith("bad\udcff.jsonl")
     assert bk.sessions()["path"].tolist() == [str(place / "bad\udcff.jsonl")]
+
+
+def test_another_setting_is_replayed_and_said(home: Path, capsys: Captured) -> None:
+    assert run(["sessions", "1", "--what-if", "threshold"]) == 0
+    shown = capsys.readouterr().out
+    assert "What would another setting have cost?" in shown and "150,000" in shown
+    assert "This is no forecast" in shown
+    assert run(["sessions", "1", "--what-if", "claude-haiku-4-5", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["value"] for row in rows] == ["as recorded", "claude-haiku-4-5"]
+
+
+def test_a_bill_is_read_once_and_again_when_its_file_has_changed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "kept"))
+    assert run(["sessions"]) == 0
+    first = capsys.readouterr().out
+    kept = tmp_path / "kept" / "bills.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert SECRET not in kept.read_text() and "shop" not in kept.read_text()
+
+    read: list[object] = []
+    monkeypatch.setattr("budgetkit.lab.sessions.bills.bill", lambda path: read.append(path))
+    assert run(["sessions"]) == 0
+    assert capsys.readouterr().out == first and not read
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "home", lambda: home)
+    monkeypatch.setenv("BUDGETKIT_CACHE", str(tmp_path / "kept"))
+
+    session = home / ".claude" / "projects" / "-work-shop" / "one.jsonl"
+    session.write_bytes(b"\n".join(session.read_bytes().split(b"\n")[:60]))
+    kept.write_text("{")  # a broken file of bills is as none
+    assert run(["sessions"]) == 0
+    assert "$6.24" not in capsys.readouterr().out
+    assert json.loads(kept.read_bytes())["bills"]
+
+
+def test_no_bill_is_kept_where_none_is_wanted(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("BUDGETKIT_CACHE", "")
+    assert run(["sessions"]) == 0
+    assert "$6.24" in capsys.readouterr().out and not (home / ".cache").exists()
+
+
+@pytest.mark.parametrize("by", ["day", "project", "model", "agent"])
+def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -> None:
+    place = home / ".claude" / "projects" / "-work-shop"
+    (place / "two.jsonl").write_bytes((place / "one.jsonl").read_bytes())
+    (place / "none.jsonl").write_text('{"type": "user"}\n')
+    assert run(["sessions", "--by", by]) == 0
+    shown = capsys.readouterr().out
+    assert "$12.48" in shown and "97%" in shown
+    assert run(["sessions", "--by", by, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert sum(row["requests"] or 0 for row in rows) == 2 * 139
+    assert sum(row["sessions"] for row in rows) == 3
+
+
+def test_what_held_the_prompts_comes_as_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "made-up-session", "--tools", "--json"]) == 0
+    tables = json.loads(capsys.readouterr().out)
+    assert [*tables] == ["lines", "tool", "server", "file"]
+    assert [row["tool"] for row in tables["tool"]] == ["Read", "Bash"]
+    assert not [row for row in tables["file"] if "/" in row["file"]]
+    assert run(["sessions", "tests/formats/cline-window.json", "--tools"]) == 0
+    assert capsys.readouterr().out == "No tool results in this session.\n"

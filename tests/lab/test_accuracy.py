@@ -49,12 +49,7 @@ def test_a_summary_has_signed_and_absolute_error_quantiles_and_an_interval() -> 
         round(found["bias"], 3),
         round(found["mape"], 3),
         round(found["worst"], 3),
-    ) == (
-        8,
-        0.1,
-        0.15,
-        0.4,
-    )
+    ) == (*(8, 0.1, 0.15, 0.4),)
     assert found["mape_low"] < found["mape"] < found["mape_high"]
     assert pd.isna(found["p5"]) and pd.isna(found["p95"])
     many = accuracy.summary(errors_of([100] * 19, [*range(90, 109)]), ["counter"]).iloc[0]

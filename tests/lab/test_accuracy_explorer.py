@@ -25,6 +25,7 @@ from budgetkit.lab.explorers.accuracy.notices import _often
 from budgetkit.lab.explorers.accuracy.tokens import FURTHER, lines, reading, tokens_of, visible
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.conftest import examples
+from tests.lab.panel import labels, put, shown
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. "
 GERMAN = "Rindfleischetikettierungsüberwachungsaufgaben sind überaus zeitraubend. "
@@ -51,7 +52,7 @@ def made() -> AccuracyExplorer:
 def explorer(made: AccuracyExplorer) -> AccuracyExplorer:
     """Give the same explorer, as it was at first, to every test: what was counted stays counted."""
     made.view.opened = []
-    made.controls.corpus.value = "my texts"
+    made.set(corpus="my texts")
     made.reset()
     return made
 
@@ -102,9 +103,9 @@ def test_its_errors_are_the_frame_of_compare(explorer: AccuracyExplorer) -> None
 def test_its_buffer_is_what_buffer_for_finds(
     explorer: AccuracyExplorer, window_mix: str | None
 ) -> None:
-    explorer.controls.window_mix.value = window_mix or ""
+    explorer.set(window_mix=window_mix or "")
     for risk in (0.05, 0.2):
-        explorer.controls.risk.value = risk
+        explorer.set(risk=risk)
         assert explorer.buffer == bk.accuracy.buffer_for(explorer.errors, 8_192, risk, window_mix)
 
 
@@ -186,13 +187,6 @@ def test_a_tiny_file_of_another_kind_does_not_speak_for_the_texts_at_hand(tmp_pa
     assert "forecast from 4 documents" in explorer.status
 
 
-def test_the_slider_of_lengths_is_not_heard_while_its_stops_change() -> None:
-    """Opening a folder ended in "documents with 0 to 14 characters were asked for": the slider sent its old ends."""
-    controls = AccuracyExplorer(corpus=toy()).controls
-    assert controls.length.continuous_update is False
-    assert controls.window.continuous_update is False
-
-
 def test_one_kind_is_told_by_all_kinds_beside_it() -> None:
     explorer = AccuracyExplorer(kind=("prose", "en"))
     assert set(explorer.errors["language"]) == {"en"}
@@ -208,7 +202,7 @@ def test_one_kind_is_told_by_all_kinds_beside_it() -> None:
 def test_a_kind_is_named_in_any_usual_way_and_an_unknown_one_names_those_that_are_there() -> None:
     explorer = AccuracyExplorer("chars/4", toy(), kind=("text", "German"))
     assert set(explorer.errors["language"]) == {"de"}
-    explorer.controls.kind.value = ("code", "python")
+    explorer.set(kind=("code", "python"))
     assert explorer.config["classes"] == ["code"]
     with pytest.raises(
         LookupError, match="no texts of the kind 'log, en'; these are of 'prose, en', 'prose, de'"
@@ -222,8 +216,8 @@ def test_other_texts_open_on_the_kind_that_most_of_them_are_of(
     for number in range(4):
         (tmp_path / f"{number}.py").write_text(CODE * (number + 1))
     (tmp_path / "notes.md").write_text(ENGLISH)
-    explorer.controls.path.value = str(tmp_path)
-    assert (explorer.config["kind"], explorer.controls.kind.value) == (
+    explorer.set(path=str(tmp_path))
+    assert (explorer.config["kind"], shown(explorer, "kind")) == (
         ["code", "python"],
         ("code", "python"),
     )
@@ -246,7 +240,7 @@ def test_without_a_kind_of_text_the_status_warns_that_one_kind_may_overflow_more
 ) -> None:
     assert "windows of a single kind of text may overflow more often" in str(explorer.view.state)
     whole = explorer.buffer.share
-    explorer.controls.kind.value = ("prose", "en")
+    explorer.set(kind=("prose", "en"))
     assert "single kind" not in str(explorer.view.state)
     assert explorer.buffer.share < whole
 
@@ -261,48 +255,50 @@ def test_held_back_and_really_needed_stand_beside_the_overflow(explorer: Accurac
 
 
 def test_classes_choose_documents(explorer: AccuracyExplorer) -> None:
-    explorer.controls.classes.value = ("code",)
+    explorer.set(classes=("code",))
     assert set(explorer.errors["class"]) == {"code"}
     assert explorer.config["classes"] == ["code"]
-    explorer.controls.classes.value = ("prose", "code")
+    explorer.set(classes=("prose", "code"))
     assert len(explorer.errors) == 60
-    explorer.controls.classes.value = ()
+    explorer.set(classes=())
     assert len(explorer.errors) == 60, "none chosen are all"
 
 
 def test_length_is_a_range_or_a_length_to_cut_to(explorer: AccuracyExplorer) -> None:
-    sizes = [value for _, value in explorer.controls.length.options]
-    explorer.controls.length.value = (sizes[3], sizes[-3])
+    sizes = [size for size, _ in explorer.view.choices["lengths"]]
+    explorer.set(shortest=sizes[3])
+    explorer.set(longest=sizes[-3])
     assert explorer.errors["characters"].between(sizes[3], sizes[-3]).all()
     assert 0 < len(explorer.errors) < 60
-    explorer.controls.pieces.value = 200
+    explorer.set(pieces=200)
     assert explorer.errors["characters"].between(100, 300).all()
     assert "cut to pieces of about 200 characters" in explorer.view.state["source"]
-    explorer.controls.pieces.value = 0
+    explorer.set(pieces=None)
     assert len(explorer.errors) == 60
 
 
 def test_exact_encoding_and_counter_and_model(explorer: AccuracyExplorer) -> None:
-    explorer.controls.exact.value = "cl100k_base"
+    explorer.set(exact="cl100k_base")
     assert explorer.config["exact"] == "cl100k_base"
-    explorer.controls.counter.value = "estimate:cl100k_base"
+    explorer.set(counter="estimate:cl100k_base")
     assert explorer.buffer.counter == "estimate:cl100k_base"
-    explorer.controls.model.value = "gpt-4"
+    explorer.set(model="gpt-4")
     assert (explorer.budget.window, explorer.config["exact"]) == (8_192, "cl100k_base")
 
 
 def test_risk_by_its_slider_and_by_its_box(explorer: AccuracyExplorer) -> None:
     before = explorer.buffer.share
-    explorer.controls.risk_box.value = 50
-    assert (explorer.controls.risk.value, explorer.buffer.risk) == (0.5, 0.5)
+    explorer.set(risk="50")
+    assert (shown(explorer, "risk"), explorer.buffer.risk) == (0.5, 0.5)
     assert explorer.buffer.share < before
-    explorer.controls.risk.value = 0.05
-    assert (explorer.controls.risk_box.value, explorer.buffer.share) == (5, before)
+    explorer.set(risk=0.05)
+    assert explorer.panel.controls["risk"]["text"] == "5"
+    assert explorer.buffer.share == before
 
 
 def test_a_window_and_a_preset_feel_the_error(explorer: AccuracyExplorer) -> None:
-    explorer.controls.window_box.value = 32_768
-    explorer.controls.preset.value = "working_memory"
+    explorer.set(window=32_768)
+    explorer.set(preset="working_memory")
     plain = bk.presets.working_memory(32_768)
     assert explorer.budget.window == 32_768
     assert explorer.budget.usable == plain.usable - explorer.buffer.reserve.size.of(32_768)  # type: ignore[union-attr]
@@ -313,11 +309,11 @@ def test_a_window_and_a_preset_feel_the_error(explorer: AccuracyExplorer) -> Non
 
 def test_undo_redo_and_reset(explorer: AccuracyExplorer) -> None:
     first = explorer.config
-    explorer.controls.counter.value = "words/0.75"
-    explorer.controls.classes.value = ("code",)
+    explorer.set(counter="words/0.75")
+    explorer.set(classes=("code",))
     second = explorer.config
     explorer.undo()
-    assert (explorer.config["counter"], explorer.controls.classes.value) == (
+    assert (explorer.config["counter"], shown(explorer, "classes")) == (
         "words/0.75",
         ("prose", "code"),
     )
@@ -330,9 +326,9 @@ def test_undo_redo_and_reset(explorer: AccuracyExplorer) -> None:
 
 def test_moves_of_one_slider_are_one_step_back(explorer: AccuracyExplorer) -> None:
     for chance in (0.1, 0.2, 0.3):
-        explorer.controls.risk.value = chance
+        put(explorer, "risk", chance, gesture="drag risk 1")
     explorer.undo()
-    assert explorer.controls.risk.value == 0.05
+    assert shown(explorer, "risk") == 0.05
 
 
 # --- figures and tables ----------------------------------------------------------------------------
@@ -362,7 +358,7 @@ def test_a_clicked_point_is_read_and_ringed(explorer: AccuracyExplorer) -> None:
     assert explorer.view.figure_strip["click"] == "document"
     hear(explorer, {"kind": "document", "document": 45, "id": "1"})
     assert explorer.view.reader["title"] == "How python 6 is cut into tokens"
-    assert explorer.controls.document.value == explorer.config["document"] == 45
+    assert shown(explorer, "document") == explorer.config["document"] == 45
     assert explorer.view.figure_lengths["spec"]["data"][1]["x"] == [6 * len(CODE)]
 
 
@@ -370,12 +366,12 @@ def test_without_a_choice_the_worst_is_read_and_a_choice_that_is_filtered_away_c
     explorer: AccuracyExplorer,
 ) -> None:
     worst = explorer.errors["error"].abs().idxmax()
-    assert explorer.controls.document.value == worst
-    explorer.controls.document.value = 3
-    explorer.controls.classes.value = ("code",)
-    assert explorer.controls.document.value >= 40
-    explorer.controls.classes.value = ()
-    assert explorer.controls.document.value == 3
+    assert shown(explorer, "document") == worst
+    explorer.set(document=3)
+    explorer.set(classes=("code",))
+    assert shown(explorer, "document") >= 40
+    explorer.set(classes=())
+    assert shown(explorer, "document") == 3
 
 
 def test_a_large_corpus_is_drawn_in_part_and_the_means_are_of_all() -> None:
@@ -433,15 +429,15 @@ def test_speeds_are_measured_once_and_named_as_measured_here(
     monkeypatch.setattr(
         "budgetkit.lab.explorers.accuracy.results.speed", lambda *_: pytest.fail("measured again")
     )
-    explorer.controls.risk.value = 0.2
-    explorer.controls.classes.value = ("code",)
+    explorer.set(risk=0.2)
+    explorer.set(classes=("code",))
     after = explorer.view.figure_speeds["table"]["rows"]
     assert {row[0]: row[3] for row in after} == {row[0]: row[3] for row in before}
 
 
 def test_an_encoding_without_an_estimate_has_none_in_the_figure(explorer: AccuracyExplorer) -> None:
     explorer.view.opened = ["speeds"]
-    explorer.controls.exact.value = "p50k_base"
+    explorer.set(exact="p50k_base")
     names = [row[0] for row in explorer.view.figure_speeds["table"]["rows"]]
     assert "p50k_base" in names
     assert not any(name.startswith("estimate:") for name in names)
@@ -480,9 +476,9 @@ def test_texts_are_counted_once_and_no_move_counts_again() -> None:
     asked = spy.asked
     assert isinstance(spy, Counter)
     assert asked >= 60
-    explorer.controls.risk.value = 0.2
-    explorer.controls.classes.value = ("code",)
-    explorer.controls.counter.value = "chars/4"
+    explorer.set(risk=0.2)
+    explorer.set(classes=("code",))
+    explorer.set(counter="chars/4")
     explorer.undo()
     assert explorer.errors["counter"].unique().tolist() == ["spy"]
     assert spy.asked == asked
@@ -616,17 +612,17 @@ def test_a_folder_a_file_and_a_glob(explorer: AccuracyExplorer, tmp_path: Path) 
     (tmp_path / "deep" / "more.md").write_text(ENGLISH * 5)
     (tmp_path / "area.py").write_text(CODE)
     (tmp_path / "logo.png").write_bytes(b"\0\1")
-    explorer.controls.path.value = str(tmp_path)
+    explorer.set(path=str(tmp_path))
     assert explorer.config["kind"] == ["markup", "markdown"], "most of them are"
-    explorer.controls.kind.value = ()
+    explorer.set(kind=())
     assert len(explorer.errors) == 3
     assert "left out: logo.png (binary)" in explorer.view.state["source"]
-    explorer.controls.path.value = f"{tmp_path}/**/*.md"
+    explorer.set(path=f"{tmp_path}/**/*.md")
     assert set(explorer.errors["language"]) == {"markdown"}
-    explorer.controls.path.value = str(tmp_path / "area.py")
+    explorer.set(path=str(tmp_path / "area.py"))
     assert explorer.errors["class"].tolist() == ["code"]
-    explorer.controls.corpus.value = "my texts"
-    explorer.controls.kind.value = ()
+    explorer.set(corpus="my texts")
+    explorer.set(kind=())
     assert len(explorer.errors) == 60
 
 
@@ -694,10 +690,10 @@ def test_an_upload_is_looked_at(explorer: AccuracyExplorer) -> None:
 def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
     explorer = AccuracyExplorer("chars/4", toy(4))
     sent(explorer, "letter.txt", (ENGLISH * 40).encode())
-    explorer.controls.pieces.value = 1_000
+    explorer.set(pieces=1_000)
     sent(explorer, "letter.txt", ENGLISH.encode())
     assert "choose shorter pieces" in explorer.status
-    explorer.controls.pieces.value = 0
+    explorer.set(pieces=None)
     assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == (
         "letter.txt",
         [40 * len(ENGLISH)],
@@ -716,9 +712,8 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
     explorer = AccuracyExplorer(
         corpus=Corpus(tuple(Document(ENGLISH, kind, "en", "me") for kind in kinds))
     )
-    labels = explorer.controls.classes.get_state()["_options_labels"]
-    assert labels == ("prose (1)", "half \ufffd (1)")
-    explorer.controls.classes.value = ("half \ufffd",)
+    assert labels(explorer, "classes") == ["prose (1)", "half \ufffd (1)"]
+    explorer.set(classes=("half \ufffd",))
     assert explorer.errors["class"].tolist() == ["half \ufffd"]
 
 
@@ -728,11 +723,11 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda e: setattr(e.controls.counter, "value", "abacus"), "no counter 'abacus'"),
-        (lambda e: setattr(e.controls.exact, "value", "abacus"), "no counter 'abacus'"),
-        (lambda e: setattr(e.controls.path, "value", "/no/such/folder"), "File not found"),
-        (lambda e: setattr(e.controls.path, "value", "/no/such/*.md"), "File not found"),
-        (lambda e: setattr(e.controls.pieces, "value", 10_000), "choose shorter pieces"),
+        (lambda e: e.set(counter="abacus"), "no counter 'abacus'"),
+        (lambda e: e.set(exact="abacus"), "no counter 'abacus'"),
+        (lambda e: e.set(path="/no/such/folder"), "File not found"),
+        (lambda e: e.set(path="/no/such/*.md"), "File not found"),
+        (lambda e: e.set(pieces=10_000), "choose shorter pieces"),
         (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
         (lambda e: sent(e, "../../empty.txt", b""), "no text is there"),
         (lambda e: sent(e, "rows.jsonl", b"{]\n"), "not JSON"),
@@ -762,13 +757,13 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
 def test_what_cannot_be_is_said_and_what_held_still_holds(
     explorer: AccuracyExplorer, change: Callable[[AccuracyExplorer], None], said: str
 ) -> None:
-    before = explorer.config, explorer.buffer, explorer.controls.classes.value
+    before = explorer.config, explorer.buffer, shown(explorer, "classes")
     change(explorer)
     assert level(explorer) == "error"
     assert said in explorer.status
     assert "\n" not in explorer.status
-    assert (explorer.config, explorer.buffer, explorer.controls.classes.value) == before
-    explorer.controls.risk.value = 0.2
+    assert (explorer.config, explorer.buffer, shown(explorer, "classes")) == before
+    explorer.set(risk=0.2)
     assert level(explorer) != "error", "the next change is shown as ever"
 
 
@@ -788,7 +783,7 @@ def test_a_constructor_that_cannot_says_why(tmp_path: Path) -> None:
 def test_every_format_makes_the_budget_with_the_measured_buffer(
     explorer: AccuracyExplorer, preset: str
 ) -> None:
-    explorer.controls.preset.value = preset
+    explorer.set(preset=preset)
     budget = explorer.budget
     assert budget.sizes["safety"] == explorer.buffer.reserve.size.of(budget.window)  # type: ignore[union-attr]
     assert made_by(explorer.texts["python"]) == budget
@@ -829,7 +824,7 @@ def test_the_text_says_on_what_the_buffer_rests(explorer: AccuracyExplorer) -> N
 def test_it_prints_the_same_text_every_time_and_shows_as_a_widget(
     explorer: AccuracyExplorer,
 ) -> None:
-    bundle = explorer._repr_mimebundle_()
+    bundle, _ = explorer._repr_mimebundle_()
     said = "AccuracyExplorer(chars/4 against o200k_base, my texts, 60 documents)"
     assert repr(explorer) == bundle["text/plain"] == said
     assert "application/vnd.jupyter.widget-view+json" in bundle
@@ -846,30 +841,28 @@ def test_whatever_is_done_state_widgets_and_figures_agree(
     made: AccuracyExplorer, steps: list[str]
 ) -> None:
     explorer = made
-    explorer.controls.corpus.value = "my texts"
+    explorer.set(corpus="my texts")
     explorer.reset()
     for step in steps:
         if step in ("undo", "redo", "reset"):
             getattr(explorer, step)()
         elif step == "risk":
-            explorer.controls.risk_box.value = 30
+            explorer.set(risk="30")
         elif step == "window_mix":
-            explorer.controls.window_mix.value = "language"
+            explorer.set(window_mix="language")
         elif step == "bad":
-            explorer.controls.counter.value = "abacus"
+            explorer.set(counter="abacus")
         else:
-            explorer.controls.classes.value = (step,)
+            explorer.set(classes=(step,))
     config = explorer.config
-    assert explorer.controls.risk.value == config["risk"] == explorer.buffer.risk
-    assert (explorer.controls.window_mix.value or None) == config["window_mix"]
+    assert shown(explorer, "risk") == config["risk"] == explorer.buffer.risk
+    assert (shown(explorer, "window_mix") or None) == config["window_mix"]
     assert (
-        set(explorer.errors["class"])
-        == set(config["classes"])
-        == set(explorer.controls.classes.value)
+        set(explorer.errors["class"]) == set(config["classes"]) == set(shown(explorer, "classes"))
     )
     assert explorer.buffer.documents == len(explorer.stage.results.buffer_errors)
     assert f"{explorer.buffer.share * 100:.1f} %" == kpi(explorer, "buffer")
-    assert explorer.controls.counter.value == config["counter"] == "chars/4"
+    assert shown(explorer, "counter") == config["counter"] == "chars/4"
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "set.yaml"])

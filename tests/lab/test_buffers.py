@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from budgetkit.lab.accuracy.kinds import language_of
 from tests.lab.test_accuracy import errors_of
 
 
+@cache
 def drawn(
     seed: int, kinds: int = 12, sources: int = 8, documents: int = 60, spread: float = 0.08
 ) -> pd.DataFrame:

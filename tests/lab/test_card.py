@@ -14,6 +14,7 @@ from budgetkit.lab.accuracy.kinds import by_kind
 from budgetkit.lab.app.headline import CLASSES, kinds_of
 from budgetkit.lab.app.strip import Room
 from budgetkit.message import Message
+from tests.lab.panel import shown
 
 SAID = (
     "这个函数返回一个列表，里面是所有的订单。\n\nCan you tell me why it is slow?\n\n"
@@ -83,26 +84,15 @@ def test_sentences_with_brackets_money_and_quotes_are_prose(said: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "import os",
-        "from os import path",
-        'print("I owe you five dollars")',
-        "for i in range(3): print(i)",
-        "def f(x): return x + 1",
-        "total = price * count",
-        'raise ValueError("the section is not in the budget")',
-        "with open(path) as f: data = f.read()",
-        "if (a < b) { return a; }",
-        "const x = await fetch(url);",
-        "let total = items.length;",
-        "return x;",
-        "public class Foo extends Bar {}",
-        "a[i] += b[i] * c;",
-        "#include <stdio.h>",
-        "SELECT name, age FROM users WHERE age > 30",
-        '{"name": "Ana", "owes": "five dollars (5)"}',
-        "<p>Hello there, this is a paragraph.</p>",
-        "export PATH=$HOME/bin:$PATH",
-        "foo()",
+        *("import os", "from os import path", 'print("I owe you five dollars")'),
+        *("for i in range(3): print(i)", "def f(x): return x + 1", "total = price * count"),
+        *('raise ValueError("the section is not in the budget")',),
+        *("with open(path) as f: data = f.read()", "if (a < b) { return a; }"),
+        *("const x = await fetch(url);", "let total = items.length;", "return x;"),
+        *("public class Foo extends Bar {}", "a[i] += b[i] * c;", "#include <stdio.h>"),
+        *("SELECT name, age FROM users WHERE age > 30",),
+        *('{"name": "Ana", "owes": "five dollars (5)"}',),
+        *("<p>Hello there, this is a paragraph.</p>", "export PATH=$HOME/bin:$PATH", "foo()"),
     ],
 )
 def test_short_pieces_of_code_are_code(said: str) -> None:
@@ -189,10 +179,10 @@ def test_a_slider_moves_what_the_errors_mean_and_counts_nothing_again(
     monkeypatch.setattr(
         "budgetkit.lab.app.headline.compare", lambda *given: pytest.fail("counted again")
     )
-    card.controls.lines["conversation"].slider.value = 30
+    card.move("conversation", "30%")
     assert (card.errors["error"] == before["error"]).all()
     assert (card.errors["really"] > before["really"]).all()
-    card.controls.lines["safety"].slider.value = 8
+    card.move("safety", "8%")
     rows = card.view.state["strip"]["rows"]
     assert rows[0]["verdict"].endswith("from safety")
     card.undo()
@@ -206,7 +196,7 @@ def test_the_sentence_says_what_the_budget_means() -> None:
         "The conversation may take 1,638 tokens, enough for 10 of 35 turns; 1,586 of 1,640 shared are left, "
         "1,228 wait for the answer."
     )
-    card.controls.lines["conversation"].slider.value = 90
+    card.move("conversation", "90%")
     assert card.view.state["headline"]["text"].startswith(
         "Reserves and caps promise 4,094 tokens more"
     )
@@ -224,12 +214,12 @@ def test_every_preset_has_a_card(preset: str, trace: str | None) -> None:
 
 def test_a_cheap_counter_that_is_chosen_is_the_one_that_is_judged() -> None:
     card = bk.DesignCard("chat", window=8_192)
-    card.controls.compare.value = "chars/3.5"
+    card.set(compare="chars/3.5")
     assert card.view.state["strip"]["title"] == "How far off is chars/3.5?"
-    card.controls.model.value = "claude-sonnet-4-5"
+    card.set(model="claude-sonnet-4-5")
     assert card.view.state["strip"]["title"] == "How far off is chars/3.5?"
     assert "the best count known for claude-sonnet-4-5" in card.view.state["strip"]["note"]
-    card.controls.compare.value = "chars/4"
+    card.set(compare="chars/4")
     assert card.view.state["strip"]["title"] == "How far off is chars/4?"
 
 
@@ -238,31 +228,29 @@ def test_the_counter_of_the_plan_and_the_compared_one_are_two_boxes() -> None:
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     sentence, errors = card.view.state["headline"]["text"], card.errors["error"].tolist()
     assert "10 of 35 turns" in sentence
-    card.controls.compare.value = "words/0.75"
+    card.set(compare="words/0.75")
     assert card.view.state["strip"]["title"] == "How far off is words/0.75?"
     assert card.view.state["headline"]["text"] == sentence
-    card.controls.compare.value = "chars/4"
-    card.controls.counter.value = "words/0.75"
+    card.set(compare="chars/4")
+    card.set(counter="words/0.75")
     assert card.view.state["headline"]["text"] != sentence
     assert card.view.state["strip"]["title"] == "How far off is chars/4?"
     assert card.errors["error"].tolist() == errors
-    card.controls.compare.value = "abacus"
+    card.set(compare="abacus")
     assert "no counter 'abacus'" in card.status
-    assert card.controls.compare.value == "chars/4"
-    assert (card.controls.counter.description, card.controls.compare.description) == (
+    assert shown(card, "compare") == "chars/4"
+    controls = card.panel.controls
+    assert [controls[key]["label"] for key in ("counter", "compare")] == [
         "Plan with",
         "Compare with",
-    )
+    ]
 
 
 #: The makers whose tokenizer tiktoken does not have, by one of their models.
 OTHERS = [
     *(
-        "claude-sonnet-4-5",
-        "claude-3-5-haiku-20241022",
-        "gemini-2.5-pro",
-        "mistral-large-2512",
-        "deepseek-chat",
+        *("claude-sonnet-4-5", "claude-3-5-haiku-20241022", "gemini-2.5-pro"),
+        *("mistral-large-2512", "deepseek-chat"),
     ),
     *("qwen3-max", "grok-4.3", "Llama-3.3-70B-Instruct", "kimi-k2.6"),
 ]
@@ -272,7 +260,7 @@ OTHERS = [
 def test_the_model_alone_never_changes_the_cheap_counter(name: str) -> None:
     """On 0.2.0 the estimate of such a model was held against itself: 0 %, as planned, for code, CJK and prose."""
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
-    card.controls.model.value = name
+    card.set(model=name)
     strip = card.view.state["strip"]
     assert (card.counters.cheap.name, strip["title"]) == ("chars/4", "How far off is chars/4?")
     assert card.counters.best.name == bk.counter(name).name
@@ -298,7 +286,7 @@ def test_an_estimate_held_against_itself_is_not_called_exact() -> None:
     best = card.counters.best
     if card.counters.is_one_count and not best.exact:
         assert {row["level"] for row in card.view.state["strip"]["rows"]} == {"same"}
-    card.controls.model.value = "gpt-4o"
+    card.set(model="gpt-4o")
     assert "as planned" not in {row["verdict"] for row in card.view.state["strip"]["rows"]}
 
 
@@ -343,30 +331,30 @@ def test_every_explorer_warns_of_a_window_that_the_model_does_not_have(kind: Any
 
 def test_the_windows_of_a_slider_end_at_the_models_and_each_has_a_place() -> None:
     card = bk.DesignCard("chat", model="gpt-4.1")
-    stops = [size for _, size in card.controls.window.options]
+    stops = [size for size, _ in card.view.choices["windows"]]
     assert stops[-1] == bk.model("gpt-4.1").window
     assert all(after / before <= 1.26 for before, after in zip(stops, stops[1:], strict=False))
     assert len([stop for stop in stops if stop > 64_000]) > 15
-    card.controls.window_box.value = 3_000_000
-    assert card.controls.window.value == 3_000_000, "a typed value goes on"
+    card.set(window=3_000_000)
+    assert shown(card, "window") == 3_000_000, "a typed value goes on"
     assert card.view.state["status"]["level"] == "over"
-    card.controls.model.value = "no-such-model-1"
+    card.set(model="no-such-model-1")
     assert "takes at most" not in card.status, "nothing is known of its window"
 
 
 def test_a_model_keeps_the_window_that_was_chosen_where_it_has_it() -> None:
     card = bk.DesignCard("chat", window=8_192)
-    card.controls.model.value = "claude-sonnet-4-5"
+    card.set(model="claude-sonnet-4-5")
     assert card.budget.window == 8_192
-    card.controls.window_box.value = 150_000
-    card.controls.model.value = "gpt-4o"
+    card.set(window=150_000)
+    card.set(model="gpt-4o")
     status = card.view.state["status"]
     sentences = " ".join([status["text"], *status["more"]])
     assert card.budget.window == 128_000
     assert "A window of 150,000 tokens was chosen; gpt-4o has 128,000" in sentences
-    card.controls.model.value = "claude-sonnet-4-5"
+    card.set(model="claude-sonnet-4-5")
     assert card.budget.window == 150_000, "and a model that has it brings it back"
-    card.controls.window_box.value = 16_000
+    card.set(window=16_000)
     assert "was chosen" not in card.status
 
 
@@ -414,7 +402,8 @@ def test_a_turn_alone_stands_in_the_middle_of_its_figure_and_an_overrun_has_no_n
 def test_a_card_opens_files_as_the_explorer_does() -> None:
     card = bk.DesignCard("chat")
     assert [each["purpose"] for each in card.view.opens] == ["file", "setup"]
-    assert card.controls.trace.label == "typed in below"  # and not nothing at all
-    card.controls.trace.value = "support-chat"
-    card.controls.trace.value = None
-    assert (card.controls.trace.label, card.config["trace"]) == ("typed in below", None)
+    assert card.view.choices["traces"][0] == (None, "typed in below")
+    assert shown(card, "trace") is None
+    card.set(trace="support-chat")
+    card.set(trace=None)
+    assert (shown(card, "trace"), card.config["trace"]) == (None, None)

@@ -31,6 +31,7 @@ from budgetkit.pruning.policies import (
     system,
 )
 from budgetkit.state import from_json, from_yaml, to_yaml
+from tests.lab.panel import lines, put, shown, slide, typed
 
 PRICED = Prices("gpt-4o", Price(2.5), Price(10.0), Price(1.25), source="given")
 
@@ -163,7 +164,7 @@ def test_marked_evidence_is_no_proxy() -> None:
 
 def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
     explorer = explorer_of(conversation(4), "oldest first")
-    bundle = explorer._repr_mimebundle_()
+    bundle, _ = explorer._repr_mimebundle_()
     assert (
         repr(explorer)
         == bundle["text/plain"]
@@ -198,20 +199,20 @@ def test_a_scrub_looks_up_and_a_replay_is_made_once(monkeypatch: pytest.MonkeyPa
     explorer = explorer_of(conversation(30), "oldest first", "last turns")
     assert (len(made), len(drawn)) == (2, 1)
     for request in (1, 7, 30):
-        explorer.controls.request.value = request
+        explorer.set(request=request)
     explorer.view.opened = ["timeline"]
-    explorer.controls.main.value = "last turns"
+    explorer.set(main="last turns")
     assert len(made) == 2, "neither a scrub nor another policy in detail"
-    explorer.controls.numbers.boxes["turns"].value = 4
+    explorer.set(turns=4)
     assert made[2:] == [SlidingWindow(4)], "another number concerns its own policy alone"
-    explorer.controls.window_box.value = 1_800
+    explorer.set(window=1_800)
     explorer.undo()
     assert (len(made), len(drawn)) == (5, 1), "what was made before is looked up again"
 
 
 def test_the_request_says_what_is_read() -> None:
     explorer = explorer_of(conversation(30), "oldest first")
-    explorer.controls.request.value = 20
+    explorer.set(request=20)
     absent, present = explorer.replay.absent(20), explorer.replay.present(20)
     assert absent
     labels = [str(block["label"]) for block in blocks(explorer)]
@@ -232,7 +233,7 @@ def test_a_click_in_a_figure_goes_there() -> None:
     explorer = explorer_of(conversation(30))
     assert explorer.view.figure_timeline["click"] == "request"
     hear(explorer, {"kind": "request", "request": 12, "id": "1", "gesture": "request"})
-    assert (explorer.controls.request.value, explorer.view.state["ack"]) == (12, "1")
+    assert (shown(explorer, "request"), explorer.view.state["ack"]) == (12, "1")
 
 
 def test_a_long_conversation_is_read_in_part_and_says_so() -> None:
@@ -255,7 +256,7 @@ def test_a_summary_and_a_placeholder_are_shown_as_what_they_are() -> None:
     assert any("summarised at turn" in str(b["mark"]) for b in blocks(explorer))
     explorer = agent("tool results first")
     frame = explorer.replay.frame()
-    explorer.controls.request.value = int(frame[frame["shrunk_messages"] > 0]["request"].iloc[0])
+    explorer.set(request=int(frame[frame["shrunk_messages"] > 0]["request"].iloc[0]))
     assert any("cut to a placeholder at request" in str(b["mark"]) for b in blocks(explorer))
 
 
@@ -265,37 +266,34 @@ def test_a_summary_and_a_placeholder_are_shown_as_what_they_are() -> None:
 @pytest.mark.slow
 def test_policies_are_ticked_and_the_last_one_stays() -> None:
     explorer = explorer_of(conversation(30), "oldest first")
-    explorer.controls.policies["haystack"].value = True
+    explorer.set(policies=[*explorer.settings.chosen, "haystack"])
     assert list(explorer.replays) == ["oldest first", "haystack"]
-    explorer.controls.policies["oldest first"].value = False
-    assert (list(explorer.replays), explorer.controls.main.value) == (["haystack"], "haystack")
+    explorer.set(policies=[name for name in explorer.settings.chosen if name != "oldest first"])
+    assert (list(explorer.replays), shown(explorer, "main")) == (["haystack"], "haystack")
     assert explorer.replay.policy == system("haystack")
-    explorer.controls.policies["haystack"].value = False
-    assert "the last policy that is chosen; choose another one first" in said(explorer)
-    assert explorer.controls.policies["haystack"].value, "the tick comes back"
+    explorer.set(policies=[name for name in explorer.settings.chosen if name != "haystack"])
+    assert "No policy is chosen. Choose at least one." in said(explorer)
+    assert shown(explorer, "policies") == ("haystack",), "the tick comes back"
 
 
 @pytest.mark.slow
 def test_every_choice_has_its_numbers_on_sliders() -> None:
     explorer = explorer_of(conversation(12), *CHOICES)
     for name in CHOICES:
-        explorer.controls.main.value = name
-        controls = explorer.controls.numbers
+        explorer.set(main=name)
         for number, parameter in CHOICES[name].parameters.items():
-            box = controls.boxes[number]
-            assert box.value == controls.sliders[number].value == parameter.default
-            box.value = parameter.default + (
-                parameter.step if parameter.default < parameter.high else -parameter.step
-            )
-        numbers = {number: box.value for number, box in controls.boxes.items()}
-        assert numbers.keys() == CHOICES[name].parameters.keys()
+            assert shown(explorer, number) == parameter.default
+            assert typed(explorer, number, str(parameter.default)) == f"{parameter.default:,}"
+            step = parameter.step if parameter.default < parameter.high else -parameter.step
+            put(explorer, number, parameter.default + step)
+        numbers = {number: shown(explorer, number) for number in CHOICES[name].parameters}
         assert explorer.replay.policy == chosen_policy(name, {}, {name: numbers}, Floor())
 
 
 def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() -> None:
     explorer = explorer_of(conversation(30), "oldest first", "octopus")
-    explorer.controls.unit.value = "tokens"
-    explorer.controls.floor.value = 1_800
+    explorer.set(unit="tokens")
+    explorer.set(least=1_800)
     assert explorer.replay.policy == OldestFirst(floor=Floor(1_800, "tokens"))
     assert explorer.replays["octopus"].policy == system("octopus"), "a system keeps its own"
     requests = int((explorer.replay.frame()["over"] > 0).sum())
@@ -305,77 +303,78 @@ def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() ->
         in said(explorer)
     )
     before = explorer.replay
-    explorer.controls.conflict.value = "raise"
+    explorer.set(conflict="raise")
     assert said(explorer).startswith("error turn ")
-    assert (explorer.replay, explorer.controls.conflict.value) == (before, "exceed")
+    assert (explorer.replay, shown(explorer, "conflict")) == (before, "exceed")
 
 
 def test_one_request_a_turn_or_one_an_answer() -> None:
     explorer = agent("oldest first")
-    assert (explorer.controls.by.value, explorer.controls.request.max) == ("request", 85)
+    assert (shown(explorer, "by"), slide(explorer, "request")["max"]) == ("request", 85)
     held = explorer.replay.frame()["history"].sum()
-    explorer.controls.within.value = False
+    explorer.set(within=False)
     assert explorer.replay.frame()["history"].sum() < held, (
         "what stands in the running turn is not history yet"
     )
-    explorer.controls.by.value = "turn"
-    assert (explorer.controls.request.max, explorer.controls.request.description) == (27, "Turn")
+    explorer.set(by="turn")
+    assert (slide(explorer, "request")["max"], explorer.panel.controls["request"]["label"]) == (
+        27,
+        "Turn",
+    )
 
 
 def test_the_request_that_is_read_stays_in_its_turn_when_requests_are_counted_otherwise() -> None:
     explorer = agent("oldest first")
-    explorer.controls.request.value = 40
+    explorer.set(request=40)
     turns = explorer.replay.frame()["turn"].tolist()
     turn = turns[39]
-    explorer.controls.by.value = "turn"
-    assert explorer.controls.request.value == explorer.config["request"] == turn
-    explorer.controls.by.value = "request"
+    explorer.set(by="turn")
+    assert shown(explorer, "request") == explorer.config["request"] == turn
+    explorer.set(by="request")
     assert explorer.config["request"] == 1 + max(
         at for at, each in enumerate(turns) if each == turn
     )
-    explorer.controls.request.value = 85
-    explorer.controls.by.value = "turn"
+    explorer.set(request=85)
+    explorer.set(by="turn")
     assert explorer.config["request"] == 27
 
 
 def test_the_last_request_stays_the_last() -> None:
     explorer = agent("oldest first")
-    explorer.controls.by.value = "turn"
+    explorer.set(by="turn")
     explorer.open("support-chat")
-    assert explorer.config["request"] == explorer.controls.request.max
+    assert explorer.config["request"] == slide(explorer, "request")["max"]
 
 
 def test_model_window_preset_and_cap_change_the_budget() -> None:
     explorer = explorer_of(conversation(30), "oldest first", window=4_000)
-    explorer.controls.lines["history"].box.value = 900
+    explorer.move("history", 900)
     assert 0 < int(explorer.replay.frame()["history"].max()) <= 900
-    explorer.controls.lines["output"].slider.value = 50
+    explorer.move("output", "50%")
     assert explorer.budget.sizes["output"] == 2_000
-    explorer.controls.window_box.value = 5_000
+    explorer.set(window=5_000)
     assert explorer.budget.window == 5_000
-    explorer.controls.preset.value = "chat"
-    assert list(explorer.controls.lines) == ["output", "conversation"]
-    explorer.controls.model.value = "gpt-4"
+    explorer.set(preset="chat")
+    assert lines(explorer) == ["output", "conversation"]
+    explorer.set(model="gpt-4")
     assert explorer.budget.window == 5_000, "gpt-4 has the window that was chosen"
-    explorer.controls.counter.value = "chars/4"
+    explorer.set(counter="chars/4")
     assert "an estimate for gpt-4" in explorer.view.state["source"]
 
 
 def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
     explorer = explorer_of(conversation(40), "oldest first")
     assert explorer.replay.cache == CACHES["openai"]
-    explorer.controls.lifetime.value = "1 hour"
+    explorer.set(lifetime="1 hour")
     assert explorer.replay.cache.lifetime == 3_600
-    explorer.controls.rules.value = "none"
+    explorer.set(rules="none")
     assert (kpi(explorer, "cached")[0], explorer.config["cache"]) == ("0.0%", "none")
-    explorer.controls.rules.value = ""
-    assert (explorer.controls.rules.label, explorer.controls.lifetime.label) == (
-        "as the model's provider",
-        "1 hour",
-    )
-    explorer.controls.model.value = "claude-opus-4-5"
+    explorer.set(rules="")
+    assert explorer.view.choices["rules"][0] == ("", "as the model's provider")
+    assert (shown(explorer, "rules"), shown(explorer, "lifetime")) == ("", "1 hour")
+    explorer.set(model="claude-opus-4-5")
     assert explorer.config["cache"] == "anthropic-4096"
-    explorer.controls.model.value = "command-a-03-2025"
+    explorer.set(model="command-a-03-2025")
     assert "No prompt cache is known for Cohere: an ideal one" in said(explorer)
 
 
@@ -390,14 +389,14 @@ def test_a_cache_that_has_run_out_is_said_so() -> None:
         "The cache is gone at 39 requests, which come more than 600 s after the one before."
         in said(explorer)
     )
-    explorer.controls.lifetime.value = "1 hour"
+    explorer.set(lifetime="1 hour")
     assert "The cache is gone" not in said(explorer)
     assert "carry no times" in explorer_of(conversation(5)).view.figure_caching["note"]
 
 
 def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     explorer = ConversationExplorer(conversation(20), window=2_000, model="mistral-large-latest")
-    explorer.controls.day.value = "2026-11-21"
+    explorer.set(day="2026-11-21")
     assert explorer.config["prices"]["date"] == "2026-11-21"
     assert kpi(explorer, "cost")[0] == "unknown"
     assert "The price for cache read of mistral-large-latest is not known" in said(explorer)
@@ -407,15 +406,14 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     assert [row[-2] for row in ranked["rows"]] == ["", "", ""], (
         "a cost that is not known is no number"
     )
-    explorer.controls.prices["cache_read"].set_state({"value": "$0.2"})
+    typed(explorer, "price_cache_read", "$0.2")
     assert kpi(explorer, "cost")[0].startswith("$")
-    assert explorer.controls.prices["input"].value == 2, "the listed price"
-    explorer.controls.prices["cache_read"].set_state({"value": ""})
+    assert shown(explorer, "price_input") == 2, "the listed price"
+    assert typed(explorer, "price_cache_read", "") == ""
     assert kpi(explorer, "cost")[0] == "unknown"
-    explorer.controls.prices["output"].set_state({"value": "ten"})
+    assert typed(explorer, "price_output", "ten") == "6"
     assert "error 'ten' is no number; 6 stays" in said(explorer)
-    explorer.controls.prices["output"].set_state({"value": "1e-6"})
-    assert explorer.controls.prices["output"].value == 1e-6
+    assert typed(explorer, "price_output", "1e-6") == "1e-06"
 
 
 def test_the_forecast_says_when_a_limit_is_passed() -> None:
@@ -423,7 +421,7 @@ def test_the_forecast_says_when_a_limit_is_passed() -> None:
     assert explorer.forecast["event"].tolist() == ["first cut", "window full", "money spent"]
     full = int(explorer.forecast["median"].iloc[1])
     assert f"window full (2k): turn {full}" in explorer.view.figure_fan["note"].lower()
-    explorer.controls.horizon_box.value = 3
+    explorer.set(horizon=3)
     assert explorer.config["horizon"] == 3
     assert len(explorer.view.figure_fan["spec"]["data"][-1]["x"]) == 20 + 3
     first = int((explorer.replay.frame()["dropped"].to_numpy() > 0).argmax()) + 1
@@ -431,9 +429,9 @@ def test_the_forecast_says_when_a_limit_is_passed() -> None:
         f"First cut (1.5k): turn {first} ({first} to {first})." in explorer.view.figure_fan["note"]
     )
     free = explorer_of(conversation(3), window=64_000)
-    free.controls.horizon_box.value = 3
+    free.set(horizon=3)
     assert "No limit is reached in the turns drawn." in free.view.figure_fan["note"]
-    explorer.controls.money.value = 0
+    explorer.set(money=0)
     assert explorer.forecast["event"].tolist() == ["first cut", "window full"]
 
 
@@ -441,13 +439,13 @@ def test_policies_of_ones_own_stand_beside_the_others() -> None:
     own: Mapping[str, Policy] = {"mine": TriggerTarget(bk.Share("0.9"), bk.Share("0.2"))}
     explorer = ConversationExplorer(conversation(30), policies=own, window=2_000)
     assert (list(explorer.replays), explorer.replay.policy) == (["mine"], own["mine"])
-    explorer.controls.policies["in blocks"].value = True
+    explorer.set(policies=[*explorer.settings.chosen, "in blocks"])
     assert list(explorer.replays) == ["mine", "in blocks"]
-    assert explorer.controls.numbers.boxes == {}
+    assert "turns" not in explorer.panel.controls
     mine = PromptCache(minimum=10, read=0.5)
     explorer = ConversationExplorer(conversation(30), cache=mine)
-    explorer.controls.rules.value = "none"
-    explorer.controls.rules.value = "given in code"
+    explorer.set(rules="none")
+    explorer.set(rules="given in code")
     assert explorer.replay.cache == mine
 
 
@@ -463,10 +461,10 @@ def test_a_file_comes_by_path_by_upload_and_by_name(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text("\n".join(lines))
     explorer = explorer_of("support-chat", "oldest first")
-    explorer.controls.path.value = str(path)
-    assert (explorer.config["trace"], explorer.controls.request.max) == ("mine.jsonl", 4)
-    explorer.controls.conversation.value = 1
-    assert explorer.controls.request.max == 5
+    explorer.set(path=str(path))
+    assert (explorer.config["trace"], slide(explorer, "request")["max"]) == ("mine.jsonl", 4)
+    explorer.set(conversation=1)
+    assert slide(explorer, "request")["max"] == 5
     assert "conversation 2 of 2 (c1)" in explorer.view.state["source"]
     content = lines[0].encode()
     file = {
@@ -478,7 +476,7 @@ def test_a_file_comes_by_path_by_upload_and_by_name(tmp_path: Path) -> None:
         "offset": 0,
     }
     hear(explorer, file, content)
-    assert explorer.controls.trace.value == "up.jsonl"
+    assert shown(explorer, "trace") == "up.jsonl"
     explorer.open("coding-agent")
     assert explorer.config["by"] == "request"
     setup = to_yaml(bk.presets.rag(9_000)).encode()
@@ -495,12 +493,12 @@ def number_sent(policy: str, number: str, value: object) -> dict[str, Any]:
 
 
 WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
-    (lambda e: setattr(e.controls.path, "value", "no/such.jsonl"), "no/such.jsonl"),
-    (lambda e: setattr(e.controls.counter, "value", "abacus"), "no counter 'abacus'"),
-    (lambda e: setattr(e.controls.day, "value", "yesterday"), "a day is YYYY-MM-DD"),
+    (lambda e: e.set(path="no/such.jsonl"), "no/such.jsonl"),
+    (lambda e: e.set(counter="abacus"), "no counter 'abacus'"),
+    (lambda e: e.set(day="yesterday"), "a day is YYYY-MM-DD"),
     (lambda e: hear(e, {"kind": "request", "request": 99, "id": "1"}), "makes 1 to 30"),
     (
-        lambda e: hear(e, {"kind": "policy", "policy": "mine", "on": True, "id": "1"}),
+        lambda e: hear(e, {"kind": "policies", "names": ["mine"], "id": "1"}),
         "no policy 'mine'",
     ),
     (lambda e: hear(e, {"kind": "main", "name": "mine", "id": "1"}), "no policy 'mine'"),
@@ -540,7 +538,7 @@ def test_what_cannot_be_is_said_and_what_held_still_holds() -> None:
         assert said(explorer).startswith("error "), told
         assert told in explorer.status
         assert (explorer.budget, explorer.replay, explorer.config) == before, told
-    explorer.controls.request.value = 3
+    explorer.set(request=3)
     assert not said(explorer).startswith("error "), "the next change is shown as ever"
 
 
@@ -564,16 +562,16 @@ def test_a_constructor_that_cannot_says_why() -> None:
 
 def test_undo_redo_and_reset() -> None:
     explorer = explorer_of(conversation(30), "oldest first")
-    explorer.controls.window_box.value = 3_000
-    explorer.controls.policies["haystack"].value = True
-    explorer.controls.request.value = 9
+    explorer.set(window=3_000)
+    explorer.set(policies=[*explorer.settings.chosen, "haystack"])
+    explorer.set(request=9)
     assert explorer.view.state["actions"] == {"undo": True, "redo": False, "reset": True}
     explorer.undo()
     explorer.undo()
     assert (list(explorer.replays), explorer.budget.window) == (["oldest first"], 3_000)
     explorer.redo()
     assert list(explorer.replays) == ["oldest first", "haystack"]
-    explorer.controls.request.value = 9
+    explorer.set(request=9)
     explorer.reset()
     assert (list(explorer.replays), explorer.budget.window, explorer.config["request"]) == (
         ["oldest first"],
@@ -586,9 +584,9 @@ def test_undo_redo_and_reset() -> None:
 def test_one_scrub_is_one_step_back() -> None:
     explorer = explorer_of(conversation(30))
     for request in range(20, 5, -1):
-        explorer.controls.request.value = request
+        put(explorer, "request", request, gesture="drag request 1")
     explorer.undo()
-    assert explorer.controls.request.value == 30
+    assert shown(explorer, "request") == 30
 
 
 # --- take it away ---------------------------------------------------------------------------------
@@ -596,9 +594,9 @@ def test_one_scrub_is_one_step_back() -> None:
 
 def with_numbers() -> ConversationExplorer:
     explorer = ConversationExplorer("coding-agent", policies=["down to a mark"], window=16_000)
-    explorer.controls.numbers.boxes["target"].value = 35
-    explorer.controls.unit.value = "turns"
-    explorer.controls.lines["history"].box.value = 6_000
+    explorer.set(target=35)
+    explorer.set(unit="turns")
+    explorer.move("history", 6_000)
     return explorer
 
 
@@ -606,8 +604,8 @@ def with_own_prices() -> ConversationExplorer:
     explorer = ConversationExplorer(
         "support-chat", "chat", ["agent-framework"], window=8_192, prices=PRICED
     )
-    explorer.controls.lifetime.value = "1 hour"
-    explorer.controls.counter.value = "chars/4"
+    explorer.set(lifetime="1 hour")
+    explorer.set(counter="chars/4")
     return explorer
 
 
@@ -615,10 +613,10 @@ def with_typed_prices() -> ConversationExplorer:
     explorer = ConversationExplorer(
         "coding-agent", "agent_prompt", ["summarise"], model="claude-haiku-4-5"
     )
-    explorer.controls.window_box.value = 12_000
-    explorer.controls.day.value = date(2026, 11, 1).isoformat()
-    explorer.controls.prices["cache_read"].value = 0.25
-    explorer.controls.within.value = False
+    explorer.set(window=12_000)
+    explorer.set(day=date(2026, 11, 1).isoformat())
+    explorer.set(price_cache_read=0.25)
+    explorer.set(within=False)
     return explorer
 
 
@@ -707,11 +705,11 @@ def test_another_model_or_day_brings_its_own_prices() -> None:
         "support-chat", "chat", ["oldest first"], window=8_192, prices=PRICED
     )
     given = explorer.config["prices"]
-    explorer.controls.model.value = "claude-sonnet-4-5"
+    explorer.set(model="claude-sonnet-4-5")
     assert "claude-sonnet-4-5" in explorer.config["prices"]["source"]
     explorer.undo()
     assert explorer.config["prices"] == given
-    explorer.controls.day.value = "2025-01-01"
+    explorer.set(day="2025-01-01")
     assert "gpt-4o" in explorer.config["prices"]["source"]
     assert explorer.config["prices"] != given
 
@@ -723,7 +721,7 @@ def test_it_opens_in_a_window_in_which_the_policies_differ_and_says_so() -> None
     assert explorer.budget.window == 16_384
     assert len({each.totals()["cost"] for each in explorer.replays.values()}) == 3
     assert "in a window of 16,384 tokens (gpt-4o takes 128,000)" in explorer.view.state["source"]
-    explorer.controls.window_box.value = 32_768
+    explorer.set(window=32_768)
     explorer.reset()
     assert explorer.budget.window == 16_384
     assert ConversationExplorer("coding-agent", model="gpt-4o").budget.window == 128_000, (
@@ -811,6 +809,6 @@ def test_the_box_of_the_counter_does_not_name_one_that_does_not_count() -> None:
     assert (
         "calibrated" in explorer.view.state["source"] or "rebuilt" in explorer.view.state["source"]
     )
-    assert explorer.controls.counter.value == ""
-    explorer.controls.model.value = "gpt-4o"
-    assert explorer.controls.counter.value == "o200k_base"
+    assert shown(explorer, "counter") == ""
+    explorer.set(model="gpt-4o")
+    assert shown(explorer, "counter") == "o200k_base"

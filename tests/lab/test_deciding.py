@@ -370,7 +370,7 @@ def test_models_are_compared_with_their_end_and_the_section_that_breaks() -> Non
         return bk.presets.working_memory(600, output=200, history_floor=0)
 
     made = conversations(4)
-    with pytest.warns(UserWarning, match="ended on"):
+    with pytest.warns(UserWarning, match="was retired on"):
         table = bk.deciding.compare_models(made, ["gpt-4o", "gpt-4"], preset)
     assert table["breaks"].tolist() == ["history", "history"]
     assert table["conversations"].tolist() == [4, 4]

@@ -99,11 +99,8 @@ def test_marks_may_name_messages_by_their_ids() -> None:
 def test_a_word_that_many_messages_have_tells_nothing_and_a_plain_one_that_few_have_does() -> None:
     """A speaker's name stands in all messages; the dog, named for the first time in message 2, in two."""
     said = [
-        "Anna here, hello.",
-        "Hello Anna.",
-        "Anna again: my dog barks.",
-        "Oh Anna.",
-        "Anna asks: the weather?",
+        *("Anna here, hello.", "Hello Anna.", "Anna again: my dog barks."),
+        *("Oh Anna.", "Anna asks: the weather?"),
     ]
     said += ["Rain, Anna.", "And who barks, says Anna?", "Yours, Anna."]
     assert (6, 2, "barks") in pairs(conversation(*said))

@@ -27,6 +27,7 @@ from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import LARGEST, UndoStack, View, plotly_script
 from budgetkit.state import from_json, from_yaml, to_yaml
+from tests.lab.panel import lines, percent, put, shown, slide
 
 HELLO = {"role": "user", "content": "Hello world"}
 ANSWER = {"role": "assistant", "content": "Hello. What can I do for you today?"}
@@ -76,7 +77,7 @@ def hear(
 def test_untouched_it_holds_the_preset_itself(name: str) -> None:
     explorer = BudgetExplorer(name, window=32_768)
     assert explorer.budget == bk.presets.PRESETS[name](32_768)
-    assert list(explorer.controls.lines) == list(
+    assert lines(explorer) == list(
         dict.fromkeys(
             [
                 "output",
@@ -90,19 +91,19 @@ def test_untouched_it_holds_the_preset_itself(name: str) -> None:
 
 def test_a_preset_given_as_a_budget_is_that_preset() -> None:
     explorer = BudgetExplorer(bk.presets.chat(8_192))
-    assert (explorer.controls.preset.value, explorer.budget) == ("chat", bk.presets.chat(8_192))
+    assert (shown(explorer, "preset"), explorer.budget) == ("chat", bk.presets.chat(8_192))
 
 
 def test_a_budget_of_ones_own_is_kept_as_it_is() -> None:
     own = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("notes", Share(0.25))])
     explorer = BudgetExplorer(own)
     assert explorer.budget == own
-    assert set(explorer.controls.lines) == {"output", "safety", "notes"}
+    assert set(lines(explorer)) == {"output", "safety", "notes"}
 
 
 def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
     explorer = BudgetExplorer("chat")
-    bundle = explorer._repr_mimebundle_()
+    bundle, _ = explorer._repr_mimebundle_()
     assert repr(explorer) == bundle["text/plain"] == "BudgetExplorer(chat, gpt-4o, window=128,000)"
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
@@ -110,7 +111,7 @@ def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
 def test_what_is_typed_in_and_a_conversation_of_the_same_size_are_granted_alike() -> None:
     """A required section over its cap: 0.1.0 granted 819 of 900 as a typed number, and all of it as a message."""
     typed = BudgetExplorer("rag", window=8_192)
-    typed.controls.demand["system"].value = 900
+    typed.set(demand_system=900)
     said = {"role": "system", "content": "x" * 4 * 900}
     read = BudgetExplorer(
         "rag", bk.Trace("toy", (bk.Message(said),)), window=8_192, counter="chars/4"
@@ -122,9 +123,9 @@ def test_what_is_typed_in_and_a_conversation_of_the_same_size_are_granted_alike(
 def test_without_a_trace_the_sections_ask_for_their_typical_sizes() -> None:
     """The example sizes of document 002: system 1,200, procedure 300, knowledge 1,500, episodes 400, current 100."""
     explorer = BudgetExplorer("working_memory", window=150_000)
-    explorer.controls.lines["output"].box.value = 8_192
+    explorer.move("output", 8_192)
     assert explorer.plan["history"].limit == 138_308
-    explorer.controls.demand["system"].value = 2_200
+    explorer.set(demand_system=2_200)
     assert explorer.plan["history"].limit == 137_308
     assert kpi(explorer, "remainder") == "137,308"
 
@@ -134,12 +135,11 @@ def test_without_a_trace_the_sections_ask_for_their_typical_sizes() -> None:
 
 def test_every_line_has_a_slider_in_percent_and_a_box_in_tokens() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    row = explorer.controls.lines["retrieval"]
-    assert (row.slider.value, row.box.value) == (25.0, 2_048)
-    row.slider.value = 30
-    assert (row.box.value, explorer.budget.cap("retrieval")) == (2_457, 2_457)
-    row.box.value = 1_024
-    assert (row.slider.value, explorer.budget.cap("retrieval")) == (12.5, 1_024)
+    assert (percent(explorer, "retrieval"), shown(explorer, "line_retrieval")) == (25.0, 2_048)
+    put(explorer, "line_retrieval", "30%")
+    assert (shown(explorer, "line_retrieval"), explorer.budget.cap("retrieval")) == (2_457, 2_457)
+    put(explorer, "line_retrieval", "1,024")
+    assert (percent(explorer, "retrieval"), explorer.budget.cap("retrieval")) == (12.5, 1_024)
 
 
 @pytest.mark.parametrize("preset", ["chat", "rag", "agent", "memory_engine"])
@@ -150,108 +150,112 @@ def test_every_press_of_a_slider_changes_the_plan_also_where_a_limit_holds(
 ) -> None:
     """The answer's share of 15 % is held by what the model writes at most: on 0.2.0 the first presses did nothing."""
     explorer = bk.BudgetExplorer(preset, model=model)
-    row = explorer.controls.lines["output"]
-    assert (
-        abs(row.slider.value - 100 * explorer.budget.sizes["output"] / explorer.budget.window)
-        <= 0.25
-    )
-    presses = 4 if step > 0 else min(4, int(row.slider.value / -step))
+    start = percent(explorer, "output")
+    assert abs(start - 100 * explorer.budget.sizes["output"] / explorer.budget.window) <= 0.25
+    presses = 4 if step > 0 else min(4, int(start / -step))
     for _ in range(presses):
         before = explorer.budget.sizes["output"]
-        row.slider.value += step
+        put(explorer, "line_output", f"{percent(explorer, 'output') + step}%")
         assert (explorer.budget.sizes["output"] - before) * step > 0
-    assert row.box.value == explorer.budget.sizes["output"]
+    assert shown(explorer, "line_output") == explorer.budget.sizes["output"]
+
+
+def test_code_sets_what_a_hand_sets_and_hears_of_each_change() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    windows = list[int]()
+    explorer.on_change(lambda changed: windows.append(changed.budget.window))
+    explorer.set(preset="rag", window="16k")
+    explorer.undo()
+    assert windows == [8_192, 16_000, 8_192]
+    explorer.lock("output")
+    explorer.move("output", 7)
+    assert "it is locked at" in explorer.status
+    explorer.lock("output", on=False)
+    explorer.move("output", "25%")
+    assert explorer.budget.reserves[0].size == Share(0.25)
+    with pytest.raises(LookupError, match="Unknown control 'widow'. Choose one of: 'model', "):
+        explorer.set(widow=5)
+    with pytest.raises(LookupError, match="Unknown control 'line_outptu'"):
+        explorer.move("outptu", 5)
 
 
 def test_a_share_stays_a_share_and_follows_the_window() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    explorer.controls.lines["retrieval"].box.value = 1_024
-    explorer.controls.window_box.value = 16_384
+    explorer.move("retrieval", 1_024)
+    explorer.set(window=16_384)
     assert explorer.budget.cap("retrieval") == 2_048
 
 
 def test_tokens_stay_tokens() -> None:
     explorer = BudgetExplorer("working_memory", window=8_192)
-    explorer.controls.lines["knowledge"].slider.value = 10
-    explorer.controls.window_box.value = 16_384
+    explorer.move("knowledge", "10%")
+    explorer.set(window=16_384)
     assert explorer.budget.cap("knowledge") == 819
 
 
 def test_at_the_end_of_its_slider_a_section_has_no_cap() -> None:
     explorer = BudgetExplorer("working_memory", window=8_192)
-    explorer.controls.lines["knowledge"].slider.value = 100
+    explorer.move("knowledge", "100%")
     assert explorer.budget.caps["knowledge"] is None
-    explorer.controls.lines["knowledge"].slider.value = 50
+    explorer.move("knowledge", "50%")
     assert explorer.budget.caps["knowledge"] == 4_096
 
 
 def test_a_share_that_lost_its_cap_comes_back_as_a_share() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    row = explorer.controls.lines["retrieval"]
-    row.slider.value = 100
+    explorer.move("retrieval", "100%")
     assert explorer.budget.caps["retrieval"] is None
-    row.slider.value = 25
+    explorer.move("retrieval", "25%")
     assert explorer.budget == bk.presets.chat(8_192)
-    row.box.value = 8_192
-    row.box.value = 2_048
+    explorer.move("retrieval", None)
+    explorer.move("retrieval", 2_048)
     assert explorer.budget == bk.presets.chat(8_192)
-    assert explorer.controls.lines["retrieval"] is row, "and its slider stays under the hand"
 
 
-def test_the_widgets_of_a_line_that_went_come_back_with_it() -> None:
-    """None is closed while a hand may be on it, and there and back makes no new ones."""
+def test_the_lines_of_a_preset_come_back_with_it() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    before, demand = dict(explorer.controls.lines), dict(explorer.controls.demand)
-    explorer.controls.preset.value = "agent"
-    explorer.controls.preset.value = "chat"
-    assert explorer.controls.lines == before
-    assert explorer.controls.demand == demand
-    assert all(row.slider.comm is not None for row in before.values())
+    before = explorer.panel.controls
+    explorer.set(preset="agent")
+    assert lines(explorer) == ["output", "safety", *explorer.budget.sections]
+    explorer.set(preset="chat")
+    assert explorer.panel.controls == before
 
 
 def test_the_output_reserve_is_a_ratio_between_a_minimum_and_a_maximum() -> None:
     explorer = BudgetExplorer("memory_engine", window=128_000)
-    limits = explorer.controls.limits
-    assert (
-        limits.at_least.value,
-        limits.at_most.value,
-        explorer.controls.lines["output"].box.value,
-    ) == (
-        500,
-        4_096,
-        4_096,
-    )
-    limits.at_most.value = 8_000
+    keys = ("at_least", "at_most", "line_output")
+    assert [shown(explorer, key) for key in keys] == [500, 4_096, 4_096]
+    explorer.set(at_most=8_000)
     assert explorer.budget.sizes["output"] == 8_000
-    limits.at_most.value = 128_000
+    explorer.set(at_most=128_000)
     assert explorer.budget.sizes["output"] == 19_200
-    limits.at_least.value = 20_000
+    explorer.set(at_least="20k")
     assert explorer.budget.reserves[0].size == Share(0.15, 20_000)
 
 
 def test_a_safety_reserve_can_be_moved_even_where_the_preset_has_none() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    explorer.controls.lines["safety"].box.value = 500
+    explorer.move("safety", 500)
     assert explorer.budget.sizes["safety"] == 500
     assert explorer.budget.shared_pool == bk.presets.chat(8_192).shared_pool - 500
 
 
 def test_another_model_brings_its_window_and_the_shares_follow() -> None:
     explorer = BudgetExplorer("chat")
-    explorer.controls.model.value = "gpt-4"
+    explorer.set(model="gpt-4")
     assert explorer.budget == bk.presets.chat(8_192)
     assert kpi(explorer, "window") == "8,192"
 
 
 def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -> None:
     explorer = BudgetExplorer("chat")
-    explorer.controls.model.value = "gpt-4oo"
-    assert (explorer.budget.window, explorer.controls.model.value) == (128_000, "gpt-4o")
+    explorer.set(model="gpt-4oo")
+    assert (explorer.budget.window, shown(explorer, "model")) == (128_000, "gpt-4o")
     assert level(explorer) == "error"
     assert "'gpt-4oo'" in explorer.status
     assert "Choose one of: 'gpt-4o'" in explorer.status
     assert explorer.view.state["status"]["picks"][0] == "gpt-4o"
-    explorer.controls.model.value = "my-own-llm"
+    explorer.set(model="my-own-llm")
     assert explorer.status.startswith("No model 'my-own-llm' is listed. For a model of your own,")
     assert explorer.view.state["status"]["picks"] == []
 
@@ -274,15 +278,15 @@ def test_where_the_answer_comes_on_top_of_the_window_every_place_says_so() -> No
     output = next(s for s in explorer.view.state["bar"]["segments"] if s["key"] == "output")
     assert (output["tokens"], output["text"]) == (0, "40,800 on top")
     assert output["tip"] == "output: 40,800 tokens; the answer comes on top of the window"
-    assert explorer.controls.lines["output"].slider.description == "output, on top"
+    assert explorer.panel.controls["line_output"]["label"] == "output, on top"
     window = explorer.view.state["kpis"][0]
     assert (window["label"], window["tip"]) == (
         "input window",
         "input window: 272,000 tokens; the answer comes on top of the window",
     )
     assert "The answer comes on top of the window." in explorer.view.state["bar"]["hint"]
-    explorer.controls.model.value = "gpt-4o"
-    assert explorer.controls.lines["output"].slider.description == "output"
+    explorer.set(model="gpt-4o")
+    assert explorer.panel.controls["line_output"]["label"] == "output"
     assert explorer.view.state["kpis"][0]["label"] == "context window"
 
 
@@ -295,7 +299,7 @@ def test_what_sections_leave_of_the_shared_pool_is_not_called_the_shared_pool() 
         f"user took {user:,} of {explorer.budget.shared_pool:,} in the shared pool" in pool["tip"]
     )
     assert "typical sizes" in BudgetExplorer("chat").view.state["source"]
-    explorer.controls.lines["user"].box.value = 500
+    explorer.move("user", 500)
     pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
     assert (pool["name"], pool["text"]) == ("shared pool", kpi(explorer, "pool"))
 
@@ -305,13 +309,13 @@ def test_what_sections_leave_of_the_shared_pool_is_not_called_the_shared_pool() 
 
 def test_over_commitment_is_signed_drawn_and_says_how_to_mend_it() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    explorer.controls.lines["output"].slider.value = 60
+    explorer.move("output", "60%")
     assert explorer.budget.shared_pool == -2_047
     assert (level(explorer), kpi(explorer, "pool")) == ("over", "\u22122,047")
     assert explorer.view.state["bar"]["end_text"] == "the window ends at 8,192; 2,047 too many"
     assert "lower a cap or a reserve" in explorer.status
     assert sum(s["tokens"] for s in explorer.view.state["bar"]["segments"]) > 8_192
-    explorer.controls.lines["output"].slider.value = 15
+    explorer.move("output", "15%")
     assert explorer.budget == bk.presets.chat(8_192), "and it raises again where it did"
 
 
@@ -325,9 +329,9 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
         60, (), sections, undeclared="pool", roles={"user": "history", "assistant": "notes"}
     )
     explorer = BudgetExplorer(budget)
-    explorer.controls.demand["system"].value = 10
-    explorer.controls.demand["history"].value = 90
-    explorer.controls.demand["notes"].value = 20
+    explorer.set(demand_system=10)
+    explorer.set(demand_history=90)
+    explorer.set(demand_notes=20)
     # And each section has its own sentence, once.
     assert explorer.status == "What is asked loses 60 tokens."
     assert explorer.view.state["status"]["more"] == [
@@ -350,7 +354,7 @@ def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
     )
     explorer = BudgetExplorer(replace(budget, undeclared="pool"), conversation(3))
     assert "re-used may take " in explorer.view.figure_turns["note"]
-    explorer.controls.lines["safety"].box.value = 400
+    explorer.move("safety", 400)
     assert explorer.view.figure_waterfall["note"].startswith("Window less reserves less ")
     assert "re-used may have " in explorer.view.figure_waterfall["note"]
     assert (kpi(explorer, "pool"), explorer.view.state["kpis"][-2]["label"]) == (
@@ -364,7 +368,7 @@ def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
 
 def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
     explorer = BudgetExplorer("chat", conversation(40), window=1_000)
-    explorer.controls.lines["output"].slider.value = 60
+    explorer.move("output", "60%")
     assert "exceed the window" in explorer.status
     assert explorer.view.state["status"]["more"][0].startswith("At turn 40 conversation loses ")
 
@@ -375,13 +379,13 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda e: setattr(e.controls.window_box, "value", 5), "choose a larger window"),
-        (lambda e: setattr(e.controls.counter, "value", "nonsense"), "no counter 'nonsense'"),
+        (lambda e: e.set(window=5), "choose a larger window"),
+        (lambda e: e.set(counter="nonsense"), "no counter 'nonsense'"),
         (
-            lambda e: setattr(e.controls.counter, "value", EXTRA),
+            lambda e: e.set(counter=EXTRA),
             "pip install 'budgetkit[makers]'",
         ),
-        (lambda e: setattr(e.controls.path, "value", "no/such.jsonl"), "no/such.jsonl"),
+        (lambda e: e.set(path="no/such.jsonl"), "no/such.jsonl"),
         (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "unknown 'windw'"),
         (lambda e: e.load("{"), "saved state is no JSON"),
         (
@@ -411,8 +415,8 @@ def test_what_cannot_be_is_said_and_what_held_still_holds(
     assert level(explorer) == "error"
     assert said in explorer.status
     assert (explorer.budget, explorer.plan, explorer.config) == before
-    assert explorer.controls.window_box.value == 8_192, "the widgets go back, too"
-    explorer.controls.lines["system"].box.value = 900
+    assert shown(explorer, "window") == 8_192, "the widgets go back, too"
+    explorer.move("system", 900)
     assert level(explorer) != "error", "the next change is shown as ever"
 
 
@@ -426,17 +430,17 @@ def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
     """Neither an ImportError nor an EndpointError, a RuntimeError, leaves a widget that shows what does not hold."""
     monkeypatch.setitem(sys.modules, "litellm", None)
     explorer = kind()
-    held = explorer.controls.counter.value
-    explorer.controls.counter.value = EXTRA
-    assert (level(explorer), explorer.controls.counter.value) == ("error", held)
+    held = shown(explorer, "counter")
+    explorer.set(counter=EXTRA)
+    assert (level(explorer), shown(explorer, "counter")) == ("error", held)
     assert "pip install 'budgetkit[makers]'" in explorer.status
 
     def refuse(name: str) -> Counter:
         raise EndpointError("the endpoint did not answer; ask again later")
 
     monkeypatch.setattr("budgetkit.lab.explorers.shelves.counter", refuse)
-    explorer.controls.counter.value = "chars/3"
-    assert (explorer.status, explorer.controls.counter.value) == (
+    explorer.set(counter="chars/3")
+    assert (explorer.status, shown(explorer, "counter")) == (
         "the endpoint did not answer; ask again later",
         held,
     )
@@ -453,7 +457,7 @@ def test_what_cannot_be_drawn_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> N
     for part in ("charts", "texts", "reader"):
         with monkeypatch.context() as patched:
             patched.setattr(explorer, "kind", replace(explorer.kind, **{part: fail}))  # type: ignore[arg-type]
-            explorer.controls.lines["system"].box.value = 900
+            explorer.move("system", 900)
             assert explorer.status == "nothing can be drawn of this"
         assert (
             explorer.budget,
@@ -461,7 +465,7 @@ def test_what_cannot_be_drawn_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> N
             explorer.view.figure_waterfall,
             kpi(explorer, "pool"),
         ) == before
-        assert explorer.controls.lines["system"].box.value == 819
+        assert shown(explorer, "line_system") == 819
         assert not explorer.view.state["actions"]["undo"]
 
 
@@ -490,13 +494,13 @@ def test_a_path_that_cannot_be_read_gives_way_to_the_last_one_that_could(tmp_pat
     good = tmp_path / "good.jsonl"
     good.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n')
     explorer = BudgetExplorer("chat", conversation(3), window=8_192)
-    explorer.controls.path.value = "no/such.jsonl"
-    assert ("no/such.jsonl" in explorer.status, explorer.controls.path.value) == (True, "")
-    explorer.controls.path.value = str(good)
-    explorer.controls.path.value = "no/such.jsonl"
-    assert ("no/such.jsonl" in explorer.status, explorer.controls.path.value) == (True, str(good))
-    explorer.controls.trace.value = "support-chat"
-    assert explorer.controls.path.value == "", "what is shown is no longer that file"
+    explorer.set(path="no/such.jsonl")
+    assert ("no/such.jsonl" in explorer.status, shown(explorer, "path")) == (True, "")
+    explorer.set(path=str(good))
+    explorer.set(path="no/such.jsonl")
+    assert ("no/such.jsonl" in explorer.status, shown(explorer, "path")) == (True, str(good))
+    explorer.set(trace="support-chat")
+    assert shown(explorer, "path") == "", "what is shown is no longer that file"
 
 
 def test_a_constructor_that_cannot_says_why() -> None:
@@ -511,42 +515,42 @@ def test_a_constructor_that_cannot_says_why() -> None:
 
 def test_a_locked_line_keeps_its_tokens_whatever_else_changes() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    explorer.controls.lines["system"].lock.value = True
-    explorer.controls.window_box.value = 16_384
+    explorer.lock("system")
+    explorer.set(window=16_384)
     assert (explorer.budget.cap("system"), explorer.budget.cap("memory")) == (819, 1_638)
-    explorer.controls.preset.value = "agent"
+    explorer.set(preset="agent")
     assert explorer.budget.cap("system") == 819
     explorer.reset()
     assert (explorer.budget.cap("system"), explorer.budget.window) == (819, 8_192), (
         "as it was called"
     )
-    assert explorer.controls.lines["system"].slider.disabled
+    assert explorer.panel.controls["line_system"]["locked"]
 
 
 def test_a_locked_line_refuses_to_move_until_it_is_unlocked() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    explorer.controls.lines["system"].lock.value = True
-    explorer.controls.lines["system"].box.value = 900
+    explorer.lock("system")
+    explorer.move("system", 900)
     assert explorer.status == "system was to change; it is locked at 819 tokens; unlock it first"
-    assert explorer.controls.lines["system"].box.value == 819
-    explorer.controls.lines["system"].lock.value = False
-    explorer.controls.lines["system"].box.value = 900
+    assert shown(explorer, "line_system") == 819
+    explorer.lock("system", False)
+    explorer.move("system", 900)
     assert explorer.budget.cap("system") == 900
 
 
 def test_undo_and_redo_walk_through_every_kind_of_change() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     seen = [explorer.budget]
-    explorer.controls.lines["system"].box.value = 900
+    explorer.move("system", 900)
     seen.append(explorer.budget)
-    explorer.controls.preset.value = "rag"
+    explorer.set(preset="rag")
     seen.append(explorer.budget)
-    explorer.controls.model.value = "gpt-4"
+    explorer.set(model="gpt-4")
     seen.append(explorer.budget)
     for budget in reversed(seen[:-1]):
         explorer.undo()
         assert explorer.budget == budget
-    assert explorer.controls.preset.value == "chat"
+    assert shown(explorer, "preset") == "chat"
     explorer.undo()
     assert explorer.budget == seen[0], "at its beginning nothing is left to take back"
     for budget in seen[1:]:
@@ -575,7 +579,7 @@ def test_one_drag_is_one_step_back() -> None:
 def test_a_pinned_budget_stays_in_sight_and_is_compared() -> None:
     explorer = BudgetExplorer("chat", conversation(40), window=1_000)
     explorer.pin()
-    explorer.controls.lines["conversation"].slider.value = 40
+    explorer.move("conversation", "40%")
     kpis = {k["key"]: k["change"] for k in explorer.view.state["kpis"]}
     assert (kpis["window"], kpis["pool"], kpis["remainder"]) == (
         "as pinned",
@@ -592,7 +596,7 @@ def test_a_pinned_budget_of_another_preset_is_planned_with_its_own_roles() -> No
     """What the chat calls conversation and user, a working memory calls history and current."""
     explorer = BudgetExplorer("chat", conversation(40), window=8_192)
     explorer.pin()
-    explorer.controls.preset.value = "working_memory"
+    explorer.set(preset="working_memory")
     pinned = explorer.stage.results.pinned
     assert pinned is not None
     assert pinned.warnings == ()
@@ -604,27 +608,27 @@ def test_a_pinned_budget_of_another_preset_is_planned_with_its_own_roles() -> No
 
 def with_moved_lines() -> BudgetExplorer:
     explorer = BudgetExplorer("chat", window=8_192)
-    explorer.controls.lines["system"].box.value = 900
-    explorer.controls.lines["output"].slider.value = 20
+    explorer.move("system", 900)
+    explorer.move("output", "20%")
     return explorer
 
 
 def with_a_lock() -> BudgetExplorer:
     explorer = BudgetExplorer("agent", model="gpt-4")
-    explorer.controls.lines["tool"].lock.value = True
-    explorer.controls.window_box.value = 20_000
+    explorer.lock("tool")
+    explorer.set(window=20_000)
     return explorer
 
 
 def over_committed() -> BudgetExplorer:
     explorer = BudgetExplorer("rag", window=8_192)
-    explorer.controls.lines["retrieval"].slider.value = 90
+    explorer.move("retrieval", "90%")
     return explorer
 
 
 def with_a_safety_reserve() -> BudgetExplorer:
     explorer = BudgetExplorer("working_memory")
-    explorer.controls.lines["safety"].slider.value = 3
+    explorer.move("safety", "3%")
     return explorer
 
 
@@ -632,7 +636,7 @@ def of_ones_own() -> BudgetExplorer:
     explorer = BudgetExplorer(
         bk.Budget(900, [bk.Reserve("output", 90)], [bk.Allocation("my notes", Share("0.3", 10))])
     )
-    explorer.controls.lines["my notes"].box.value = 300
+    explorer.move("my notes", 300)
     return explorer
 
 
@@ -704,12 +708,12 @@ def test_a_conversation_is_counted_once_and_a_move_counts_nothing(
     explorer = BudgetExplorer("working_memory", conversation(30), window=4_096)
     assert asked, "once, with the exact counter and with the rough one"
     asked.clear()
-    explorer.controls.lines["output"].slider.value = 20
-    explorer.controls.lines["knowledge"].box.value = 100
-    explorer.controls.turn.value = 12
+    explorer.move("output", "20%")
+    explorer.move("knowledge", 100)
+    explorer.set(turn=12)
     explorer.pin()
     explorer.undo()
-    explorer.controls.preset.value = "chat"
+    explorer.set(preset="chat")
     assert asked == []
 
 
@@ -724,9 +728,9 @@ def test_a_move_makes_the_preset_once_and_lists_no_folder(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("budgetkit.lab.explorers.budget.settings.preset", preset)
     monkeypatch.setattr(Path, "rglob", lambda *given: made.append("a folder"))
-    explorer.controls.lines["output"].slider.value = 20
+    explorer.move("output", "20%")
     assert made == [], "known from the first look on"
-    explorer.controls.window_box.value = 16_411
+    explorer.set(window=16_411)
     assert made == ["chat"]
 
 
@@ -736,7 +740,7 @@ def test_the_turn_says_what_is_planned() -> None:
     count = bk.counter("gpt-4o")
     roles = explorer.budget.roles
     assert explorer.plan == bk.fit(explorer.budget, trace.items(30, count, roles))
-    explorer.controls.turn.value = 12
+    explorer.set(turn=12)
     assert explorer.plan == bk.fit(explorer.budget, trace.items(12, count, roles))
     assert explorer.config["turn"] == 12
 
@@ -758,7 +762,7 @@ def test_every_turn_is_planned_as_the_chosen_one_is(preset: str, trace: str, win
     names = [column["name"] for column in drawn["columns"]]
     for row in drawn["rows"][::7] + drawn["rows"][-1:]:
         told = dict(zip(names, row, strict=True))
-        explorer.controls.turn.value = int(told["turn"])
+        explorer.set(turn=int(told["turn"]))
         rest = explorer.budget.remainder
         grants = explorer.plan.grants if rest is None else [explorer.plan[rest]]
         assert told["granted"] == f"{sum(grant.granted for grant in grants):,}"
@@ -786,8 +790,8 @@ def test_of_many_conversations_one_is_shown_and_all_are_counted() -> None:
         explorer.view.figure_conversations["note"]
         == "1 of 2 conversations lose something at some turn."
     )
-    explorer.controls.conversation.value = 1
-    assert (explorer.controls.turn.max, explorer.plan["conversation"].cut > 0) == (60, True)
+    explorer.set(conversation=1)
+    assert (slide(explorer, "turn")["max"], explorer.plan["conversation"].cut > 0) == (60, True)
 
 
 @pytest.mark.parametrize("limit", ["MOST_TURNS", "MOST_ITEMS"])
@@ -807,7 +811,7 @@ def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
     assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
     requests = explorer.stage.results.turns, explorer.stage.results.conversations
     assert [each.items for each in requests if each is not None] == [None, None]
-    explorer.controls.conversation.value = 1
+    explorer.set(conversation=1)
     assert "anywhere" not in explorer.view.figure_turns["note"], (
         "two turns are planned message by message"
     )
@@ -819,7 +823,7 @@ def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
     assert note.startswith("At turn 30 chars/4 is ")
     assert "against gpt-4o" in note
     assert "an estimate for gpt-4o" in explorer.view.state["source"]
-    explorer.controls.counter.value = "o200k_base"
+    explorer.set(counter="o200k_base")
     assert "counted exactly with o200k_base" in explorer.view.state["source"]
 
 
@@ -850,8 +854,8 @@ def test_a_file_never_takes_the_place_of_another_of_its_name() -> None:
     assert explorer.config["trace"] == "mine.jsonl (2)", "the same conversations keep their name"
     sent(explorer, "support-chat", one)
     assert explorer.config["trace"] == "support-chat (2)"
-    explorer.controls.trace.value = "support-chat"
-    assert explorer.controls.turn.max > 1, "what is shipped stays what it is"
+    explorer.set(trace="support-chat")
+    assert slide(explorer, "turn")["max"] > 1, "what is shipped stays what it is"
 
 
 def test_a_shipped_conversation_that_was_loaded_keeps_its_name() -> None:
@@ -885,7 +889,7 @@ def test_a_long_file_is_read_and_counted_with_progress(tmp_path: Path) -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     told: list[dict[str, Any]] = []
     explorer.view.send = lambda content, buffers=None: told.append(content["status"])
-    explorer.controls.path.value = str(path)
+    explorer.set(path=str(path))
     assert explorer.config["trace"] == "long.jsonl"
     assert told[0]["text"].startswith("Reading long.jsonl: ")
     assert told[-1]["text"] == "Counting long.jsonl: conversation 12 of 12"
@@ -895,21 +899,28 @@ def test_a_long_file_is_read_and_counted_with_progress(tmp_path: Path) -> None:
 def test_while_a_slider_is_held_the_texts_to_copy_wait_and_are_written_when_they_are_read() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     before = explorer.view.texts
-    hear(explorer, {"kind": "grab"})
-    explorer.controls.lines["system"].slider.value = 20
+    put(explorer, "line_system", "20%", gesture="drag system 1")
     assert explorer.view.texts is before, "nobody copies with a slider in the hand"
     assert from_yaml(explorer.texts["yaml"]).cap("system") == 1_638  # type: ignore[union-attr]
-    hear(explorer, {"kind": "release"})
+    hear(explorer, {"kind": "rest", "id": "page 1"})
     assert explorer.view.texts == explorer.texts
-    hear(explorer, {"kind": "grab"})
-    explorer.controls.lines["system"].box.value = 900  # no move of what is held
+    assert explorer.view.state["ack"] == "page 1"
+    put(explorer, "line_system", "900")  # no move of what is held
     assert explorer.view.texts == explorer.texts
+
+
+def test_the_end_of_a_move_leaves_what_was_refused_in_it() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    put(explorer, "line_system", "-5", gesture="drag system 1")
+    status = explorer.view.state["status"]
+    hear(explorer, {"kind": "rest", "id": "page 1"})
+    assert explorer.view.state["status"] == status and status["beside"] == "line_system"
 
 
 def test_only_figures_that_changed_are_sent_again() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     before = explorer.view.figure_waterfall
-    explorer.controls.demand["memory"].value = 10
+    explorer.set(demand_memory=10)
     assert explorer.view.figure_waterfall is before
     assert explorer.view.figure_sections["serial"] == explorer.view.state["serial"]
 
@@ -949,8 +960,7 @@ def test_a_file_comes_in_pieces_and_is_shown() -> None:
     assert hear(explorer, {**file, "offset": 0}, content[:20])[0] == {"kind": "file", "serial": "a"}
     assert explorer.config["trace"] is None
     hear(explorer, {**file, "offset": 20}, content[20:])
-    shown: Any = explorer.config["trace"]
-    assert shown == explorer.controls.trace.value == "mine.jsonl"
+    assert explorer.config["trace"] == shown(explorer, "trace") == "mine.jsonl"
 
 
 def test_a_set_up_comes_as_a_file_too() -> None:
@@ -1077,20 +1087,20 @@ def test_the_page_never_reads_a_text_as_markup() -> None:
 def test_moves_from_many_threads_at_once_end_in_one_state() -> None:
     """JupyterLab delivers what a page sends in threads of their own while a cell runs."""
     explorer = BudgetExplorer("chat", conversation(20), window=8_192)
-    lines = ["system", "memory", "retrieval", "conversation"]
+    moved_lines = ["system", "memory", "retrieval", "conversation"]
 
     def move(line: str) -> None:
         for tokens in range(500, 510):
             hear_one = {"kind": "line", "line": line, "tokens": tokens, "id": line}
             explorer._receive(explorer.view, hear_one, [])
 
-    threads = [threading.Thread(target=move, args=(line,)) for line in lines]
+    threads = [threading.Thread(target=move, args=(line,)) for line in moved_lines]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [explorer.budget.cap(line) for line in lines] == [509] * 4
-    assert [explorer.controls.lines[line].box.value for line in lines] == [509] * 4
+    assert [explorer.budget.cap(line) for line in moved_lines] == [509] * 4
+    assert [shown(explorer, f"line_{line}") for line in moved_lines] == [509] * 4
     assert explorer.view.state["serial"] == explorer._serial
 
 
@@ -1146,9 +1156,9 @@ def test_a_lock_names_a_line() -> None:
     explorer = BudgetExplorer("agent", window=8_192)
     explorer._run_command("lock", line="bogus", on=True)
     assert "line 'bogus' was to be locked; the lines are 'output'" in explorer.status
-    explorer.controls.lines["tool"].lock.value = True
+    explorer.lock("tool")
     assert explorer.config["locked"] == ["tool"]
-    explorer.controls.preset.value = "memory_engine"
+    explorer.set(preset="memory_engine")
     assert explorer.config["locked"] == []
 
 
@@ -1183,10 +1193,10 @@ def test_an_interrupt_while_figures_are_made_leaves_what_was_shown(
 
     monkeypatch.setattr(explorer, "kind", replace(explorer.kind, charts=interrupted))
     with pytest.raises(KeyboardInterrupt):
-        explorer.controls.lines["output"].box.value = 2_000
-    assert explorer.budget.sizes["output"] == explorer.controls.lines["output"].box.value == 1_228
+        explorer.move("output", 2_000)
+    assert explorer.budget.sizes["output"] == shown(explorer, "line_output") == 1_228
     assert kpi(explorer, "usable") == "6,964"
-    explorer.controls.lines["output"].box.value = 2_000
+    explorer.move("output", 2_000)
     assert kpi(explorer, "usable") == "6,192"
 
 

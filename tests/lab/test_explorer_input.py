@@ -15,19 +15,14 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.lab.explorers import BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
-from budgetkit.lab.explorers.boxes import decimal, whole_number
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.conversation.settings import CHOICES, SAYS
+from budgetkit.lab.explorers.panel import decimal, whole_number
 from budgetkit.lab.explorers.report import picture
 from budgetkit.lab.explorers.view import ONE_MOVE
+from tests.lab.panel import labels, put, shown, typed
 
 SAID = [{"role": "user", "content": "Hello world"}, {"role": "assistant", "content": "Hello."}]
-
-
-def typed(box: Any, text: str) -> str:
-    """Type into a box as a page does; return what the page is told to show there."""
-    box.set_state({"value": text})
-    return str(box.get_state("value")["value"])
 
 
 def status(explorer: Any) -> dict[str, Any]:
@@ -88,18 +83,18 @@ def test_a_percentage_of_nothing_is_refused() -> None:
 
 def test_a_box_takes_100k_and_shows_it_written_out() -> None:
     explorer = BudgetExplorer("chat")
-    assert typed(explorer.controls.window_box, "100k") == "100,000"
+    assert typed(explorer, "window", "100k") == "100,000"
     assert explorer.budget.window == 100_000
-    assert typed(explorer.controls.lines["system"].box, "25%") == "25,000"
+    assert typed(explorer, "line_system", "25%") == "25,000"
     assert explorer.budget.cap("system") == 25_000
 
 
 def test_what_is_no_number_is_refused_beside_the_box_and_the_old_value_stays() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    assert typed(explorer.controls.window_box, "a lot") == "8,192"
+    assert typed(explorer, "window", "a lot") == "8,192"
     assert explorer.budget.window == 8_192
     assert status(explorer)["level"] == "error"
-    assert status(explorer)["beside"] == explorer.controls.window_box.tooltip
+    assert status(explorer)["beside"] == "window"
     assert status(explorer)["text"].startswith("'a lot' is no number; 8,192 stays; type digits")
 
 
@@ -109,8 +104,8 @@ def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_st
 ) -> None:
     """On 0.1.0 a huge one became no cap and a negative one 0, without a word."""
     explorer = BudgetExplorer("chat", window=8_192)
-    box, before = explorer.controls.lines["system"].box, explorer.budget
-    assert typed(box, text) == "819"
+    before = explorer.budget
+    assert typed(explorer, "line_system", text) == "819"
     assert explorer.budget == before
     end = (
         "0 is the least that can be here"
@@ -119,42 +114,42 @@ def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_st
     )
     assert f"was typed; {end}" in status(explorer)["text"]
     assert status(explorer)["text"].endswith("819 stays.")
-    assert status(explorer)["beside"] == box.tooltip
+    assert status(explorer)["beside"] == "line_system"
 
 
 @pytest.mark.parametrize("text", ["-5", "0", "200M"])
 def test_a_window_that_cannot_be_is_refused_and_the_old_one_stays(text: str) -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    assert typed(explorer.controls.window_box, text) == "8,192"
+    assert typed(explorer, "window", text) == "8,192"
     assert explorer.budget.window == 8_192
     assert re.search(
         "(1 is the least|100,000,000 is the most) that can be here; 8,192 stays",
         status(explorer)["text"],
     )
-    assert typed(explorer.controls.limits.at_least, "1M") == "0"
+    assert typed(explorer, "at_least", "1M") == "0"
     assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["text"]
 
 
 def test_an_empty_cap_draws_on_the_pool_and_looks_so() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    row = explorer.controls.lines["system"]
-    assert typed(row.box, "") == ""
+    assert typed(explorer, "line_system", "") == ""
     assert explorer.budget.caps["system"] is None
-    assert (row.box.value, row.box.placeholder, row.share.value) == (None, "no cap", "pool")
-    assert "draws on the shared pool" in row.box.tooltip
-    assert typed(row.box, "10%") == "819"
-    assert typed(explorer.controls.window_box, "") == "8,192", "a window is never empty"
+    drawn = explorer.panel.controls["line_system"]
+    assert (drawn["hint"], drawn["share"]) == ("no cap", "pool")
+    assert "draws on the shared pool" in drawn["box_tip"]
+    assert typed(explorer, "line_system", "10%") == "819"
+    assert typed(explorer, "window", "") == "8,192", "a window is never empty"
     assert "Nothing was typed" in explorer.status
 
 
 @pytest.mark.slow
 def test_chances_and_money_have_fractions_and_turns_have_no_percent() -> None:
     accuracy = AccuracyExplorer(window=8_192)
-    assert typed(accuracy.controls.risk_box, "2.5") == "2.5"
+    assert typed(accuracy, "risk", "2.5") == "2.5"
     assert accuracy.settings.risk == 0.025
     replayed = ConversationExplorer("support-chat", window=8_192)
-    assert typed(replayed.controls.money, "0.25") == "0.25"
-    assert typed(replayed.controls.request_box, "50%") == "75"
+    assert typed(replayed, "money", "0.25") == "0.25"
+    assert typed(replayed, "request", "50%") == "75"
     assert "nothing here to take it of" in replayed.status
 
 
@@ -166,11 +161,10 @@ def test_a_slow_move_of_a_slider_is_one_step(monkeypatch: pytest.MonkeyPatch) ->
     explorer, now = BudgetExplorer("chat", window=8_192), [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     before = explorer.budget
-    explorer._receive(explorer.view, {"kind": "grab"}, [])
     for percent in (11, 12, 13):
-        explorer.controls.lines["system"].slider.value = percent
+        put(explorer, "line_system", f"{percent}%", gesture="drag line_system 1")
         now[0] += 2 * ONE_MOVE
-    explorer._receive(explorer.view, {"kind": "release"}, [])
+    explorer._receive(explorer.view, {"kind": "rest"}, [])
     explorer.undo()
     assert explorer.budget == before
 
@@ -178,20 +172,32 @@ def test_a_slow_move_of_a_slider_is_one_step(monkeypatch: pytest.MonkeyPatch) ->
 def test_two_quick_moves_of_a_slider_are_two_steps() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     for percent in (11, 12):
-        explorer._receive(explorer.view, {"kind": "grab"}, [])
-        explorer.controls.lines["system"].slider.value = percent
-        explorer._receive(explorer.view, {"kind": "release"}, [])
+        put(explorer, "line_system", f"{percent}%", gesture=f"drag line_system {percent}")
+        explorer._receive(explorer.view, {"kind": "rest"}, [])
     explorer.undo()
     assert explorer.budget.cap("system") == 901  # 11 %
+
+
+def test_quick_presses_of_a_key_are_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer, now = BudgetExplorer("chat", window=8_192), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    for percent in (11, 12, 13):
+        put(explorer, "line_system", f"{percent}%", gesture="key line_system")
+    now[0] += 2 * ONE_MOVE
+    put(explorer, "line_system", "14%", gesture="key line_system")
+    explorer.undo()
+    assert explorer.budget.cap("system") == 1_064  # 13 %
+    explorer.undo()
+    assert explorer.budget == bk.presets.chat(8_192)
 
 
 def test_reset_goes_back_to_what_the_explorer_was_called_with() -> None:
     own = bk.presets.rag(12_000).assign(system=500)
     explorer = BudgetExplorer(own, "support-chat", model="gpt-4.1", counter="chars/4")
-    explorer.controls.preset.value = "agent"
-    explorer.controls.window_box.value = 5_000
-    explorer.controls.model.value = "gpt-4o-mini"
-    explorer.controls.counter.value = "o200k_base"
+    explorer.set(preset="agent")
+    explorer.set(window=5_000)
+    explorer.set(model="gpt-4o-mini")
+    explorer.set(counter="o200k_base")
     assert explorer.view.state["actions"]["reset"]
     explorer.reset()
     assert (explorer.budget, explorer.config["model"], explorer.config["counter"]) == (
@@ -219,10 +225,10 @@ def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None
     """estimate:o200k_base has the encoding of the model and guesses its count."""
     exact = make("chat", "support-chat") if make is BudgetExplorer else make("support-chat")
     assert "counted exactly with o200k_base" in exact.view.state["source"]
-    exact.controls.counter.value = "estimate:o200k_base"
+    exact.set(counter="estimate:o200k_base")
     assert "counted with estimate:o200k_base, an estimate for gpt-4o" in exact.view.state["source"]
     if make is BudgetExplorer:
-        exact.controls.compare.value = "estimate:o200k_base"
+        exact.set(compare="estimate:o200k_base")
         counts = exact.stage.results.compared
         assert counts is not None
         assert (counts.best_name, counts.cheap_name) == ("gpt-4o", "estimate:o200k_base")
@@ -363,9 +369,9 @@ def test_a_model_that_nobody_knows_keeps_the_window_and_names_the_nearest(
     make: Callable[..., Any],
 ) -> None:
     explorer = make(window=8_192)
-    explorer.controls.model.value = "claude-sonet-4-5"
-    assert explorer.controls.model.value == "gpt-4o"
-    assert explorer.controls.window_box.value == 8_192
+    explorer.set(model="claude-sonet-4-5")
+    assert shown(explorer, "model") == "gpt-4o"
+    assert shown(explorer, "window") == 8_192
     assert "claude-sonnet-4-5" in explorer.status
 
 
@@ -411,14 +417,14 @@ def test_no_name_in_a_file_becomes_markup_in_the_picture() -> None:
 def test_models_are_found_as_people_type_them(typed_in: str, window: int) -> None:
     """genai-prices 0.2.3 lists the first four; a window is the one that most of their providers give."""
     explorer = BudgetExplorer("chat", window=8_192)
-    explorer.controls.model.value = typed_in
+    explorer.set(model=typed_in)
     assert (status(explorer)["level"] != "error", explorer.config["model"]) == (True, typed_in)
     assert bk.model(typed_in).window == window
 
 
 def test_a_family_is_answered_with_its_members() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
-    explorer.controls.model.value = "claude"
+    explorer.set(model="claude")
     assert explorer.budget.window == 8_192
     assert explorer.status.count("'claude-") == 4
 
@@ -448,13 +454,12 @@ def test_a_conversation_given_by_its_path_is_read_message_by_message(tmp_path: P
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])
 def test_every_control_has_a_tip_in_plain_words(make: Callable[..., Any]) -> None:
-    controls = make(window=8_192).controls
-    widgets = [each for each in vars(controls).values() if getattr(each, "description", "")]
-    widgets += getattr(controls, "policies", {}).values()
-    assert len(widgets) > 5
-    assert [
-        each.description for each in widgets if not each.tooltip or each.tooltip == each.description
-    ] == []
+    explorer = make(window=8_192)
+    controls = explorer.panel.controls.values()
+    assert len(controls) > 5
+    tips = [(control["label"], control["tip"]) for control in controls]
+    tips += [(choice[0], choice[1]) for choice in explorer.view.choices.get("policies", ())]
+    assert [label for label, tip in tips if not tip or tip == label] == []
 
 
 def test_every_policy_says_what_it_does() -> None:
@@ -507,10 +512,7 @@ def test_conversations_of_an_export_go_by_their_titles() -> None:
     first, second = bk.load_traces(path)
     assert (first.title, first.id) == (first.fields["title"], "conv1")
     explorer = BudgetExplorer("chat", path)
-    assert explorer.controls.conversation.options == (
-        (f"1: {first.title}", 0),
-        (f"2: {second.title}", 1),
-    )
+    assert labels(explorer, "conversation") == [f"1: {first.title}", f"2: {second.title}"]
     assert f"conversation 1 of 2 ({first.title})" in explorer.view.state["source"]
     assert bk.Trace("mine", first.messages).title == "mine"
 
@@ -530,24 +532,16 @@ def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[.
         bk.Trace(f"c{i}", messages, fields={"title": title}) for i, title in enumerate(titles)
     ]
     explorer = made(trace=traces)
-    controls = explorer.controls
-    assert "bk-hidden" not in {*controls.which._dom_classes, *controls.find._dom_classes}
-    typed(controls.find, "porto")
-    assert [title for title, _ in controls.conversation.options] == [
-        "1: Trip to Porto",
-        "4: Porto again",
-    ]
+    assert labels(explorer, "conversation")[3:5] == ["4: Porto again", "5: Taxes"]
+    assert typed(explorer, "conversation", "porto") == "1: Trip to Porto"
     assert explorer.config["conversation"] == 0, "what is shown has it too, and stays"
-    typed(controls.find, "RUST")
+    assert typed(explorer, "conversation", "RUST") == "2: A parser in Rust"
     assert explorer.config["conversation"] == 1
-    typed(controls.find, "nowhere")
-    assert status(explorer)["text"].startswith(
-        "no title of the 6 holds 'nowhere'; type another part of it"
-    )
-    assert status(explorer)["beside"] == controls.find.tooltip
+    assert typed(explorer, "conversation", "nowhere") == "2: A parser in Rust"
+    assert status(explorer)["text"] == ("No title of the 6 has 'nowhere'. Type another part of it.")
+    assert status(explorer)["beside"] == "conversation"
     assert explorer.config["conversation"] == 1
-    typed(controls.find, "")
-    assert len(controls.conversation.options) == 6
+    assert typed(explorer, "conversation", "4: Porto again") == "4: Porto again"
 
 
 @pytest.mark.parametrize("made", [BudgetExplorer, ConversationExplorer])
@@ -571,14 +565,15 @@ def test_a_move_lists_the_titles_of_a_file_no_more(
     assert before != explorer.budget.window == 5_000
     assert asked <= {"c0"}, "the one that is shown"
     explorer._receive(explorer.view, {"kind": "conversation", "number": 3}, [])
-    assert explorer.controls.conversation.value == 3
+    assert shown(explorer, "conversation") == "4: c3"
 
 
 def test_a_file_of_few_conversations_has_no_search() -> None:
     messages = bk.load_trace("support-chat").messages[:3]
-    controls = BudgetExplorer("chat", [bk.Trace(str(i), messages) for i in range(2)]).controls
-    assert "bk-hidden" not in controls.which._dom_classes
-    assert "bk-hidden" in controls.find._dom_classes
+    explorer = BudgetExplorer("chat", [bk.Trace(str(i), messages) for i in range(2)])
+    drawn = explorer.panel.controls["conversation"]
+    assert (drawn["is"], drawn["value"]) == ("choice", 0)
+    assert "conversation" not in BudgetExplorer("chat", "support-chat").panel.controls
 
 
 def test_a_conversation_of_one_turn_is_told_as_one() -> None:
@@ -592,21 +587,3 @@ def test_a_conversation_of_one_turn_is_told_as_one() -> None:
     assert "its one request holds everything" in replayed.status
     assert "2 messages, 1 turn, 1 request, " in replayed.view.state["source"]
     assert replayed.view.reader["note"].startswith("1 message, ")
-
-
-def test_the_end_of_a_move_that_overtakes_its_beginning_ends_it() -> None:
-    """Messages come in threads of their own. A slider that seemed held for ever kept the text to copy as it was."""
-    explorer = BudgetExplorer("chat", window=8_192)
-
-    def hear(kind: str, move: str) -> None:
-        explorer._receive(explorer.view, {"kind": kind, "move": move}, [])
-
-    hear("release", "page 1")
-    hear("grab", "page 1")
-    explorer._run_command("line", merge="slider", line="conversation", tokens=1_000)
-    assert '"0.1221"' in explorer.view.texts["python"]
-    hear("grab", "page 2")
-    explorer._run_command("line", merge="slider", line="conversation", tokens=1_200)
-    assert '"0.1221"' in explorer.view.texts["python"], "while it is held, nobody reads the text"
-    hear("release", "page 2")
-    assert '"0.1465"' in explorer.view.texts["python"]

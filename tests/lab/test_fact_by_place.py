@@ -211,20 +211,12 @@ TOOLS: list[dict[str, Any]] = [
 #: A model of each maker, also by the names that routers and hosts have for it.
 MAKERS = [
     *(
-        "gpt-4o",
-        "gpt-4.1",
-        "gpt-5.2",
-        "o3",
-        "chatgpt-4o-latest",
-        "gpt-6.1-sol",
-        "ft:gpt-4o-2024-08-06:org::id",
+        *("gpt-4o", "gpt-4.1", "gpt-5.2", "o3", "chatgpt-4o-latest"),
+        *("gpt-6.1-sol", "ft:gpt-4o-2024-08-06:org::id"),
     ),
     *(
-        "openai/gpt-5.2",
-        "openai/gpt-4.1-mini",
-        "openai/gpt-4o",
-        "openrouter/openai/gpt-5-mini",
-        "openrouter/openai/o3",
+        *("openai/gpt-5.2", "openai/gpt-4.1-mini", "openai/gpt-4o"),
+        *("openrouter/openai/gpt-5-mini", "openrouter/openai/o3"),
     ),
     *("azure/gpt-5-mini", "gpt-oss-120b", "groq/openai/gpt-oss-20b"),
     *(
@@ -234,18 +226,12 @@ MAKERS = [
     ),
     *("gemini-2.5-pro", "openrouter/google/gemini-2.5-flash", "vertex_ai/gemini-2.5-pro"),
     *(
-        "deepseek-chat",
-        "openrouter/deepseek/deepseek-chat-v3.1",
-        "qwen3-32b",
-        "mistral-large-latest",
+        *("deepseek-chat", "openrouter/deepseek/deepseek-chat-v3.1"),
+        *("qwen3-32b", "mistral-large-latest"),
     ),
     *(
-        "grok-4",
-        "nova-pro",
-        "llama-3.3-70b-instruct",
-        "openrouter/moonshotai/kimi-k2",
-        "glm-4.6",
-        "command-a",
+        *("grok-4", "nova-pro", "llama-3.3-70b-instruct", "openrouter/moonshotai/kimi-k2"),
+        *("glm-4.6", "command-a"),
     ),
 ]
 TALK = [SPOKEN[0], SPOKEN[1]]

@@ -294,11 +294,7 @@ def test_a_figure_is_its_specification_with_the_question_as_its_title() -> None:
     assert figure.layout.title.text == figures.waterfall.title
     assert len(figure.data) == 1
     assert list(figure.data[0].customdata) == [
-        "window",
-        "output",
-        "system",
-        "retrieval",
-        "shared pool",
+        *("window", "output", "system", "retrieval", "shared pool"),
     ]
 
 

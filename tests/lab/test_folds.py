@@ -51,7 +51,7 @@ def opened(explorer: Any, name: str) -> Any:
 
 def test_nothing_is_worked_out_before_a_fold_is_opened() -> None:
     explorer = BudgetExplorer("working_memory", "support-chat", window=4_096)
-    explorer.controls.lines["output"].slider.value = 30
+    explorer.move("output", "30%")
     assert explorer._folds._made == {}
     assert all(each["parts"] == [] and not each["open"] for each in explorer.view.folds)
     explorer.view.opened = ["why"]
@@ -71,7 +71,7 @@ def test_a_move_leaves_a_fold_as_it_was_and_says_that_it_is_old(
 
     monkeypatch.setattr(bk.Plan, "why", watched)
     before = fold(explorer, "why")["parts"]
-    explorer.controls.lines["output"].box.value = 1_000
+    explorer.move("output", 1_000)
     assert (asked, fold(explorer, "why")["parts"], fold(explorer, "why")["stale"]) == (
         [],
         before,
@@ -151,7 +151,7 @@ def test_an_offer_of_another_budget_is_not_taken() -> None:
     row = next(
         row for row in rows(explorer, "why") if "mend" in row.get("button", {}).get("tells", {})
     )
-    explorer.controls.lines["output"].box.value = 2_000
+    explorer.move("output", 2_000)
     before = explorer.budget
     tell(explorer, "why", **row["button"]["tells"])
     assert explorer.budget == before
@@ -160,8 +160,8 @@ def test_an_offer_of_another_budget_is_not_taken() -> None:
 
 def test_a_locked_line_is_not_offered() -> None:
     explorer = opened(BudgetExplorer("chat", window=8_192), "why")
-    explorer.controls.lines["output"].box.value = 5_000
-    explorer.controls.lines["output"].lock.value = True
+    explorer.move("output", 5_000)
+    explorer.lock("output")
     tell(explorer, "why")
     sentences = {row["text"]: row for row in rows(explorer, "why")}
     locked = next(
@@ -317,7 +317,7 @@ def test_a_slider_moves_while_tuning_runs_and_stop_ends_it() -> None:
     tell(explorer, "decide", tune=True)
     run = explorer._folds._made["decide"]._run
     began = time.monotonic()
-    explorer.controls.lines["output"].box.value = 150
+    explorer.move("output", 150)
     assert time.monotonic() - began < 5
     assert run.runs
     assert explorer.budget.sizes["output"] == 150
@@ -339,7 +339,7 @@ def test_a_model_without_a_price_is_not_tuned_for_cost() -> None:
 
 def test_locked_lines_are_left_alone() -> None:
     explorer = BudgetExplorer(SMALL, "made-up-chats")
-    explorer.controls.lines["output"].lock.value = True
+    explorer.lock("output")
     found = tuned(explorer, "cut")
     assert "output" not in found.values
 
@@ -415,7 +415,7 @@ def test_the_ledger_of_the_chosen_turn_adds_up_to_its_bill() -> None:
     trace = bk.load_trace("coding-agent")
     explorer = opened(BudgetExplorer("agent", trace), "billed")
     for turn in (len(trace.turns), 1):
-        explorer.controls.turn.value = turn
+        explorer.set(turn=turn)
         tell(explorer, "billed")
         sent = {
             "model": "gpt-4o",
@@ -464,7 +464,7 @@ def test_the_ledger_of_a_pruned_request_has_what_was_kept_and_names_the_rest() -
     there = [trace.messages[slot].raw for slot in outcome.present(last)]
     sent = {"model": "gpt-4o", "messages": there, "tools": [*trace.tools]}
     assert total(figure(explorer, "billed")) == bk.count_request(sent).tokens
-    explorer.controls.main.value = "tool results first"
+    explorer.set(main="tool results first")
     tell(explorer, "billed")
     assert "placeholders" in figure(explorer, "billed")["note"]
 
@@ -487,7 +487,7 @@ def test_no_preset_is_found_fault_with(preset: str) -> None:
 
 def test_a_finding_has_its_code_its_sentence_its_mend_and_its_page() -> None:
     explorer = opened(BudgetExplorer("chat", window=8_192), "check")
-    explorer.controls.lines["output"].box.value = 8_191
+    explorer.move("output", 8_191)
     tell(explorer, "check")
     expected = findings(explorer.budget, model=bk.model("gpt-4o"))
     assert {each.code for each in expected} == {"nothing-usable", "cap-never-filled"}

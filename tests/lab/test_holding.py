@@ -70,10 +70,7 @@ def test_tools_files_read_again_and_servers_have_a_row_each() -> None:
     session = session_of()
     read, listing = holding(session).to_dict("records")
     assert (read["tool"], read["calls"], listing["tool"], listing["calls"]) == (
-        "Read",
-        2,
-        "mcp__hub__list",
-        1,
+        *("Read", 2, "mcp__hub__list", 1),
     )
     assert read["saved"] * 1e6 == pytest.approx(220_000, rel=NEAR)
     (again,) = holding(session, "file").to_dict("records")

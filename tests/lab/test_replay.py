@@ -49,11 +49,31 @@ def replayed(trace: bk.Trace, budget: bk.Budget, policy: Policy, **more: Any) ->
 TOY = chat(8, 10, 20, 5)
 
 
-def test_oldest_first_drops_what_does_not_fit_and_no_more() -> None:
-    frame = replayed(TOY, window(100), policies.OldestFirst()).frame()
-    assert frame["history"].tolist() == [0, 30, 60, 80, 80, 80, 80, 80]
-    assert frame["dropped"].tolist() == [0, 0, 0, 10, 30, 30, 30, 30]
-    assert frame["sent"].tolist() == [15, 45, 75, 95, 95, 95, 95, 95]
+@pytest.mark.parametrize(
+    ("policy", "size", "history"),
+    [
+        (policies.OldestFirst(), 100, [0, 30, 60, 80, 80, 80, 80, 80]),
+        # No answer may stay without its question.
+        (policies.OldestFirst(unit="turn"), 100, [0, 30, 60, 60, 60, 60, 60, 60]),
+        # The last turns stay, even where there is room for more.
+        (policies.SlidingWindow(2), 1_000, [0, 30, 60, 60, 60, 60, 60, 60]),
+        # With 90 tokens for 85 the surplus is 5; a step of 40 removes 40: the first 10 + 20 + 10.
+        (policies.Step(40), 100, [0, 30, 60, 50, 80, 60, 50, 80]),
+        (policies.TriggerTarget(bk.Share(1), bk.Share(0.5)), 100, [0, 30, 60, 30, 60, 30, 60, 30]),
+    ],
+    ids=repr,
+)
+def test_what_each_policy_keeps_of_the_history(
+    policy: Policy, size: int, history: list[int]
+) -> None:
+    frame = replayed(TOY, window(size), policy).frame()
+    assert frame["history"].tolist() == history
+    if policy == policies.OldestFirst():
+        assert frame["dropped"].tolist() == [0, 0, 0, 10, 30, 30, 30, 30]
+        assert frame["sent"].tolist() == [15, 45, 75, 95, 95, 95, 95, 95]
+    if policy == policies.TriggerTarget(bk.Share(1), bk.Share(0.5)):
+        # The next request begins with the last one until something is dropped.
+        assert frame["cached"].tolist() == [0, 15, 45, 5, 45, 5, 45, 5]
 
 
 def test_what_was_dropped_is_stored_as_an_interval_of_turns() -> None:
@@ -75,27 +95,6 @@ def test_what_was_dropped_is_stored_as_an_interval_of_turns() -> None:
         ValueError, match=r"request 9 was asked for; this replay has requests 1 to 8; take one"
     ):
         outcome.absent(9)
-
-
-def test_a_whole_turn_goes_where_no_answer_may_stay_without_its_question() -> None:
-    frame = replayed(TOY, window(100), policies.OldestFirst(unit="turn")).frame()
-    assert frame["history"].tolist() == [0, 30, 60, 60, 60, 60, 60, 60]
-
-
-def test_a_sliding_window_keeps_the_last_turns_even_where_there_is_room() -> None:
-    frame = replayed(TOY, window(1_000), policies.SlidingWindow(2)).frame()
-    assert frame["history"].tolist() == [0, 30, 60, 60, 60, 60, 60, 60]
-
-
-def test_a_step_removes_whole_blocks() -> None:
-    """With 90 tokens for 85 the surplus is 5; a step of 40 removes 40, and the first 10 + 20 + 10 are that."""
-    frame = replayed(TOY, window(100), policies.Step(40)).frame()
-    assert frame["history"].tolist() == [0, 30, 60, 50, 80, 60, 50, 80]
-
-
-def test_trigger_and_target_cut_rarely_and_deep() -> None:
-    frame = replayed(TOY, window(100), policies.TriggerTarget(bk.Share(1), bk.Share(0.5))).frame()
-    assert frame["history"].tolist() == [0, 30, 60, 30, 60, 30, 60, 30]
 
 
 def test_a_summary_takes_the_place_of_the_oldest_share() -> None:
@@ -146,13 +145,7 @@ def test_tool_results_shrink_to_a_placeholder_and_stay_with_their_call() -> None
     outcome = replayed(AGENT, window(100), policies.DropToolResults(5))
     assert outcome.frame()["history"].tolist()[-1] == 77
     assert outcome.messages()["fate"].tolist() == [
-        "kept",
-        "kept",
-        "shrunk",
-        "kept",
-        "kept",
-        "kept",
-        "kept",
+        *("kept", "kept", "shrunk", "kept", "kept", "kept", "kept"),
     ]
     newest = policies.DropToolResults(5, intact=2)
     assert replayed(AGENT, window(100), newest).messages()["fate"].tolist()[:3] == [
@@ -276,11 +269,6 @@ def test_cutting_rarely_keeps_the_prompt_cache(
     assert round(totals["relative_cost"], 3) == relative
 
 
-def test_the_next_request_begins_with_the_last_one_until_something_is_dropped() -> None:
-    frame = replayed(TOY, window(100), policies.TriggerTarget(bk.Share(1), bk.Share(0.5))).frame()
-    assert frame["cached"].tolist() == [0, 15, 45, 5, 45, 5, 45, 5]
-
-
 def test_a_passage_of_the_last_turn_ends_the_equal_prefix() -> None:
     passages = bk.Message({"role": "user", "contexts": ["p" * 7]}).contexts
     trace = bk.Trace("passages", chat(3, 10, 20, 5).messages, contexts={3: passages})
@@ -317,18 +305,28 @@ def split(cache: PromptCache, equal: list[int], **more: Any) -> list[list[int]]:
     return [part.tolist() for part in cache.split(SENT, HEAD, np.array(equal), **more)]
 
 
-def test_an_automatic_cache_measures_in_steps_from_a_minimum() -> None:
-    assert split(CACHES["openai"], [0, 2_000, 1_000]) == [[0, 1_920, 0], [2_000, 580, 2_600]]
-
-
-def test_breakpoints_are_found_at_the_end_of_the_last_request_or_of_the_head() -> None:
-    """2,000 is all of the last request; 1,900 is less than all of it, so only the mark after the head counts."""
-    assert split(CACHES["anthropic"], [0, 2_000, 1_900])[0] == [0, 2_000, 1_200]
-
-
-def test_a_cache_looks_back_over_so_many_blocks_only() -> None:
-    blocks = np.array([1, 21, 1])
-    assert split(CACHES["anthropic"], [0, 2_000, 2_500], new_blocks=blocks)[0] == [0, 1_200, 2_500]
+@pytest.mark.parametrize(
+    ("cache", "equal", "more", "read"),
+    [
+        # An automatic cache measures in steps from a minimum; below it nothing is read nor written.
+        ("openai", [0, 2_000, 1_000], {}, [0, 1_920, 0]),
+        ("anthropic-4096", [0, 2_000, 2_500], {}, [0, 0, 0]),
+        # 2,000 is all of the last request; 1,900 is less, so only the mark after the head counts.
+        ("anthropic", [0, 2_000, 1_900], {}, [0, 2_000, 1_200]),
+        # A cache looks back over so many blocks only, and forgets after its lifetime.
+        ("anthropic", [0, 2_000, 2_500], {"new_blocks": np.array([1, 21, 1])}, [0, 1_200, 2_500]),
+        ("anthropic", [0, 2_000, 2_500], {"pauses": np.array([np.nan, 299, 301])}, [0, 2_000, 0]),
+    ],
+)
+def test_what_a_cache_reads_of_an_equal_beginning(
+    cache: str, equal: list[int], more: dict[str, Any], read: list[int]
+) -> None:
+    found = split(CACHES[cache], equal, **more)
+    assert found[0] == read
+    if cache == "openai":
+        assert found[1] == [2_000, 580, 2_600]
+    if cache == "anthropic-4096":
+        assert found[1] == [0, 0, 0]
 
 
 def test_a_run_of_calls_and_a_run_of_results_is_one_position_each_that_is_looked_back_over() -> (
@@ -350,12 +348,6 @@ def test_a_run_of_calls_and_a_run_of_results_is_one_position_each_that_is_looked
         )
         reached.append(bool(outcome.cached[1] > 1_500))
     assert reached == [True, False]
-
-
-def test_a_cache_forgets_after_its_lifetime() -> None:
-    assert split(CACHES["anthropic"], [0, 2_000, 2_500], pauses=np.array([np.nan, 299, 301]))[
-        0
-    ] == [0, 2_000, 0]
 
 
 def test_the_end_of_any_earlier_request_that_is_still_alive_is_read() -> None:
@@ -418,10 +410,6 @@ def test_what_reading_costs_is_taken_from_the_prices_where_they_say_it() -> None
     assert shares == {"gpt-4o": pytest.approx(0.5), "gpt-5": pytest.approx(0.1)}
 
 
-def test_a_prefix_below_the_minimum_is_neither_read_nor_written() -> None:
-    assert split(CACHES["anthropic-4096"], [0, 2_000, 2_500]) == [[0, 0, 0], [0, 0, 0]]
-
-
 def test_times_of_messages_are_the_pauses_between_requests() -> None:
     times = ["2026-11-21T10:00:00Z", None, "2026-11-21T10:04:00Z", None, "2026-11-21T10:10:00Z"]
     raw = [
@@ -480,11 +468,8 @@ def test_an_unknown_price_stays_unknown() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "gpt-oss:20b",
-        "ollama/gpt-oss:20b",
-        "ollama_chat/mistral:7b",
-        "deepseek-r1:latest",
-        "ollama/gpt-4o",
+        *("gpt-oss:20b", "ollama/gpt-oss:20b", "ollama_chat/mistral:7b"),
+        *("deepseek-r1:latest", "ollama/gpt-4o"),
     ],
 )
 def test_what_ollama_runs_has_no_price_of_a_host(name: str) -> None:

@@ -24,12 +24,8 @@ from budgetkit.requests import framing_for
 
 #: One model of each maker, an open one, and one that nobody knows.
 MODELS = (
-    "gpt-4o",
-    "gpt-5",
-    "claude-sonnet-4-5",
-    "gemini-2.5-pro",
-    "Llama-3.3-70B-Instruct",
-    "no-such-model-1",
+    *("gpt-4o", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro"),
+    *("Llama-3.3-70B-Instruct", "no-such-model-1"),
 )
 #: Too small for any preset's parts, small, usual, as long as the longest models', over all models'.
 WINDOWS = (700, 4_096, 16_384, 128_000, 1_048_576, 20_000_000)

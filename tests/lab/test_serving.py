@@ -22,10 +22,8 @@ from budgetkit.lab.explorers.reach import Reach
 TALK = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
 PATIENCE = 120  # seconds
 PAGES = (
-    "/",
-    "/voila/static/voila.js",
-    "/voila/templates/lab/static/index.css",
-    "/voila/files/budgetkit.ipynb",
+    *("/", "/voila/static/voila.js"),
+    *("/voila/templates/lab/static/index.css", "/voila/files/budgetkit.ipynb"),
 )
 KERNEL = "/api/kernels/00000000-0000-0000-0000-000000000000"
 
@@ -216,7 +214,7 @@ def test_the_tabs_of_a_served_app_open_no_other_file(folder: Path) -> None:
         app.open(number)
         explorer = app.tabs[number]
         assert explorer is not None
-        assert "bk-hidden" in explorer.controls.path._dom_classes
+        assert "path" not in explorer.panel.controls
         explorer._receive(
             explorer.view, {"kind": "path", "path": str(folder.parent / "secret.jsonl")}, []
         )
@@ -229,7 +227,7 @@ def test_the_tabs_of_a_served_app_open_no_other_file(folder: Path) -> None:
 
 def test_a_folder_leaves_the_box_and_a_notebook_opens_any_file(folder: Path) -> None:
     app = bk.App("support-chat", window=8_192, files=folder)
-    assert "bk-hidden" not in app.card.controls.path._dom_classes
+    assert "path" in app.card.panel.controls
     app.card.open("mine.jsonl")
     assert app.card.config["trace"] == "mine.jsonl"
     free = bk.App("support-chat", window=8_192)

@@ -29,7 +29,7 @@ def test_a_request_costs_what_it_cost_on_its_day() -> None:
     assert before == pytest.approx(0.019613)
     assert cost(usage, "gpt-5.6-sol", "2026-08-21T12:00:00Z") == pytest.approx(0.0154504)
     both = session(usage, "gpt-5.6-sol", "2026-07-28T12:00:00Z")
-    assert both.prices_by_request[0].date == "2026-07-28"
+    assert both.prices_by_request()[0].date == "2026-07-28"
 
 
 def test_prices_of_a_moment_follow_the_hours() -> None:
@@ -95,6 +95,21 @@ def test_web_searches_are_in_the_cost_and_other_tools_are_named() -> None:
     calls = {"server_side_tool_usage_details": {"x_search_calls": 2, "mcp_calls": 1}}
     other = session(usage | calls, "grok-4.20")
     assert other.unpriced == "Not in the cost: 2 calls of tools that cost money."
+
+    executor = {"type": "message", "input_tokens": 100, "output_tokens": 10}
+    advisor = {"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 9_000}
+    advised = session(usage | {"iterations": [executor, advisor]}, "claude-sonnet-4-6")
+    assert advised.unpriced == "Not in the cost: 1 call of tools that cost money."
+
+
+def test_cohere_is_priced_by_its_billed_units() -> None:
+    """All 556 tokens of the prompt were priced, and none of those that were read has a price."""
+    usage = {"billed_units": {"input_tokens": 27, "output_tokens": 68}, "cached_tokens": 480}
+    called = session(
+        usage | {"tokens": {"input_tokens": 556, "output_tokens": 71}}, "command-r-08-2024"
+    )
+    assert called.totals()["prompt"] == 556
+    assert called.totals()["cost"] == pytest.approx((27 * 0.15 + 68 * 0.60) / 1e6)
 
 
 def test_own_prices_hold_for_all_requests() -> None:

@@ -89,6 +89,10 @@ def test_the_read_is_foretold_from_what_was_before(made_up: bk.Session) -> None:
     assert (told["foretold"] < 20_000).all(), "only what many sessions share is read after a break"
 
 
+def session_of(records: list[dict[str, Any]]) -> bk.Session:
+    return bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+
+
 def answer(
     number: int, at: int, read: int, written: int, model: str = "claude-opus-4-5", hour: int = 0
 ) -> dict[str, Any]:
@@ -133,8 +137,7 @@ def stamp(at: int) -> str:
 def cause_of(second: dict[str, Any], pause: int = 20, hour: int = 0) -> list[str]:
     """Let a second request follow a first one, which wrote 50,000 tokens; return the causes of the misses."""
     records = [said(0, 0), answer(0, 0, 0, 50_000, hour=hour), said(1, pause), second]
-    trace = bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode()))
-    return list(bk.Session(trace).misses()["cause"])
+    return list(session_of(records).misses()["cause"])
 
 
 def test_the_life_of_what_was_written_comes_from_the_writes_themselves() -> None:
@@ -146,7 +149,7 @@ def test_the_life_of_what_was_written_comes_from_the_writes_themselves() -> None
 def test_the_life_of_a_cache_counts_from_the_start_of_the_request_that_wrote_it() -> None:
     """An answer that took 285 seconds leaves 15 of the five minutes: 20 seconds after it the cache is gone."""
     records = [said(0, 0), answer(0, 280, 0, 50_000), said(1, 305), answer(1, 306, 0, 50_500)]
-    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    session = session_of(records)
     assert session.happened["pause"].tolist() == [0, 305]
     assert list(session.misses()["cause"]) == [causes.LIFE]
 
@@ -163,7 +166,7 @@ def test_a_price_that_nobody_knows_is_said_and_not_zero() -> None:
         said(1, 900),
         answer(1, 900, 0, 9_100, "nobodys-model"),
     ]
-    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    session = session_of(records)
     assert np.isnan(session.totals()["cost"])
     assert "no price is known for nobodys-model" in session.sentence
     priced = bk.Session(session.trace, prices="claude-opus-4-5")
@@ -178,7 +181,7 @@ def test_a_step_of_the_price_goes_by_the_whole_prompt_also_where_a_part_was_writ
 ):
     """Sonnet 4.5 costs double above 200,000 tokens; 100,000 read and 110,000 written are above it together."""
     records = [said(0, 0), answer(0, 0, 100_000, 110_000, model="claude-sonnet-4-5", hour=110_000)]
-    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    session = session_of(records)
     dear = bk.cost.prices("claude-sonnet-4-5", hour=True)
     assert dear.cache_read is not None and dear.cache_write is not None and dear.output is not None
     at_least = (100_000 * dear.cache_read.tiers[0][1] + 110_000 * dear.cache_write.base) / 1e6
@@ -186,12 +189,7 @@ def test_a_step_of_the_price_goes_by_the_whole_prompt_also_where_a_part_was_writ
     assert totals["cost"] > at_least
     assert (totals["steps"], totals["steps_cost"] > 0) == (1, True)
     below = [said(0, 0), answer(0, 0, 50_000, 110_000, model="claude-sonnet-4-5", hour=110_000)]
-    assert (
-        bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, below)).encode()))).totals()[
-            "steps"
-        ]
-        == 0
-    )
+    assert session_of(below).totals()["steps"] == 0
 
 
 @pytest.mark.parametrize(
@@ -237,7 +235,7 @@ def test_a_session_that_was_compacted_early_was_held_in_the_usual_window(
         said(1, 40),
         answer(1, 40, 0, 30_000, model="claude-opus-4-6"),
     ]
-    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    session = session_of(records)
     assert setup_of(session, None, None, None, None).budget.window == window
 
 
@@ -292,7 +290,7 @@ def test_a_replay_of_the_session_as_it_was_held_comes_to_the_bill(made_up: bk.Se
     # No program logs the call that wrote its summary; a rule's row holds the price of such a call.
     cost = number_of(table, "claude-code", "summary_cost")
     assert f"so ${billed:,.2f} lacks what that cost" in lacking and f"(${cost:,.2f})" in lacking
-    assert where.startswith("Claude Code's rule acts above 155,284 tokens, where its compactions")
+    assert where.startswith("Claude Code's rule acts above 153,961 tokens, where its compactions")
     missed = made_up.misses()
     (compacted,) = missed.loc[missed["cause"] == causes.COMPACTION, "request"]
     assert abs(number_of(table, "claude-code", "first") - compacted) <= 1
@@ -350,7 +348,7 @@ def test_misses_that_no_rule_causes_happen_under_every_rule() -> None:
             read, written = 0, 53_000
         at = 20 * number + (660 if number >= 3 else 0)
         records += [said(number, at), answer(number, at, read, written)]
-    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    session = session_of(records)
     assert session.misses()["cause"].tolist() == [causes.LIFE]
     outcome = comparison(session, ["pi"]).outcomes["pi"].least
     assert (outcome.cached[3], outcome.written[3]) == (0, outcome.sent[3])
@@ -360,7 +358,7 @@ def test_misses_that_no_rule_causes_happen_under_every_rule() -> None:
 def test_a_turn_of_another_model_has_that_models_price() -> None:
     records = [said(0, 0), answer(0, 0, 0, 50_000), said(1, 20)]
     records += [answer(1, 20, 0, 50_500, model="claude-sonnet-4-5")]
-    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    session = session_of(records)
     table = bk.compare(session, ["pi"])
     assert table["least"].tolist() == pytest.approx([session.totals()["cost"]] * 3, rel=0.001)
 
@@ -434,14 +432,27 @@ def test_a_compaction_in_a_loop_is_counted_and_said(made_up: bk.Session) -> None
     assert number_of(early, "claude-code", "loops") == 0
 
 
+def test_claude_code_stops_where_its_prompt_fills_again_and_again(made_up: bk.Session) -> None:
+    """A window with little beside what comes back; before, the rest of the session was priced as if it went on."""
+    table = bk.compare(made_up, ["claude-code", "codex"], window=120_000)
+    request = number_of(table, "claude-code", "stops")
+    assert 0 < request < len(made_up.usage)
+    assert number_of(table, "codex", "stops") == 0
+    assert [words for words in notices(table) if f"would stop at request {request:,}" in words]
+    roomy = bk.compare(made_up, ["claude-code"])
+    assert number_of(roomy, "claude-code", "stops") == 0
+
+
 def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(
     made_up: bk.Session,
 ) -> None:
-    from budgetkit.lab.sessions.turning import by_price_of_reading
+    from budgetkit.lab.sessions.turning import by_price_and_window
 
     rule = bk.policies.ClearResults(keep_uses=10)
-    table = by_price_of_reading(made_up, {"mask": rule}, reads=[1.0, 0.5, 0.1, 0.02])
-    change = table.set_index("read")["change"]
+    table = by_price_and_window(
+        made_up, {"mask": rule}, reads=[1.0, 0.5, 0.1, 0.02], windows=[1_000_000]
+    )
+    change = table[table["system"] == "mask"].set_index("read")["change"]
     assert (
         change.is_monotonic_decreasing is False
         and change.loc[1.0] < change.loc[0.1] < change.loc[0.02]

@@ -56,12 +56,12 @@ def test_two_pins_stand_side_by_side_with_what_is_set() -> None:
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     card.pin()
     assert card.view.state["actions"]["pinned"]
-    card.controls.lines["conversation"].box.value = 3_000
+    card.move("conversation", 3_000)
     assert not card.view.state["actions"]["pinned"]
     card.pin()
     assert "sides" in card.view.opened
     assert cells(card)["history budget"] == ["1,638 (conversation)", "3,000 (conversation)"]
-    card.controls.model.value = "claude-sonnet-4-5"
+    card.set(model="claude-sonnet-4-5")
     assert [side.title for side in sides(card.settings, card.library)] == [
         *("gpt-4o, chat", "gpt-4o, chat", "claude-sonnet-4-5, chat")
     ]
@@ -76,11 +76,11 @@ def test_two_pins_stand_side_by_side_with_what_is_set() -> None:
 def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None:
     """Two pins were both called "gpt-4o, chat"; of ten rows eight were the same, and none said what moved."""
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
-    card.controls.lines["retrieval"].box.value = 2_000
+    card.move("retrieval", 2_000)
     card.pin()
-    card.controls.lines["retrieval"].box.value = 1_000
+    card.move("retrieval", 1_000)
     card.pin()
-    card.controls.lines["system"].box.value = 400
+    card.move("system", 400)
     card._receive_fold_event({"fold": "sides"})
     drawn = next(part for part in card.view.folds[0]["parts"] if part["is"] == "sides")
     assert [column["title"] for column in drawn["columns"]] == [

@@ -33,7 +33,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("line", {"line": "window", "tokens": 12_000}),
     ("line", {"line": "output", "tokens": 900}),
     ("limits", {"line": "output", "at_least": 100, "at_most": 800}),
-    ("amount", {"line": "output", "amount": bk.Share("0.1")}),
+    ("size", {"line": "output", "size": bk.Share("0.1")}),
     ("lock", {"line": "output", "on": True}),
     ("line", {"line": "output", "tokens": 100}),
     ("lock", {"line": "output", "on": False}),
@@ -41,7 +41,6 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("setup", {"name": "mine.json", "content": bk.state.to_json(bk.presets.agent(9_000)).encode()}),
     ("setup", {"name": "mine.json", "content": b"\xff"}),
     ("model", {"name": "gtp-9"}),
-    ("refused", {"text": "no title holds that"}),
     ("reset", {}),
 ]
 TABLE = b"by_whom,said_what\nuser,How is Oslo?\nassistant,Sunny.\n"

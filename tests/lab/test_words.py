@@ -7,7 +7,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.files import read_toml
-from budgetkit.lab.explorers.boxes import meaning
+from budgetkit.lab.explorers.panel import meaning
 
 CHECKOUT = Path(__file__).parents[2]
 WORDS = read_toml("glossary.toml")["words"]
@@ -46,7 +46,7 @@ def test_the_table_of_errors_and_a_saved_report_say_what_in_truth_is(tmp_path: P
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     strip = card.view.state["strip"]
     tips = dict(zip(strip["columns"], strip["meanings"], strict=True))
-    assert tips["really"].startswith("What the budget takes in truth")
+    assert tips["really"].startswith("Actual tokens when the cheap count")
     assert all(tips[column] for column in ("error", "really", "pool left", "that is"))
     card.save(tmp_path / "card.html")
     assert meaning("really") in (tmp_path / "card.html").read_text(encoding="utf-8")

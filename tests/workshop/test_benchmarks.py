@@ -152,10 +152,7 @@ def test_shares_weigh_projects_alike_and_small_groups_are_shown_only() -> None:
     calls.append(Call("api", "text", "b", 10, 11.0, 12.0, 10, 10))
     (summed,) = provider_usage.table(calls).to_dict("records")
     assert (summed["calls"], summed["exact"], summed["within 3"], summed["exact, by project"]) == (
-        4,
-        2,
-        3,
-        "67%",
+        *(4, 2, 3, "67%"),
     )
     assert (summed["median error"], summed["in interval"], summed["litellm exact"]) == (
         "+10.0%",

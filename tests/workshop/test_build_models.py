@@ -23,11 +23,11 @@ def find_provider_model(name: str, *_: object) -> tuple[Any, Any]:
     ("name", "kind", "window", "max_output", "sentence"),
     [
         (
-            "gpt-4o",
-            "shared",
-            128_000,
-            16_384,
-            "gpt-4o: 128,000 tokens (litellm), but 64,000 in genai-prices, openai/gpt-4o.",
+            *("gpt-4o", "shared", 128_000),
+            *(
+                16_384,
+                "gpt-4o: 128,000 tokens (litellm), but 64,000 in genai-prices, openai/gpt-4o.",
+            ),
         ),
         ("gpt-5", "input", 272_000, 128_000, ""),  # 400,000 with the answer: one fact
         ("gpt-4.1", "shared", 1_047_576, "", ""),

@@ -315,13 +315,7 @@ def test_conda_users_get_the_core_the_laboratory_and_what_runs_the_tests() -> No
     wanted = bounds([*project()["dependencies"], *extras["lab"], *jupyter, *tests])
     assert bounds(shared + [entry for entry in pip if entry != "-e ."]) == wanted
     assert wanted.keys() >= {
-        "jupyterlab",
-        "ipywidgets",
-        "pandas",
-        "plotly",
-        "tiktoken",
-        "pytest",
-        "nbval",
+        *("jupyterlab", "ipywidgets", "pandas", "plotly", "tiktoken", "pytest", "nbval"),
     }
 
 
@@ -368,12 +362,8 @@ def tracked() -> list[Path]:
 
 # In pieces, for this file is read too.
 HOSTS = [
-    "pypi org",
-    "pythonhosted org",
-    "registry npmjs",
-    "registry yarnpkg",
-    "anaconda org",
-    "deb debian org",
+    *("pypi org", "pythonhosted org", "registry npmjs", "registry yarnpkg"),
+    *("anaconda org", "deb debian org"),
 ]
 HOSTS += ["proxy golang org", "crates io"]
 REGISTRIES = re.compile("|".join(re.escape(host.replace(" ", ".")) for host in HOSTS).encode())

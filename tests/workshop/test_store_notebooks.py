@@ -12,6 +12,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "store_notebooks.py"
 CELLS = {
     "number": "6 * 7",
     "said": "print('hello')",
+    "slow": "import time\nprint('first', flush=True)\ntime.sleep(1)\nprint('last')",
     "table": "import pandas as pd\npd.DataFrame({'tokens': [1, 2]})",
     "html": "from IPython.display import HTML\nHTML('<b>not a table</b>')",
     "figure": "import budgetkit as bk\nbk.figures.window(bk.presets.chat(8_192))",
@@ -50,7 +51,13 @@ def cells(path: Path) -> dict[str, dict[str, Any]]:
 
 def test_numbers_texts_and_small_tables_are_stored(notebook: Path) -> None:
     stored = {name for name, cell in cells(notebook).items() if cell["outputs"]}
-    assert stored == {"number", "said", "table", "figure"}
+    assert stored == {"number", "said", "slow", "table", "figure"}
+
+
+def test_lines_printed_at_different_times_are_one_output(notebook: Path) -> None:
+    """A cell that printed between two computations was stored as one output or as two, from run to run."""
+    (output,) = cells(notebook)["slow"]["outputs"]
+    assert "".join(output["text"]) == "first\nlast\n"
 
 
 def test_of_a_figure_only_its_picture_is_stored_and_nbval_ignores_it(notebook: Path) -> None:

@@ -18,8 +18,9 @@ from typing import Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from budgetkit.counters.estimate.windows import BEFORE, SCALE, WINDOW, table
-from budgetkit.counters.protocol import Basis
+from budgetkit.budget.quoting import brief
+from budgetkit.counters.estimate.windows import BEFORE, SCALE, WINDOW, table, table_names
+from budgetkit.counters.protocol import CounterBase, check_text, check_texts
 
 #: Characters looked up at once: enough for numpy, not too many for the cache.
 STRETCH: Final = 2**18
@@ -134,7 +135,7 @@ Sums = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateCounter:
+class EstimateCounter(CounterBase):
     """Estimate the count of one encoding.
 
     Made by ``budgetkit.counter("estimate:o200k_base")``. Nothing is loaded before the first count.
@@ -153,15 +154,11 @@ class EstimateCounter:
 
     encoding: str
 
-    @property
-    def exact(self) -> bool:
-        """False: an estimate is a guess, though a good one."""
-        return False
-
-    @property
-    def basis(self) -> Basis:
-        """What its number rests on: a table."""
-        return "estimate"
+    def __post_init__(self) -> None:
+        if self.encoding not in table_names():
+            raise ValueError(
+                f"no estimate of {brief(self.encoding)}; there are those of {', '.join(table_names())}; use one of them"
+            )
 
     @property
     def name(self) -> str:
@@ -170,13 +167,14 @@ class EstimateCounter:
 
     def __call__(self, text: str) -> int:
         """Estimate one text, in tokens."""
-        values = map(table(self.encoding).values, stretches(self._checked(text)))
+        values = map(table(self.encoding).values, stretches(check_text(text, self)))
         total = sum(int(np.add.reduce(some, dtype=np.int32)) for some in values)
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Estimate several texts, in tokens each; the same numbers as one by one, several times faster."""
-        sizes = np.fromiter(map(len, map(self._checked, texts)), np.intp, len(texts))
+        texts = check_texts(texts, self)
+        sizes = np.fromiter(map(len, texts), np.intp, len(texts))
         narrow = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))
         estimates = np.zeros(len(texts), np.int64)
         for chosen in (np.flatnonzero(narrow), np.flatnonzero(~narrow)):
@@ -211,7 +209,7 @@ class EstimateCounter:
         values = table(self.encoding).values
         after = 0
         sums = [np.zeros(0, np.int64)]
-        for row in stretches(self._checked(text)) if text else ():
+        for row in stretches(check_text(text, self)) if text else ():
             whole = values(row)
             parts = [values(part)[:: 1 + BEFORE // WINDOW] for part in _begun(row)]
             before = after + np.cumsum(whole, dtype=np.int64) - whole
@@ -270,7 +268,7 @@ class EstimateCounter:
         >>> bool(abs(first - second) < 1), bool(abs(first + second - 400) < 20)
         (True, True)
         """
-        rows = list(stretches(self._checked(text)))
+        rows = list(stretches(check_text(text, self)))
         values = np.concatenate([*map(table(self.encoding).values, rows)])
         before = np.asarray(places, np.intp)
         if any(map(has_surrogates, rows)):
@@ -278,13 +276,6 @@ class EstimateCounter:
         ends = -(-before // WINDOW)
         tokens: npt.NDArray[np.float64] = _between(values, ends[:-1], ends[1:]) / SCALE
         return tokens
-
-    def _checked(self, text: str) -> str:
-        if not isinstance(text, str):
-            raise TypeError(
-                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''"
-            )
-        return text
 
     def _sums(self, texts: list[str]) -> Sums:
         if not texts:

@@ -25,7 +25,6 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from budgetkit.budget.quoting import brief
 from budgetkit.files import data_files, read_bytes
 
 __all__ = ["BEFORE", "HASHED", "LEVELS", "RUN", "WINDOW", "Places", "Which", "Windows", "windows"]
@@ -303,10 +302,5 @@ def table_names() -> tuple[str, ...]:
 @cache
 def table(encoding: str) -> Weights:
     """Load the table of one encoding, once."""
-    if encoding not in table_names():
-        names = ", ".join(table_names())
-        raise ValueError(
-            f"no estimate of {brief(encoding)}; there are tables for {names}; use one of them, or count exactly"
-        )
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
         return Weights.of(stored)

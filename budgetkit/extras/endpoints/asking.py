@@ -15,8 +15,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.extras.endpoints.answers import MOST_TOKENS, cache_file, is_count, kept_counts
 from budgetkit.extras.endpoints.exchange import Answer, Asking, Key, ask_all, key_from_environment
 from budgetkit.files import Table, read_toml
-from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel, model_name
+from budgetkit.models import Model, model_name
 
 _SHOWN = 400  # bytes of an answer without a count
 
@@ -289,7 +288,7 @@ class ProviderCounter:
 
 def provider_counter(
     provider: str,
-    model: str | Model | ResolvedModel,
+    model: str | Model,
     *,
     cache: str | os.PathLike[str] | None = None,
     timeout: float = 30.0,

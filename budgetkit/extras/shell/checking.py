@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,7 @@ from xml.etree import ElementTree
 
 import click
 
-from budgetkit.budget import brief, one_line, printable
+from budgetkit.budget import brief, one_line, printable, warn_caller
 from budgetkit.budget.amounts import whole_number
 from budgetkit.extras.shell.gate import Checked, Failure, check
 from budgetkit.extras.shell.inputs import tools_of, traces_of, with_budget
@@ -27,6 +26,7 @@ from budgetkit.pruning import policy_of
 
 #: The version of a baseline's file.
 VERSION = 1
+_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 
 
 @click.command("check")
@@ -101,10 +101,7 @@ def check_command(
         **limits,
     )
     if checked.cut and limits["most_cut"] is None:
-        warnings.warn(
-            f"{checked.losing}, and nothing was asked about that; --most-cut 0.1 would allow one in ten",
-            stacklevel=1,
-        )
+        warn_caller(f"{checked.losing}, and no limit is set; --most-cut 0.1 allows one in ten")
     changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
     if saved_as:
         save(saved_as, checked)
@@ -210,13 +207,9 @@ def github(checked: Checked, changes: Mapping[str, int], since: str) -> str:
         lines.append((kind_of_finding, finding.code, f"{finding.sentence}; {finding.mend}"))
     lines += [("notice", "growth", sentence) for sentence in grown(changes, since)]
     return "\n".join(
-        f"::{kind} title=budgetkit {code}::{_escaped(printable(text))}"
+        f"::{kind} title=budgetkit {code}::{printable(text).translate(_ESCAPES)}"
         for kind, code, text in lines
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def junit(checked: Checked, changes: Mapping[str, int], since: str) -> str:

@@ -11,8 +11,7 @@ import click
 from budgetkit.budget import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines, show_table, text_of
-from budgetkit.models import Model, models
-from budgetkit.models.resolved import resolve
+from budgetkit.models import Model, models, resolve
 
 if TYPE_CHECKING:
     from budgetkit.requests import RequestCount
@@ -224,7 +223,7 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
     A name that is not in the table is looked up as everywhere else; what stands in for it is said.
     """
     resolved = [resolve(name) for name in names]
-    rows = [model.facts for model in resolved] if names else [*models()]
+    rows = resolved if names else [*models()]
     if as_json:
         return show_json([{field: getattr(model, field) for field in _FIELDS} for model in rows])
     columns = [

@@ -11,13 +11,13 @@ from contextlib import suppress
 from functools import wraps
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
-from warnings import catch_warnings, warn
+from typing import Any
+from warnings import catch_warnings
 
 import click
 from click.core import ParameterSource
 
-from budgetkit.budget import Budget, brief, one_line, printable, quoted
+from budgetkit.budget import Budget, brief, one_line, printable, quoted, warn_caller
 from budgetkit.counters import basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, text_of
 from budgetkit.inputs import AnyBudget, filled_in, policies_of, read_budget
@@ -34,15 +34,15 @@ from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped
 from budgetkit.trace.opening import intake
 
 # Types of tools: a function, or what a provider runs itself.
-_KINDS: Final = re.compile(
+_KINDS = re.compile(
     r"function|custom|namespace|(?:web_search|web_fetch|x_search|file_search|code_interpreter|code_execution|retrieval"
     r"|image_generation|mcp|mcp_toolset|local_shell|shell|computer|computer_use|bash|text_editor|apply_patch|memory"
     r"|advisor|tool_search)(?:_preview)?(?:_\d[\d_]*)?|tool_search_tool_\w+|computer-use-preview"
 )
 # Keys of a tool whose values are named by its author.
-_NAMED: Final = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+_NAMED = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 # Keys of a tool whose values are texts, or lists of them.
-_TEXTS: Final = {"name", "title", "description", "type"}
+_TEXTS = {"name", "title", "description", "type"}
 
 
 class Piped(io.BytesIO):
@@ -124,9 +124,8 @@ def _told(source: str, first: Trace, others: Iterator[Trace]) -> Trace:
         many = (
             f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(source)}, {first.title}"
         )
-        warn(
-            f"this is conversation 1 of {many}; --conversation takes another's number, id or title",
-            stacklevel=1,
+        warn_caller(
+            f"This is conversation 1 of {many}; choose another with --conversation, by number, id or title."
         )
     return first
 
@@ -266,7 +265,8 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
         trace = rest.get("trace")
         settings = settings_at(budget)
         model, counting, own_policy = filled_in(settings, model, counting)
-        if own_policy is not None and _is_left_out("policy"):
+        source = click.get_current_context().get_parameter_source("policy")
+        if own_policy is not None and source is ParameterSource.DEFAULT:
             rest["policy"] = own_policy
         opened = opening_model(model, trace)
         lines = budget_of(settings, window, model, trace)
@@ -274,7 +274,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             count = counter(opened if opened.is_known else opened.name)
         else:
             count = counter(counting)
-        if basis_for(count, opened.facts) != "exact":
+        if basis_for(count, opened) != "exact":
             sentences = filter(None, [f"Counted with {count.name}.", nearer_sentence(count)])
             click.echo(printable(" ".join(sentences)), err=True)
         if trace is not None:
@@ -294,11 +294,6 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _is_left_out(option: str) -> bool:
-    """Say whether an option of the command was not typed."""
-    return click.get_current_context().get_parameter_source(option) is ParameterSource.DEFAULT
-
-
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command these options and those of a conversation, and call it with what they come to."""
     with_lines = with_budget(command)
@@ -310,7 +305,7 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
             click.echo(read_line(trace), err=True)
         # The first of a silent one was said on loading.
         for explanation in trace.warnings[trace.is_silent :]:
-            warn(explanation, stacklevel=1)
+            warn_caller(explanation)
         return with_lines(trace=trace, **rest)
 
     explanation = "Which of several: its number, from 1; its id or its title."

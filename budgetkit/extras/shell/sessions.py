@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import time
+import re
+import sys
+from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 import click
 import pandas as pd
@@ -12,30 +14,20 @@ import pandas as pd
 from budgetkit.budget import many
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
+from budgetkit.lab.sessions.bills import BILLED, Bills, cache_folder
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding, server_of
-from budgetkit.lab.sessions.listing import BILLED, billed_totals
 from budgetkit.lab.sessions.sentences import finding, in_short, notices, replay_check, with_held
 from budgetkit.lab.sessions.session import RESULTS_ROW
-from budgetkit.models.resolved import catalogue_of, product_window
+from budgetkit.lab.sessions.settings import sentences_of, usual_values, what_if
+from budgetkit.models.limits import catalogue_of, product_window
 
 #: The session that is offered where there is none.
-SHIPPED: Final = "made-up-session"
-_SECONDS = 1.0  # of work in which the bills of the newest sessions are read
+SHIPPED = "made-up-session"
 _COMPACTIONS = 3  # that are told one by one
 KINDS = 8  # rows of what filled a prompt
-_COLUMNS = [
-    "number",
-    "program",
-    "changed",
-    "project",
-    "MB",
-    "requests",
-    "cost",
-    "misses",
-    "misses cost",
-    "compactions",
-]
+_SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions"]
+_ALL = 100_000  # sessions that are listed at most
 
 
 @click.command("sessions")
@@ -72,6 +64,16 @@ _COLUMNS = [
 @click.option(
     "--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser."
 )
+@click.option(
+    "--what-if",
+    "setting",
+    help="Replay one session with other values of a setting: threshold, keep, cache_life, or a model's name.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["day", "project", "model", "agent"]),
+    help="Show the sums of all sessions instead of a list.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sessions_command(
     which: str | None,
@@ -83,15 +85,18 @@ def sessions_command(
     with_text: bool,
     report: str | None,
     in_lab: bool,
+    setting: str | None,
+    by: str | None,
     as_json: bool,
 ) -> int | None:
     """List your recorded sessions of coding agents; with a number, a file or a name, answer for one.
 
-    Claude Code, Codex, Gemini CLI and pi are looked for in their usual places. Files are only read, and nothing is
-    kept. What filled it? What did the misses of the cache cost? Which rule would have been cheaper?
+    Claude Code, Codex, Gemini CLI and pi are looked for in their usual places. Files are only read. Their bills, which
+    are numbers without texts, are kept in your cache folder; set BUDGETKIT_CACHE to an empty text to keep none. What
+    filled a session? What did the misses of the cache cost? Which rule would have been cheaper?
     """
     if which is None:
-        example = list_sessions(folder, newest, as_json)
+        example = list_sessions(folder, newest, as_json, by)
         if not as_json:
             show_lines(
                 [f"What filled a session, and what its misses cost: budgetkit sessions {example}"]
@@ -101,8 +106,10 @@ def sessions_command(
     if in_lab:
         return int(import_module("budgetkit.extras.shell.opening").explore(path))
     session = Session(path, prices=price)
-    if with_tools:
-        _held(session, with_text)
+    if setting is not None:
+        _settings(session, setting, window, as_json)
+    elif with_tools:
+        _held(session, with_text, as_json)
     elif report is not None:
         # The page needs the explorers, which take a second to import.
         page = import_module("budgetkit.extras.shell.sessions_page")
@@ -112,53 +119,97 @@ def sessions_command(
     return None
 
 
-def list_sessions(folder: str | None, newest: int, as_json: bool = False) -> str:
-    """List the newest sessions, with the bills of as many as one second allows; return one to look at next."""
-    table = sessions(folder, newest=newest)
+def list_sessions(
+    folder: str | None, newest: int, as_json: bool = False, by: str | None = None
+) -> str:
+    """List the newest sessions with their bills, or the sums of all by day, project, model or agent.
+
+    Return one session to look at next.
+    """
+    table = sessions(folder, newest=_ALL)
     folders = table.attrs["folders"]
     if table.empty:
-        if folders:
-            looked = f"in {', '.join(folders)}"
-        else:
-            looked = "in the usual places of Claude Code, Codex, Gemini CLI and pi"
+        usual = "the usual places of Claude Code, Codex, Gemini CLI and pi"
+        looked = f"in {', '.join(folders) or usual}"
         if as_json:
             show_json([])
         else:
             show_lines([f"No sessions found {looked}; name another folder with --folder."])
         return SHIPPED
-    begun = time.monotonic()
-    rows = []
-    read = 0
-    for row in table.to_dict("records"):
-        totals: dict[str, Any] = {}
-        if time.monotonic() - begun < _SECONDS:
-            read += 1
-            totals = billed_totals(str(row["path"]))
-        row = {str(name): value for name, value in row.items()}
-        rows.append(row | {name: totals.get(name) for name in BILLED})
+    table = table.join(pd.DataFrame(_bills(table["path"]), columns=list(BILLED)))
+    table["day"] = table["changed"].dt.strftime("%Y-%m-%d")
+    table["agent"] = table["program"]
+    columns = ["number", "program", "changed", "project", "model"]
+    shown = table.head(newest)
+    if by is not None:
+        shown = _sums(table, by).reset_index()
+        columns = [by, "sessions"]
     if as_json:
-        show_json([row | {"changed": str(row["changed"])} for row in rows])
+        names = [*(columns if by else table.columns.drop(["day", "agent", *BILLED])), *BILLED]
+        rows = shown[[name for name in names if name in shown]].astype(object)
+        if "changed" in rows:
+            rows["changed"] = rows["changed"].astype(str)
+        show_json(rows.where(rows.notna(), None).to_dict("records"))
         return "1"
-    shown = [
-        [
-            row["number"],
-            row["program"],
-            f"{row['changed']:%Y-%m-%d %H:%M}",
-            row["project"],
-            f"{row['megabytes']:.1f}",
-            row["requests"],
-            dollars(row["cost"]),
-            row["misses"],
-            dollars(row["missed_cost"]),
-            row["compactions"],
-        ]
-        for row in rows
-    ]
-    show_table(f"The newest of your sessions, in {', '.join(folders)}", _COLUMNS, shown)
-    if read < len(rows):
-        bills = "The bill of the first was" if read == 1 else f"The bills of the first {read} were"
-        show_lines([f"{bills} read; name the number of another session to read its bill."])
+    where = ", ".join(folders)
+    title = (
+        f"Your sessions by {by}, in {where}" if by else f"The newest of your sessions, in {where}"
+    )
+    total = _sums(table.assign(all="all"), "all").to_dict("records")[0]
+    first = ["in all", f"{total['sessions']:,}"] + [""] * (len(columns) - 2)
+    cells = [[*_heads(row, columns), *_sums_shown(row)] for row in shown.to_dict("records")]
+    show_table(title, [*columns, *_SUMS], [*cells, [*first, *_sums_shown(total)]])
+    if by is None and len(table) > newest:
+        show_lines(
+            [f"{len(table) - newest:,} older sessions are not listed; -n {len(table)} lists them."]
+        )
     return "1"
+
+
+def _bills(paths: Iterable[str]) -> list[dict[str, Any]]:
+    """Read the bills of sessions that have changed since the last run, and keep them; show how far it is."""
+    bills = Bills(cache_folder())
+    listed = [*paths]
+    unread = sum(not bills.is_kept(path) for path in listed)
+    walked: Iterable[str] = listed
+    if unread > 5 and sys.stderr.isatty():
+        console = import_module("rich.console").Console(stderr=True)
+        track = import_module("rich.progress").track
+        walked = track(listed, f"Reading {unread} sessions", console=console, transient=True)
+    try:
+        return [bills.of(path) for path in walked]
+    finally:
+        bills.save()
+
+
+def _sums(table: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Return the sums of sessions by a column; a cost is not known where none of its sessions has one."""
+    numbers = [name for name in BILLED if name != "model"]
+    known = table.assign(**{name: pd.to_numeric(table[name]) for name in numbers})
+    known[by] = known[by].fillna("").replace("", "unknown")
+    groups = known.groupby(by, sort=False)
+    return groups[numbers].sum(min_count=1).assign(sessions=groups.size())
+
+
+def _heads(row: dict[Any, Any], columns: list[str]) -> list[Any]:
+    shown = dict(row)
+    if "changed" in columns:
+        shown["changed"] = f"{row['changed']:%Y-%m-%d %H:%M}"
+    if shown.get("model"):
+        # Of a snapshot's name the day is left out; --json and the session itself show it.
+        shown["model"] = re.sub(r"-\d{8}$", "", shown["model"])
+    return ["" if shown[name] is None else shown[name] for name in columns]
+
+
+def _sums_shown(row: dict[Any, Any]) -> list[Any]:
+    share = f"{(row['read'] or 0) / row['prompt']:.0%}" if row["prompt"] else ""
+    requests, misses, compactions = (
+        "" if pd.isna(row[name]) else int(row[name])
+        for name in ("requests", "misses", "compactions")
+    )
+
+    cost, missed_cost = map(dollars, (row["cost"], row["missed_cost"]))
+    return [requests, cost, share, misses, missed_cost, compactions]
 
 
 def _path(which: str, folder: str | None) -> str:
@@ -167,10 +218,9 @@ def _path(which: str, folder: str | None) -> str:
         return which
     table = sessions(folder, newest=int(which))
     if not 1 <= int(which) <= len(table):
+        advice = f"there is none; {SHIPPED} is a made-up one"
         if len(table):
             advice = f"there are {len(table):,}"
-        else:
-            advice = f"there is none; {SHIPPED} is a made-up one"
         raise ValueError(f"session {which} was asked for; {advice}; budgetkit sessions lists them")
     return str(table["path"].iloc[int(which) - 1])
 
@@ -213,20 +263,21 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     question = (
         f"What filled the largest prompt? {prompt:,} tokens by the provider's count, which is exact"
     )
-    show_table(question, ["what", "tokens", "share", "mark"], [_filled(row) for row in largest])
+    show_table(
+        question,
+        ["what", "tokens", "share", "mark"],
+        [(name, int(size), f"{share:.0%}", mark) for name, size, share, mark in largest],
+    )
     if session.gap_sentence:
         show_lines([session.gap_sentence])
 
     by_cause = missed.groupby("cause").agg(
         misses=("missed", "size"), tokens=("paid", "sum"), cost=("cost", "sum")
     )
-    causes = [
-        [cause, *row] for cause, row in zip(by_cause.index, by_cause.values.tolist(), strict=True)
-    ]
-    if causes:
+    if len(by_cause):
         cells = [
-            [cause, int(number), int(tokens), dollars(cost)]
-            for cause, number, tokens, cost in causes
+            [row["cause"], int(row["misses"]), int(row["tokens"]), dollars(row["cost"])]
+            for row in by_cause.reset_index().to_dict("records")
         ]
         show_table(
             "Why did the cache miss?", ["cause", "misses", "tokens paid anew", "cost"], cells
@@ -264,13 +315,55 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     )
     recorded = float(totals["cost"])
     told = [finding(table, recorded), *replay_check(table, recorded), *notices(table)]
-    show_lines(told)
+    show_lines([*told, "--what-if threshold replays it compacted at other sizes."])
     return None
 
 
-def _held(session: Session, with_text: bool) -> None:
+def _settings(session: Session, setting: str, window: int | None, as_json: bool) -> None:
+    """Show what one session would have cost with other values of a setting."""
+    name = "model"
+    values: Any = [setting]
+    if setting in ("threshold", "keep", "cache_life"):
+        name = setting
+        values = usual_values(session, setting)
+    table = what_if(session, window=window, **{name: values})
+    if as_json:
+        return show_json(table.to_dict("records"))
+    shown = [
+        [
+            f"{row['value']:,}" if isinstance(row["value"], int) else row["value"],
+            _cost(row["low"], row["high"]),
+            row["compactions"],
+            row["used_later"],
+            row["overflows"],
+        ]
+        for row in table.to_dict("records")
+    ]
+    columns = [
+        name.replace("_", " "),
+        "dollars",
+        "compactions",
+        "dropped, used later",
+        "over window",
+    ]
+    show_table("What would another setting have cost?", columns, shown)
+    show_lines(sentences_of(table))
+    return None
+
+
+def _held(session: Session, with_text: bool, as_json: bool) -> None:
     """Show what held the prompts: sub-agents apart, then tools, MCP servers and files that were read again."""
     lines = agents(session)
+    groupings: tuple[By, ...] = ("tool", "server", "file")
+    held = {by: holding(session, by) for by in groupings}
+    if not with_text:
+        # A path may say more than its owner wants to show; its last name is enough to know it by.
+        held["file"]["file"] = [
+            name.replace("\\", "/").rpartition("/")[2] for name in held["file"]["file"]
+        ]
+    if as_json:
+        tables = {"lines": lines, **held}
+        return show_json({name: table.to_dict("records") for name, table in tables.items()})
     if len(lines) > 1:
         shown = [
             [
@@ -291,30 +384,21 @@ def _held(session: Session, with_text: bool) -> None:
         "server": "Which MCP servers?",
         "file": "Read again",
     }
-    groupings: tuple[By, ...] = ("tool", "server", "file")
-    for by in groupings:
-        rows = holding(session, by).head(KINDS).to_dict("records")
-        if not rows:
+    if held["tool"].empty:
+        return show_lines(["No tool results in this session."])
+    for by, table in held.items():
+        if table.empty:
             continue
-        # A path may say more than its owner wants to show; its last name is enough to know it by.
         cells = [
-            [
-                row[by]
-                if with_text or by != "file"
-                else row[by].replace("\\", "/").rpartition("/")[2],
-                row["calls"],
-                row["tokens"],
-                row["token_requests"],
-                dollars(row["saved"]),
-            ]
-            for row in rows
+            [row[by], row["calls"], row["tokens"], row["token_requests"], dollars(row["saved"])]
+            for row in table.head(KINDS).to_dict("records")
         ]
         show_table(
             titles[by], [by, "calls", "tokens", "tokens times requests", "leaving out saves"], cells
         )
     paid = "A result is paid when it comes and again, cheaper, at each request that holds it."
     lacking = "Definitions of tools that the log does not hold are not in it"
-    show_lines([f"{paid} {lacking}; nor is that the agent would have acted otherwise."])
+    return show_lines([f"{paid} {lacking}; nor is that the agent would have acted otherwise."])
 
 
 _RULES = ["rule", "dollars", "compactions", "left or cut", "gone, used later"]
@@ -353,22 +437,22 @@ def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows.iloc[:KINDS], other, difference])
 
 
-def _filled(row: list[Any]) -> list[Any]:
-    return [row[0], int(row[1]), f"{row[2]:.0%}", row[3]]
-
-
 def _rule(row: dict[Any, Any]) -> list[Any]:
     touched = row["left"] + row["capped"]
     acts = row["compactions"] or touched or row["system"] in (AS_IT_WAS, RECORDED)
-    cost = dollars(row["least"])
-    if cost and round(row["most"], 2) > round(row["least"], 2):
-        cost = f"{cost} to {dollars(row['most'])}"
+    cost = _cost(row["least"], row["most"])
     label = row["label"]
     if not acts:
         label = f"{label} (does not act)"
     elif row["capped"] == touched and not row["compactions"] and touched:
         label = f"{label} (only cuts results)"
     return [label, cost, row["compactions"], touched, row["used_later"]]
+
+
+def _cost(least: float, most: float) -> str:
+    if round(most, 2) > round(least, 2):
+        return f"{dollars(least)} to {dollars(most)}"
+    return dollars(least)
 
 
 def dollars(cost: Any) -> str:

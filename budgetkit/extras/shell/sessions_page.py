@@ -126,8 +126,5 @@ def save(session: Session, window: int | None, output: str, with_text: bool) -> 
         os.umask(before)
     path = Path(output).expanduser()
     path.chmod(0o600)
-    if with_text:
-        texts = "with its texts"
-    else:
-        texts = "with filler for its words; --text keeps them"
+    texts = "with its texts" if with_text else "with filler for its words; --text keeps them"
     show_lines([f"{one_line(output)}: {path.stat().st_size / 1_000:,.0f} kB, {texts}"])

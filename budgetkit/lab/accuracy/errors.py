@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from time import perf_counter_ns
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from budgetkit.budget import brief, quoted
 from budgetkit.counters import Count, Counter, basis_of, counter
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel
+from budgetkit.plan import Floats
 from budgetkit.promise import FEWEST_FOR_A_GAIN, needed
 
 
@@ -40,9 +40,9 @@ def progress_bar(shown: bool, **options: Any) -> Iterator[Callable[[int], object
         yield getattr(bar, "update", lambda steps: None)
 
 
-_KINDS: Final = {"ProviderCounter": "endpoint", "CharacterCounter": "characters"}
+_KINDS = {"ProviderCounter": "endpoint", "CharacterCounter": "characters"}
 #: What each kind of counting costs, and when to use it: Octopus, guide "Token Budget" (document 000), in our words.
-USES: Final = {
+USES = {
     "characters": ("next to nothing", "a first guess, with a reserve as a buffer"),
     "estimate": (
         "little, on this machine",
@@ -145,15 +145,14 @@ def _row(count: Any, texts: Sequence[str]) -> dict[str, object]:
     }
 
 
-Given = Counter | Count | Model | ResolvedModel | str
-Floats = npt.NDArray[np.float64]
+Given = Counter | Count | Model | str
 _REPEATS = 1_000
 _NORMAL = 1.96  # of the normal distribution, 95 % lie within
 
 
 def listed(counters: Given | Sequence[Given]) -> list[Given]:
     """Return one counter or several as a list."""
-    if isinstance(counters, str | Model | ResolvedModel) or callable(counters):
+    if isinstance(counters, str | Model) or callable(counters):
         return [counters]
     if not isinstance(counters, Iterable):
         raise TypeError(
@@ -314,10 +313,10 @@ def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float,
     return measured + wider * (float(low) - measured), measured + wider * (float(high) - measured)
 
 
-_LONGEST_TOKEN: Final = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
-_WORD_END: Final = re.compile(r"\S ")
+_LONGEST_TOKEN = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
+_WORD_END = re.compile(r"\S ")
 # Mended to U+FFFD, it has three bytes where `replace` writes one.
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def bounds(text: str) -> tuple[int, int]:

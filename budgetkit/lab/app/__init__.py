@@ -6,4 +6,4 @@ Each is imported from its own module, so that the card does not wait for the exp
 from budgetkit.files import extra
 
 with extra("lab", "the app"):
-    import ipywidgets  # noqa: F401
+    import anywidget  # noqa: F401

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import ipywidgets as widgets
-
 from budgetkit.budget import Budget
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED
@@ -16,13 +14,13 @@ from budgetkit.lab.app.card import DesignCard
 from budgetkit.lab.app.headline import kinds_of
 from budgetkit.lab.explorers.accuracy.explorer import OWN_TEXTS, AccuracyExplorer
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.boxes import show
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.reach import Reach
 from budgetkit.lab.explorers.report import picture
 from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.view import Tabs
 from budgetkit.trace import Trace
 
 Explored = Explorer[Any, Any]
@@ -64,8 +62,8 @@ class App:
     ----------
     tabs : tuple of Explorer or None
         The explorers, in order; None for one that was not opened yet.
-    widget : Tab
-        What is shown.
+    view : Tabs
+        The page's side.
 
     Raises
     ------
@@ -75,7 +73,7 @@ class App:
     Examples
     --------
     >>> app = App("support-chat", window=8_192)
-    >>> app.card.controls.lines["conversation"].box.value = 3_000
+    >>> app.card.move("conversation", 3_000)
     >>> app.open(1)
     >>> app.tabs[1].budget.cap("conversation")
     3000
@@ -103,12 +101,9 @@ class App:
         self.tabs: tuple[Explored | None, ...] = (self.card, *[None] * (len(TABS) - 1))
         self._shown = 0
         self._shared = self.card.settings
-        places = [widgets.Box([self.card.widget]), *(widgets.Box() for _ in TABS[1:])]
-        self.widget = widgets.Tab([place.add_class("bk-place") for place in places])
-        self.widget.titles = tuple(tab.title for tab in TABS)
-        self.widget.add_class("bk-app").observe(
-            lambda change: self._turn_to(change["new"]), "selected_index"
-        )
+        self.view = Tabs(titles=[tab.title for tab in TABS])
+        self.view.hold(0, self.card.view)
+        self.view.observe(lambda change: self._turn_to(change["new"]), "shown")
 
     def open(self, number: int) -> None:
         """Open a tab.
@@ -118,12 +113,10 @@ class App:
         number : int
             Which, from 0.
         """
-        self.widget.selected_index = number
+        self.view.shown = number
 
-    def _turn_to(self, number: int | None) -> None:
+    def _turn_to(self, number: int) -> None:
         """Open a tab with the budget and conversation of the one before."""
-        if number is None or number == self._shown:
-            return
         before = self.tabs[self._shown]
         assert before is not None, "what is shown was made"
         self._shared = shared = TABS[self._shown].given(before.settings, self._shared)
@@ -138,16 +131,20 @@ class App:
         explorer.still = self.card.still  # one picture for all: that of the tab that was moved last
         self._limit(explorer)
         self.tabs = (*self.tabs[:number], explorer, *self.tabs[number + 1 :])
-        self.widget.children[number].children = [explorer.widget]
+        self.view.hold(number, explorer.view)
         return explorer
 
     def _limit(self, explorer: Explored) -> None:
         """Limit the files that an explorer opens by their path; its box goes where there is none to type."""
         explorer.reach = self._reach
-        has_folder = self._reach is None or (
-            self._reach.root is not None and self._reach.root.is_dir()
-        )
-        show(explorer.controls.path, visible=has_folder)
+        explorer.take(explorer.settings, afresh=True)
+
+    def _display_(self) -> Tabs:
+        """Show the tabs in marimo."""
+        # marimo finds only views that a cell has made
+        for number in (*range(1, len(TABS)), self._shown):
+            self.open(number)
+        return self.view
 
     def _ipython_display_(self) -> None:
         """Show the tabs, and beside them the picture that stays when there is no kernel."""
@@ -155,10 +152,12 @@ class App:
 
         shown = self.tabs[self._shown] or self.card
         self.card.still.show(picture(shown.view.state, repr(shown)))
-        display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        data, metadata = self.view._repr_mimebundle_(**options)
+        return {**data, "text/plain": repr(self)}, metadata
 
     def __repr__(self) -> str:
         card = repr(self.card).removeprefix("DesignCard(").removesuffix(")")

@@ -88,7 +88,7 @@ class DesignCard(BudgetExplorer):
     DesignCard(chat, gpt-4o, window=8,192)
     >>> card.errors.set_index(["kind", "where"])[["error", "really"]].round(2).loc[("CJK", "conversation")].tolist()
     [-0.61, 4190.0]
-    >>> card.controls.lines["conversation"].box.value = 1_000
+    >>> card.move("conversation", 1_000)
     >>> card.errors["really"].tolist()
     [1169, 1421, 2499, 2558, 1329, 1146]
     """

@@ -20,8 +20,8 @@ from budgetkit.counters import Counter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.accuracy.kinds import CJK, CODE, PROSE
 from budgetkit.lab.app.headline import OWN, SHIPPED, Misjudgement
-from budgetkit.lab.explorers.boxes import meaning
 from budgetkit.lab.explorers.budget.results import BudgetStage, same_count
+from budgetkit.lab.explorers.panel import meaning
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
 from budgetkit.models import Model

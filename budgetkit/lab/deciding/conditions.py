@@ -28,7 +28,7 @@ class Planned:
 
     def total(self, column: str) -> Ints:
         """Sum a column over all sections, in each row."""
-        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), np.int64))
+        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), "int64"))
 
     @property
     def cut(self) -> Ints:
@@ -58,7 +58,7 @@ class Planned:
 def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
     """Return the number of the conversation that each row of demands belongs to."""
     level = index.get_level_values(0) if index.nlevels > 1 else index
-    return np.asarray(pd.factorize(level)[0], dtype=np.int64)
+    return np.asarray(pd.factorize(level)[0], "int64")
 
 
 def planned(budget: Budget, demands: pd.DataFrame) -> Planned:
@@ -220,7 +220,7 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
 
     def holds(plans: Planned) -> bool:
         column = plans.columns[section]
-        before = np.zeros(len(column["demand"]), dtype=np.int64)
+        before = np.zeros(len(column["demand"]), "int64")
         for number in np.unique(plans.conversations):
             rows = np.flatnonzero(plans.conversations == number)
             before[rows[turns:]] = column["demand"][rows[:-turns]]

@@ -13,11 +13,10 @@ from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import basis_of, counter
 from budgetkit.inputs import AnyModel, AnyTrace, policy_of, preset_of, traces_of
 from budgetkit.lab.replay import Prices, Replay, prices, replay
-from budgetkit.models import Model
-from budgetkit.models.resolved import facts_of, models_of
+from budgetkit.models import Model, model, models_of
 from budgetkit.plan import Plan, fit
 from budgetkit.plan.items import Items
-from budgetkit.pruning import OldestFirst, Policy
+from budgetkit.pruning import Policy
 from budgetkit.trace import Trace
 
 
@@ -63,10 +62,8 @@ def compare_models(
     """
     conversations = traces_of(traces)
     make = preset_of(preset)
-    pruning = OldestFirst() if policy is None else policy_of(policy)
-    rows = [
-        _row(conversations, facts_of(model), make, pruning, price) for model in models_of(models)
-    ]
+    pruning = policy_of("oldest first" if policy is None else policy)
+    rows = [_row(conversations, model(name), make, pruning, price) for name in models_of(models)]
     table = pd.DataFrame(rows)
     if not len(table):
         return table
@@ -205,7 +202,7 @@ def _changes(plan: Plan, more: int) -> list[tuple[str, int, Budget]]:
 
 def _kept(plan: Plan) -> tuple[int, int, float]:
     tokens = plan.decisions.kept
-    scores = np.array([item.score for item in plan.decisions.columns.items], dtype=np.float64)
+    scores = np.array([item.score for item in plan.decisions.columns.items], "float64")
     return plan.used, int((tokens > 0).sum()), float(scores[tokens > 0].sum())
 
 

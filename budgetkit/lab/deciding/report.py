@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ _PROXY = (
 
 
 #: The number of the present setting, which is no row of the table.
-PRESENT: Final = -1
+PRESENT = -1
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,7 @@ class TuningReport:
         gain = self.tuned.gain_at(row, place)
         now, then = gain.before.sum(), gain.after.sum()
         words = "" if place == 0 else "needed messages lost "
-        if then:
-            lost = f"{then:,.0f} {words}instead of {now:,.0f}"
-        else:
-            lost = "nothing needed lost"
+        lost = f"{then:,.0f} {words}instead of {now:,.0f}" if then else "nothing needed lost"
         if self.objectives[1] != "cost":
             return lost
         saved = self.tuned.gain_at(row, 1).share

@@ -42,7 +42,7 @@ from budgetkit.lab.deciding.conditions import (
     nothing_cut,
     planned,
 )
-from budgetkit.models.resolved import resolve
+from budgetkit.models import resolve
 from budgetkit.plan.why import nearest, settled_window
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
@@ -103,10 +103,7 @@ class Solution:
 
     def __str__(self) -> str:
         if self.value is None:
-            if self.is_proved:
-                none = f"No {self.line} will do"
-            else:
-                none = f"No {self.line} was found"
+            none = f"No {self.line} will do" if self.is_proved else f"No {self.line} was found"
             return f"{none} so that {self.so_that}: {self.binds}"
         sentence = f"{self.line} {self.value:,} is the {self.find} so that {self.so_that}"
         if self.conversations:
@@ -287,7 +284,7 @@ class LineSearch:
             return (near if holds(near) else nearest(holds, near, far)), 1
 
         # A grid of sizes from the near end on; the first gap at whose far side the condition holds is halved.
-        grid = np.unique(np.linspace(near, far, _GRID).round().astype(np.int64))
+        grid = np.unique(np.linspace(near, far, _GRID).round().astype("int64"))
         ordered = [int(size) for size in (grid if near <= far else grid[::-1])]
         step = max(abs(b - a) for a, b in zip(ordered, ordered[1:], strict=False))
         for place, size in enumerate(ordered):
@@ -356,7 +353,7 @@ def solve_models(
     rows = []
     make = preset_of(preset)
     for name in models:
-        facts = resolve(name).facts
+        facts = resolve(name)
         count = counter_of(facts)
         budget = make(facts)
         demands = [
@@ -398,9 +395,7 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
     if not frames:
         raise ValueError("No demands. Pass at least one.")
     return (
-        pd.concat(frames, keys=range(len(frames)), names=["conversation"])
-        .fillna(0)
-        .astype(np.int64)
+        pd.concat(frames, keys=range(len(frames)), names=["conversation"]).fillna(0).astype("int64")
     )
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.budget import Allocation, Budget, Reserve, Share, brief
 from budgetkit.budget.amounts import amount_of, tokens_of
-from budgetkit.counters import count_of
+from budgetkit.counters import Count, count_of
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyTrace, budget_of, traces_of
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
@@ -29,8 +29,8 @@ Setting = Mapping[str, Any]  # the name of a value, by line
 Values = Mapping[
     str, Mapping[Any, Any]
 ]  # the values of a line by the names that a table gives them
-NO_CAP: Final = "no cap"
-CANNOT_BE_PLANNED: Final = "cannot be planned for every conversation"
+NO_CAP = "no cap"
+CANNOT_BE_PLANNED = "cannot be planned for every conversation"
 
 
 def candidates(
@@ -132,7 +132,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data],
 
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
     """Return the values of each line by name."""
-    values: dict[str, dict[Any, Any]] = {}
+    values = {}
     for line, choices in vary.items():
         by_name = dict(choices) if isinstance(choices, Mapping) else {c: c for c in choices}
         if line == "policy":
@@ -156,9 +156,7 @@ class SearchSpace:
     values: Values
     floor: AnswerReserve | None = None
 
-    def with_floor(
-        self, traces: Sequence[Trace], count: Callable[[str], int], risk: float | None
-    ) -> SearchSpace:
+    def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
         """Add the least reserve where a setting could go below it."""
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
@@ -197,7 +195,7 @@ class SearchSpace:
         """Return the present setting."""
         now = {line.name: line.tokens for line in self.budget}
         now |= {"window": self.budget.window}
-        setting: Data = {}
+        setting = {}
         for line, by_name in self.values.items():
             value: Any = self.policy if line == "policy" else now[line]
             otherwise = "present" if line == "policy" else value

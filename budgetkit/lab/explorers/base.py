@@ -1,24 +1,23 @@
 """Base: what every explorer does with its stage, and how a change goes through.
 
 There is one value, the settings, and one way to change it: a command gives the next settings, from which all that is
-shown follows. A widget, a handle in the page and a line of code send the same commands.
+shown follows. A control, a handle in the page and a line of code send the same commands.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Generic
-
-import ipywidgets as widgets
+from typing import Any, ClassVar, Generic, Self
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
 from budgetkit.lab.explorers.folds import Folds, refusal
+from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.reach import Reach, arguments
 from budgetkit.lab.explorers.report import Still, page, picture
 from budgetkit.lab.explorers.shelves import Library
@@ -27,12 +26,14 @@ from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, send
 
 
 class Explorer(Generic[S, F]):
-    """Settings on widgets, and a view that draws what follows from them.
+    """Settings, and a view that draws their controls and what follows from them.
 
     Attributes
     ----------
-    widget : Box
-        Controls and view.
+    view : View
+        The page's side: one anywidget.
+    panel : Panel
+        The controls; the keys of `panel.inputs` are those that `set` takes.
     stage : Stage
         The settings, what follows from them, and the library.
     """
@@ -40,26 +41,21 @@ class Explorer(Generic[S, F]):
     #: Commands, results and page of this kind of explorer.
     kind: ClassVar[Kind]
 
-    def __init__(self, settings: S, library: Library, view: View, controls: Any) -> None:
+    def __init__(self, settings: S, library: Library, view: View) -> None:
         self._lock = ForkSafeLock(threading.RLock)
-        self._is_projecting = False
         self._serial = 0
         self._gesture = Gesture()
-        # moves of which only the beginning or only the end has arrived
-        self._begun: set[str] = set()
-        self._ended: set[str] = set()
         #: Which files commands may open; any where it is None.
         self.reach: Reach | None = None
         self.still = Still()
         self.view = view
-        self.controls = controls
+        self.panel = Panel()
+        self._listeners: list[Callable[[Self], object]] = []
         #: The settings that a reset goes back to.
         self._start = settings
         self._history = UndoStack(settings)
         self.stage: Stage[S, F] = Stage(settings, self.kind.results(settings, library), library)
         self._folds = Folds(self.kind.folds, self._recompute_fold)
-        layout = widgets.Box([controls.widget, view]).add_class("bk-layout")
-        self.widget = widgets.Box([layout]).add_class("bk-explorer")
         self._uploads = Uploads(view, self._run_command)
         view.on_msg(self._receive)
         view.observe(lambda change: self._redraw(), "opened")
@@ -125,6 +121,50 @@ class Explorer(Generic[S, F]):
         """
         self._run_command("load", text=text)
 
+    def set(self, **values: Any) -> None:
+        """Set controls by their keys, one after the other.
+
+        Parameters
+        ----------
+        **values
+            The keys are those of `panel.inputs`; numbers can be texts such as "25%" or "100k".
+
+        Raises
+        ------
+        LookupError
+            If there is no such control. A value that cannot be is refused in `status`, as it is on the page.
+        """
+        for key, value in values.items():
+            self.panel[key]
+            self._set(key, value)
+
+    def move(self, line: str, size: int | str | None) -> None:
+        """Give a line another size.
+
+        Parameters
+        ----------
+        line : str
+            A section or a reserve of the budget.
+        size : int, str or None
+            In tokens, or a text such as "25%" or "100k"; None for no cap.
+
+        Raises
+        ------
+        LookupError
+            If there is no such line.
+        """
+        self.set(**{f"line_{line}": size})
+
+    def on_change(self, call: Callable[[Self], object]) -> None:
+        """Call a function after each change.
+
+        Parameters
+        ----------
+        call : callable
+            It is given the explorer.
+        """
+        self._listeners.append(call)
+
     def undo(self) -> None:
         """Take back the last change."""
         self._undo_or_redo("undo")
@@ -171,14 +211,17 @@ class Explorer(Generic[S, F]):
     ) -> None:
         """Run a command; if it fails, change nothing and say why beside the box it came from."""
         with self._reporting_problems(ack, beside):
-            if self._is_projecting:
-                return
             command = self._find_command(kind)
             named = arguments(kind, command, values if sent is None else sent, self.reach)
             settings = command(self.stage, **named)
             step = self._gesture.step(merge)
-            is_moving = self._gesture.held and bool(merge)
-            self._apply(self._history.then(settings, step), ack, is_moving)
+            self._apply(self._history.then(settings, step), ack, merge.startswith("drag "))
+
+    def _set(self, key: str, value: Any, ack: str = "", gesture: str = "") -> None:
+        """Run the command that a control sends."""
+        with self._reporting_problems(ack, key):
+            entry = self.panel[key]
+            self._run_command(entry.kind, ack, gesture, beside=key, sent=entry.arguments(value))
 
     @contextmanager
     def _reporting_problems(self, ack: str = "", beside: str = "") -> Iterator[None]:
@@ -225,6 +268,8 @@ class Explorer(Generic[S, F]):
                 self._send_state(self._page_state())
                 self._send_charts()
             raise
+        for call in self._listeners:
+            call(self)
 
     def _redraw(self) -> None:
         """Draw again, with the tables and folds that are open now."""
@@ -264,8 +309,15 @@ class Explorer(Generic[S, F]):
             # Pieces of a file arrive in threads of their own, as other messages do.
             with self._reporting_problems():
                 self._uploads.piece(content, b"".join(buffers))
-        elif kind in ("grab", "release"):
-            self._hold_move(kind == "grab", str(content.get("move", "")))
+        elif kind == "set":
+            self._set(
+                str(values.get("key")), values.get("value"), str(values.get("id", "")), gesture
+            )
+        elif kind == "rest":
+            # A drag has ended: the texts to copy, which waited for it, are written.
+            with self._reporting_problems():
+                self._send_state(self.view.state, str(values.get("id", "")))
+                self._send_charts()
         elif kind == "fold":
             self._receive_fold_event(values)
         elif kind in ("undo", "redo"):
@@ -278,6 +330,9 @@ class Explorer(Generic[S, F]):
         """Return the state of the page, with a notice in place of the status."""
         self._serial += 1
         scene = self.kind.scene(self.stage)
+        self.panel = self.kind.controls(self.stage)
+        if self.reach and not (self.reach.root and self.reach.root.is_dir()):
+            self.panel.drop("path")  # there is no path to type
         actions = {
             "undo": bool(self._history.past),
             "redo": bool(self._history.future),
@@ -285,21 +340,18 @@ class Explorer(Generic[S, F]):
         }
         return {
             **scene,
+            "controls": self.panel.groups,
             "actions": actions | scene.get("actions", {}),
             "serial": self._serial,
             "status": notice or self.kind.status(self.stage),
         }
 
     def _send_state(self, state: Data, ack: str = "") -> None:
+        self.view.choices = self.panel.choices
         # Before the charts, so that key figures are painted first.
         self.view.state = {**state, "ack": ack}
         self.view.door = self.kind.door(self.stage)
         self.still.change(self.view.state, repr(self))
-        self._is_projecting = True
-        try:
-            self.controls.project(self.settings, self.stage.results)
-        finally:
-            self._is_projecting = False
 
     def _send_charts(self, is_moving: bool = False) -> None:
         with self._lock:
@@ -314,21 +366,9 @@ class Explorer(Generic[S, F]):
                 self.view.reader = reader
                 self.view.folds = self._folds.shown(self.settings, self.view.opened)
 
-    def _hold_move(self, on: bool, move: str = "") -> None:
-        """Begin a move of a control, or end it.
-
-        Messages arrive in threads of their own: the end of a move may overtake its beginning, which then never ends.
-        """
-        with self._lock:
-            if on and move in self._ended:
-                self._ended.discard(move)
-                return
-            if not on and move and move not in self._begun:
-                self._ended.add(move)
-            self._begun = {move} if on else set()
-            self._gesture.hold(on)
-            if not on:
-                self._redraw()
+    def _display_(self) -> View:
+        """Show the explorer in marimo."""
+        return self.view
 
     def _ipython_display_(self) -> None:
         """Show the explorer, and beside it the picture that stays when there is no kernel."""
@@ -336,7 +376,9 @@ class Explorer(Generic[S, F]):
 
         with self._lock:
             self.still.show(picture(self.view.state, repr(self)))
-        display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
-    def _repr_mimebundle_(self, **options: Any) -> Data:
-        return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
+    def _repr_mimebundle_(self, **options: Any) -> tuple[Data, Data]:
+        data, metadata = self.view._repr_mimebundle_(**options)
+        return {**data, "text/plain": repr(self)}, metadata  # Colab needs the metadata

@@ -29,7 +29,7 @@ from budgetkit.trace.opening import intake
 from budgetkit.trace.tables import UnknownColumns
 
 Data = dict[str, Any]
-MOST_LISTED = 200  # conversations that a list can hold; of more, the box Find finds them
+MOST_LISTED = 200  # conversations that a list can hold; of more, the box Which finds them
 WELCOME = {
     "text": "Your own conversation: drop a file here, paste its text, or",
     "short": "Drop a file, paste, or",
@@ -135,7 +135,9 @@ def choose(stage: AnyStage, name: str | None) -> Any:
 
 
 def open_path(stage: AnyStage, path: FilePath) -> Any:
-    """Read what lies at a path and show it."""
+    """Read a path and show it; an empty one changes nothing."""
+    if not path.strip():
+        return stage.settings
     try:
         name = shelf_of(stage).open(path.strip())
     except UnknownColumns:
@@ -171,18 +173,12 @@ def choose_conversation(stage: AnyStage, number: int) -> Any:
     return stage.settings.showing_conversation(int(number))
 
 
-def refuse(stage: AnyStage, text: str) -> Any:
-    """Refuse what was typed into a box, in its words."""
-    raise ValueError(text)
-
-
 #: Commands of every explorer; undo, redo and reset belong to `Explorer`.
 SHARED: Final[Mapping[str, Command]] = {
     **{name: of_budget(change) for name, change in BUDGET_CHANGES.items()},
     "path": open_path,
     "file": take_file,
     "columns": choose_columns,
-    "refused": refuse,
 }
 #: What explorers of conversations know beside it.
 OF_CONVERSATIONS: Final[Mapping[str, Command]] = {

@@ -307,8 +307,8 @@ def parts() -> tuple[str, str]:
     script, style = (
         "\n".join((_FOLDER / f"{name}.{kind}").read_text("utf-8") for name in names)
         for kind, names in (
-            ("js", ("dom", "strip", "report")),
-            ("css", ("view", "report")),
+            ("js", ("dom", "controls", "strip", "report")),
+            ("css", ("view", "controls", "report")),
         )
     )
     return f"(() => {{\n{script}\n}})();", style

@@ -31,7 +31,6 @@ from budgetkit.inputs.conversations import traces_of
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import KNOWN, read
 from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel
 from budgetkit.trace import Trace, load_traces, shipped_traces
 from budgetkit.trace.tables import UnknownColumns
 
@@ -335,7 +334,7 @@ class Library:
         self.once = other.once
         self.once_large = other.once_large
 
-    def add_counter(self, count: str | Model | ResolvedModel | Count | None) -> str | None:
+    def add_counter(self, count: str | Model | Count | None) -> str | None:
         """Take in a counter and return its name; a name or None is returned as it is.
 
         Two that differ may not share a name.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from budgetkit.lab.explorers.folds import Fold
+from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import View
 
@@ -76,6 +77,8 @@ class Kind:
     view: type[View]
     #: Return key figures, bar, source, and the names of the figures.
     scene: Callable[[Any], Data]
+    #: Return the controls beside them.
+    controls: Callable[[Any], Panel]
     #: Return the sentences under the key figures.
     status: Callable[[Any], Data]
     #: Return the title of a report.

@@ -67,42 +67,32 @@ class UndoStack(Generic[S]):
 
 
 class Gesture:
-    """Tells which moves belong to one step back: those of one control in quick succession, or while it is held."""
+    """Tells which moves belong to one step back: those of one control in quick succession, and those of one drag."""
 
     def __init__(self) -> None:
-        self.held = False
         self._last = ""
         self._when = 0.0
         self._count = 0
-
-    def hold(self, on: bool) -> None:
-        """Begin a move of a control, or end it: until the next one begins, all of it is one step."""
-        self.held = on
-        if on:
-            self._last = ""
-            self._when = 0.0
 
     def step(self, name: str) -> str:
         """Name the step that a move belongs to; no name for what is a step of its own."""
         if not name:
             return ""
         now = time.monotonic()
-        is_held = self.held or name.startswith("drag ")  # a hand may rest in the middle of a move
+        is_held = name.startswith("drag ")  # a hand may rest in the middle of a move
         self._count += name != self._last or (now - self._when > ONE_MOVE and not is_held)
         self._last = name
         self._when = now
         return f"{name} {self._count}"
 
 
-_PARTS = ("dom", "page", "bar", "charts", "panels", "strip", "folds", "view")
 _FOLDER = Path(__file__).parent / "view"
 #: What the page's console and stacks call the view's script, which has no address of its own.
 SCRIPT = "budgetkit/view.js"
 
 
-def _source() -> str:
-    parts = [(_FOLDER / f"{part}.js").read_text("utf-8") for part in _PARTS]
-    return "\n".join([*parts, f"//# sourceURL={SCRIPT}\n"])
+def _joined(*parts: str) -> str:
+    return "\n".join((_FOLDER / part).read_text("utf-8") for part in parts)
 
 
 @cache
@@ -143,15 +133,30 @@ def _mended(value: Any) -> Any:
 
 
 class View(anywidget.AnyWidget):
-    """The picture beside the controls.
+    """The controls, and the picture beside them.
 
     Its traits are what the page shows; what a hand does there comes back as messages. `view_of` makes the view of one
     kind of explorer.
     """
 
-    _esm = _source()
-    _css = (_FOLDER / "view.css").read_text("utf-8")
+    _esm = _joined(
+        "dom.js",
+        "page.js",
+        "bar.js",
+        "charts.js",
+        "controls.js",
+        "panels.js",
+        "strip.js",
+        "folds.js",
+        "view.js",
+    )
+    _esm += f"\n//# sourceURL={SCRIPT}\n"
+    _css = _joined("view.css", "controls.css")
     state = t.Dict().tag(sync=True)
+    #: The lists that controls choose from; apart from the state, since few moves change them.
+    choices = t.Dict().tag(sync=True)
+    #: The serial of the state in which the hand came to rest: in marimo, dependent cells run again when it changes.
+    rested = t.Int().tag(sync=True)
     #: How a file is given, and what was read of the one that is shown; apart from the state, since no move changes it.
     door = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
@@ -196,6 +201,23 @@ def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]
     traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
     more = {"figures": t.List([*figures]).tag(sync=True), "opens": t.List([*opens]).tag(sync=True)}
     return types.new_class(name, (View,), exec_body=lambda body: body.update({**traits, **more}))
+
+
+class Tabs(anywidget.AnyWidget):
+    """Several views, of which one is open."""
+
+    _esm = _joined("dom.js", "page.js", "tabs.js")
+    _css = View._css
+    titles = t.List(t.Unicode()).tag(sync=True)
+    #: The place of the open one.
+    shown = t.Int().tag(sync=True)
+    #: The references of the views; empty for those that were not opened yet.
+    views = t.List(t.Unicode()).tag(sync=True)
+
+    def hold(self, place: int, view: View) -> None:
+        """Hold a view at its place."""
+        views = [*self.views, *[""] * len(self.titles)][: len(self.titles)]
+        self.views = [*views[:place], f"anywidget:{view.model_id}", *views[place + 1 :]]
 
 
 LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them

@@ -31,8 +31,6 @@ _ELSEWHERE = {
         "agreement",
         "document_errors",
         "error_by_length",
-    ),
-    "budgetkit.lab.accuracy.figures.texts": (
         "overrun",
         "tokens",
     ),
@@ -52,6 +50,7 @@ _ELSEWHERE = {
         "cache_reads",
         "order_turns",
         "rules_compared",
+        "settings_compared",
     ),
 }
 _MODULE_OF = {name: module for module, names in _ELSEWHERE.items() for name in names}

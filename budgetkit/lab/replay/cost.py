@@ -9,32 +9,30 @@ is missing too; it is never 0.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from budgetkit.budget import brief
+from budgetkit.budget import brief, warn_caller
 from budgetkit.files import extra
-from budgetkit.models import Model
+from budgetkit.models import Model, model_name
 from budgetkit.models.names import host_of, spellings
-from budgetkit.models.resolved import ResolvedModel, model_name
 from budgetkit.plan import Floats, Ints
 
 __all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
 
 MILLION = 1_000_000
-_US: Final = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
+_US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
 #: What has a price of its own: fields of :class:`Prices`.
-PRICED: Final = ("input", "output", "cache_read", "cache_write")
+PRICED = ("input", "output", "cache_read", "cache_write")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Price:
     """A price in US dollars for a million tokens, by the size of the request.
 
@@ -82,7 +80,7 @@ class Price:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prices:
     """What a model costs.
 
@@ -143,7 +141,7 @@ class Prices:
         )
 
 
-def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | None:
+def prices_of(given: Prices | str | Model | None) -> Prices | None:
     """Return prices as they are, or a model's by its name.
 
     Parameters
@@ -168,7 +166,7 @@ def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | No
     """
     if given is None or isinstance(given, Prices):
         return given
-    if not isinstance(given, str | Model | ResolvedModel):
+    if not isinstance(given, str | Model):
         raise TypeError(
             f"prices {brief(given)}; they are Prices or a model's name; give bk.cost.prices('gpt-4o'), say"
         )
@@ -176,7 +174,7 @@ def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | No
 
 
 def prices(
-    model: str | Model | ResolvedModel,
+    model: str | Model,
     on: date | None = None,
     *,
     provider: str | None = None,
@@ -189,7 +187,7 @@ def prices(
 
     Parameters
     ----------
-    model : str, Model or ResolvedModel
+    model : str or Model
         Its name, as genai-prices knows it.
     on : date or datetime, optional
         The day, or the moment, as some prices change within a day; now when left out.
@@ -232,10 +230,7 @@ def prices(
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()
     }
-    if given:
-        note = f"{found.source}; {', '.join(sorted(given))} given"
-    else:
-        note = found.source
+    note = f"{found.source}; {', '.join(sorted(given))} given" if given else found.source
     return replace(found, source=note, **given)
 
 
@@ -244,7 +239,7 @@ def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
     try:
         return prices(model, on, **about)
     except ImportError as error:
-        warnings.warn(f"There are no costs in dollars: {error}", stacklevel=1)
+        warn_caller(f"Costs in dollars are not available: {error}")
         return Prices(model)
 
 
@@ -295,7 +290,7 @@ def compaction_turns(
 def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
     if price is None:
         return np.where(np.asarray(tokens) > 0, np.nan, 0.0)
-    return np.asarray(tokens * price.of(sent) / MILLION)
+    return tokens * price.of(sent) / MILLION
 
 
 def _listed(

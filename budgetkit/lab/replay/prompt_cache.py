@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from budgetkit.budget import check_choice
 from budgetkit.files import Table, read_rows
-from budgetkit.models import Model
-from budgetkit.models.resolved import IDEAL_CACHE, ResolvedModel, resolve
+from budgetkit.models import IDEAL_CACHE, Model, resolve
 from budgetkit.plan import Floats, Ints
 
 __all__ = ["CACHES", "IDEAL", "PromptCache", "provider_rules"]
@@ -31,7 +30,7 @@ __all__ = ["CACHES", "IDEAL", "PromptCache", "provider_rules"]
 Breakpoint = Literal["head", "end"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PromptCache:
     """What a provider promises about its prompt cache.
 
@@ -137,15 +136,12 @@ class PromptCache:
             read_tokens = np.where(np.nan_to_num(pauses) > self.lifetime, 0, read_tokens)
         if "end" in (self.breakpoints or ()):
             read_tokens = np.maximum(read_tokens, self._ends(sent, equal, pauses, new_blocks))
-        cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype(np.int64)
-        if self.breakpoints is None or "end" in self.breakpoints:
-            kept_to = sent
-        else:
-            kept_to = head
+        cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype("int64")
+        kept_to = sent if self.breakpoints is None or "end" in self.breakpoints else head
         if self.breakpoints == ():
             kept_to = np.zeros_like(sent)
         written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
-        return cached, written.astype(np.int64)
+        return cached, written.astype("int64")
 
     def _found(self, before: Ints, head: Ints, equal: Ints) -> Ints:
         """Return the longest prefix that the last request left behind, but for its end, whatever its length."""
@@ -164,10 +160,7 @@ class PromptCache:
         Two requests share at least the shortest prefix that neighbours between them share.
         """
         reads = np.zeros_like(sent)
-        if pauses is None:
-            times = np.zeros(len(sent))
-        else:
-            times = np.cumsum(np.nan_to_num(pauses))
+        times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
         used = times.tolist()
         ends = sent.tolist()
         shares = equal.tolist()
@@ -202,19 +195,19 @@ def _from_row(row: dict[str, Any]) -> PromptCache:
 
 
 #: Prompt caches of providers; a replay takes the price of reading from the model's prices where these are known.
-CACHES: Final[Mapping[str, PromptCache]] = Table(
+CACHES: Mapping[str, PromptCache] = Table(
     lambda: {name: _from_row(row) for name, row in read_rows("prompt_caches.toml", "cache").items()}
 )
 #: The cache that stands in where a provider's is not known.
-IDEAL: Final = IDEAL_CACHE
+IDEAL = IDEAL_CACHE
 
 
-def provider_rules(model: str | Model | ResolvedModel) -> str:
+def provider_rules(model: str | Model) -> str:
     """Return the name of a provider's prompt cache.
 
     Parameters
     ----------
-    model : str, Model or ResolvedModel
+    model : str or Model
         The model that is asked.
 
     Returns

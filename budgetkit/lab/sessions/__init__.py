@@ -3,5 +3,6 @@
 from budgetkit.lab.sessions.comparing import compare
 from budgetkit.lab.sessions.listing import sessions
 from budgetkit.lab.sessions.session import Session
+from budgetkit.lab.sessions.settings import what_if
 
-__all__ = ["Session", "compare", "sessions"]
+__all__ = ["Session", "compare", "sessions", "what_if"]

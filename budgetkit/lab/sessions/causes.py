@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -19,9 +18,9 @@ from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.trace import Trace, flags, ints
 
 #: A difference below it is no miss: what ends a prompt is often not written at once.
-LEAST_MISS: Final = 1_024
+LEAST_MISS = 1_024
 #: How long a provider keeps what it does not say, in seconds.
-UNTOLD_LIFE: Final = 3_600.0
+UNTOLD_LIFE = 3_600.0
 _FIVE_MINUTES = 300.0
 _HOUR = 3_600.0
 _LAST_ANSWERS = 3  # long answers that show whether an answer is read again
@@ -63,9 +62,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
             "pause": np.nan_to_num(np.maximum(pause, 0)),
             "life": _lives(usage),
             "compacted": _between(summaries, before, places + 1),
-            "new_model": np.array(
-                [False, *(models[1:] != models[:-1])][: len(usage)], dtype=np.bool_
-            ),
+            "new_model": np.array([False, *(models[1:] != models[:-1])][: len(usage)], "bool"),
             "new_turn": _between(users, before, places),
             "new_setting": _between([change["at"] for change in settings], before, places + 1),
             "left": left != np.concatenate((left[:1], left[:-1])),
@@ -143,21 +140,19 @@ def _lives(usage: pd.DataFrame) -> Floats:
         lives.append(life)
         if written[now]:
             life = _HOUR if for_an_hour[now] else _FIVE_MINUTES
-    return np.array(lives, dtype=np.float64)
+    return np.array(lives, "float64")
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
     """Say for each pair of places whether one of some others lies between them."""
-    ordered = np.array(sorted(places), dtype=np.int64)
-    return np.asarray(
-        np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
-    )
+    ordered = np.array(sorted(places), "int64")
+    return np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
 
 
 #: The least number that may be an id; a term, too, has at least five characters.
-_LEAST_ID: Final = 10_000
+_LEAST_ID = 10_000
 # A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
-_TERM: Final = re.compile(
+_TERM = re.compile(
     r"(?<![A-Za-z0-9_./-])[_./-]*+(?=[A-Za-z0-9_./-]{5})"
     r"([A-Za-z0-9](?=[A-Za-z.-]*+[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9])"
 )
@@ -189,10 +184,9 @@ def used_later(trace: Trace) -> pd.DataFrame:
     for place, message in enumerate(trace.messages):
         for call in message.tool_calls:
             for term in _TERM.findall(_values(call.arguments)):
-                needed = first.get(term, place)
+                needed = first.setdefault(term, place)
                 if needed < place:
                     pairs.setdefault((place, needed), term)
-                first.setdefault(term, place)
         for term in _TERM.findall(message.text):
             first.setdefault(term, place)
     rows = [(message, needs, term) for (message, needs), term in pairs.items()]
@@ -212,7 +206,7 @@ def _values(arguments: str) -> str:
         waiting = [json.loads(arguments)]
     except (ValueError, RecursionError):
         return arguments
-    texts: list[str] = []
+    texts = []
     while waiting:
         value = waiting.pop(0)
         if isinstance(value, str):
@@ -226,19 +220,19 @@ def _values(arguments: str) -> str:
     return "\n".join(texts)
 
 
-COMPACTION: Final = "compaction"
-MODEL: Final = "another model"
-LIFE: Final = "expired in a pause"
-BRANCH: Final = "another branch"
-TURN: Final = "thinking left out"
-EARLIER: Final = "older copy read"
-SETTING: Final = "thinking set otherwise"
-HEAD: Final = "head changed with a user's message"
-BELOW: Final = "below the minimum"
-BLOCKS: Final = "out of reach"
-UNEXPLAINED: Final = "unexplained"
+COMPACTION = "compaction"
+MODEL = "another model"
+LIFE = "expired in a pause"
+BRANCH = "another branch"
+TURN = "thinking left out"
+EARLIER = "older copy read"
+SETTING = "thinking set otherwise"
+HEAD = "head changed with a user's message"
+BELOW = "below the minimum"
+BLOCKS = "out of reach"
+UNEXPLAINED = "unexplained"
 #: What each cause means, in a sentence.
-SENTENCES: Final = {
+SENTENCES = {
     COMPACTION: "a summary took the place of what the prompt began with",
     MODEL: "another model has a cache of its own",
     LIFE: "the pause was longer than what was written lives",

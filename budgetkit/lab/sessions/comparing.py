@@ -11,15 +11,17 @@ far such a replay is from the bill.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from itertools import pairwise
+from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Allocation, Budget
+from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay import Prices, Replay, prices_of
 from budgetkit.lab.replay.cost import known_prices
@@ -31,16 +33,16 @@ from budgetkit.lab.sessions.holding import MeasuredFraming, measure, summaries_o
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.models import model
-from budgetkit.models.resolved import catalogue_of
+from budgetkit.models.limits import catalogue_of
 from budgetkit.plan import Flags, Ints
 from budgetkit.pruning import NEVER, OldestFirst, Policy, policy_of
 from budgetkit.pruning.policies import Compact, System, Trigger
 from budgetkit.requests import Framing
 from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
 
-Count = Callable[[str], int]
+Systems = Iterable[str | Policy] | Mapping[str, str | Policy]
 #: The eight systems that are compared when none is named.
-USUAL: Final = (
+USUAL = (
     "claude-code",
     "codex",
     "gemini-cli",
@@ -51,20 +53,20 @@ USUAL: Final = (
     "langchain",
 )
 #: What is billed where nothing is pruned.
-AS_IT_WAS: Final = "nothing leaves"
-RECORDED: Final = "as recorded"
+AS_IT_WAS = "nothing leaves"
+RECORDED = "as recorded"
 #: The text that stands for instructions and tools that the log does not hold.
-UNLOGGED: Final = "(instructions and tools that the log does not hold)"
+UNLOGGED = "(instructions and tools that the log does not hold)"
 #: A window in which no rule ever acts.
-UNLIMITED: Final = 1 << 40
+UNLIMITED = 1 << 40
 #: The extended window that providers sell beside a model's own, in tokens.
-EXTENDED_WINDOW: Final = 1_000_000
+EXTENDED_WINDOW = 1_000_000
 _NEAR_THE_BILL = 0.05  # a replay of what was done that is further off ranks nothing
 #: What stands in where nobody knows a model's window, in tokens.
-USUAL_WINDOW: Final = 200_000
+USUAL_WINDOW = 200_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scaled:
     """Count as a counter does, times a number that a session's own growth says.
 
@@ -84,7 +86,7 @@ class Scaled:
 
 def compare(
     source: Trace | Session,
-    systems: Iterable[str | Policy] | Mapping[str, str | Policy] = USUAL,
+    systems: Systems = USUAL,
     *,
     window: int | None = None,
     prices: Prices | str | None = None,
@@ -119,7 +121,8 @@ def compare(
         NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
         cached (tokens), left (messages that left or were shortened), capped (results cut on arrival), used_later (of
         those that left, used again by what came later), first (the first request at which the rule acted), overflows
-        (requests that exceed the window), loops (compactions at two requests in a row), call_overflows (calls that
+        (requests that exceed the window), loops (compactions at two requests in a row), stops (the
+        request at which the product would stop, as it compacts again and again; 0 for none), call_overflows (calls that
         write a summary and exceed the window themselves), summary_cost (what these calls cost at most, in US dollars,
         within the cost) and assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as
         it was held comes to in the same replay (in US dollars, beside the bill), own_trigger, where Claude Code
@@ -145,7 +148,7 @@ def compare(
 
 def comparison(
     source: Trace | Session,
-    systems: Iterable[str | Policy] | Mapping[str, str | Policy] = USUAL,
+    systems: Systems = USUAL,
     *,
     window: int | None = None,
     prices: Prices | str | None = None,
@@ -167,36 +170,42 @@ def comparison(
     if isinstance(source, Session) and prices not in (None, source.prices):
         source = Session(source.trace, source.counter, prices)
     setup = setup_of(source, window, prices, cache, counter)
-    if isinstance(systems, Mapping):
-        named = dict(systems)
-    else:
-        named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
     pairs = used_later(setup.trace)
     outcomes = {AS_IT_WAS: _outcome(AS_IT_WAS, OldestFirst(), setup, window=UNLIMITED)}
-    policies = {name: policy_of(rule) for name, rule in named.items()}
-    trigger = own_trigger(setup) if window is None else None
+    policies = rules_of(systems)
+    trigger = None
+    if setup.record is not None and window is None:
+        trigger = own_trigger(setup.record.trace)
     if trigger is not None:
         policies = {name: _acting_at(trigger, policy) for name, policy in policies.items()}
     outcomes |= {name: _outcome(name, policy, setup) for name, policy in policies.items()}
     rows = [_row(outcome, setup, pairs) for outcome in outcomes.values()]
-    replayed_cost = float("nan")
+    held_cost = float("nan")
     unlogged_summaries = 0
     if isinstance(source, Session):
-        rows.append(_recorded(source))
+        rows.append(recorded_row(source))
         unlogged_summaries = int((source.compactions()["call"] == NOT_LOGGED).sum())
         if setup.record is not None:
-            replayed_cost = cost_of(setup, as_held(setup))
+            held_cost = cost_of(setup, as_held(setup))
     table = pd.DataFrame(rows)
     table.attrs |= {
-        "replayed": replayed_cost,
+        "replayed": held_cost,
         "own_trigger": trigger,
         "unlogged_summaries": unlogged_summaries,
         "disproved": 0 if window else _disproved_window(setup.trace, source.model),
     }
     if is_ranked(table):
-        by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
-        table = table.sort_values(by, kind="stable", ignore_index=True)
+        table = ranked(table)
     return Comparison(table=table, outcomes=outcomes, pairs=pairs, setup=setup)
+
+
+def rules_of(systems: Systems) -> dict[str, Policy]:
+    """Return policies by name."""
+    if isinstance(systems, Mapping):
+        named = dict(systems)
+    else:
+        named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
+    return {name: policy_of(rule) for name, rule in named.items()}
 
 
 def is_ranked(table: pd.DataFrame) -> bool:
@@ -213,11 +222,27 @@ def is_ranked(table: pd.DataFrame) -> bool:
         Also True where nothing was recorded, or no price is known.
     """
     billed = table.loc[table["system"] == RECORDED, "least"].max()
-    replayed_cost = table.attrs.get("replayed", float("nan"))
-    return not (billed > 0 and abs(replayed_cost / billed - 1) > _NEAR_THE_BILL)
+    return not billed > 0 or is_near(replayed_cost(table) / billed - 1)
 
 
-@dataclass(frozen=True, slots=True)
+def is_near(error: float) -> bool:
+    """Return whether a replay of a session as it was held is near enough to its bill to rank anything."""
+    return not abs(error) > _NEAR_THE_BILL
+
+
+def ranked(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort rules by cost, or where no price is known by the relative cost."""
+    by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
+    return table.sort_values(by, kind="stable", ignore_index=True)
+
+
+def replayed_cost(table: pd.DataFrame) -> float:
+    """Return the cost of the session as it was held, in the same replay; NaN where it was not."""
+    cost: float = table.attrs.get("replayed", float("nan"))
+    return cost
+
+
+@dataclass(frozen=True)
 class ReplaySetup:
     """A conversation as all rules see it: without its own compactions, with what its log does not hold.
 
@@ -236,7 +261,7 @@ class ReplaySetup:
     record: Record | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
     """What a recorded session says of its requests, whatever the rule.
 
@@ -257,7 +282,7 @@ class Record:
     beside: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleOutcome:
     """What one rule did: with the shortest summaries, and with the longest; the same replay where it writes none."""
 
@@ -267,7 +292,7 @@ class RuleOutcome:
     most: Replay
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """Rules side by side: the table of :func:`compare`, each rule's replay by name, and which call needs what."""
 
@@ -298,21 +323,21 @@ def setup_of(
     ReplaySetup
         What every rule is replayed on.
     """
-    if isinstance(source, Session):
-        price = source.prices if price is None else price
+    session = source if isinstance(source, Session) else None
+    trace = source.trace if isinstance(source, Session) else source
+    scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
+    is_long = False
+    if session is not None:
+        price = session.prices if price is None else price
         if cache is not None:
             raise ValueError(
                 "A recorded session takes no cache=: its reads are recorded. Leave cache= out, or compare "
                 "session.trace to replay its messages with another cache."
             )
-    scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
-    is_long = False
+        scaled = replace(scaled, scale=session.counted[1])
+        for_an_hour = int(session.usage["cache_write_1h_tokens"].sum())
+        is_long = 2 * for_an_hour > int(session.usage["cache_write_tokens"].sum())
     name = source.model
-    trace = source.trace if isinstance(source, Session) else source
-    if isinstance(source, Session):
-        scaled = replace(scaled, scale=source.counted[1])
-        for_an_hour = int(source.usage["cache_write_1h_tokens"].fillna(0).sum())
-        is_long = 2 * for_an_hour > int(source.usage["cache_write_tokens"].sum())
     prices = prices_of(price)
     if prices is None and name is not None:
         prices = known_prices(name, hour=is_long)
@@ -338,8 +363,8 @@ def setup_of(
         prices=prices,
         count=scaled,
     )
-    if isinstance(source, Session) and len(in_line(source.usage)):
-        return _as_recorded(setup, source, price)
+    if session is not None and len(in_line(session.usage)):
+        return _as_recorded(setup, session, price)
     whole, places = _whole(trace)
     return replace(setup, trace=whole, places=places)
 
@@ -352,7 +377,7 @@ def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | Non
     whole, places = _whole(held)
     stays = np.array(places) >= 0
     if price is None:
-        prices = session.prices_by_request
+        prices = session.prices_by_request()
     else:
         prices = (setup.prices or Prices(""),) * len(session.usage)
     beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
@@ -413,36 +438,42 @@ def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
     return whole[rows], most[rows], head
 
 
-def own_trigger(setup: ReplaySetup) -> int | None:
-    """Return at which prompt Claude Code compacted this session by itself; None where it did not, or where none tells.
+def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int | None:
+    """Return the prompt above which a session's program compacted it, in tokens; None where it never did.
 
-    Only its logs say of a compaction that it was automatic, and how large the prompt was before.
+    It is the last prompt that was sent before a compaction, the smallest of several. Only Claude Code's log names the
+    kind of a compaction: automatic or by hand.
     """
-    if setup.record is None:
-        return None
-    marks = [
-        int(compaction["before_tokens"])
-        for compaction in setup.record.trace.fields.get("compactions") or ()
-        if compaction.get("trigger") == "auto" and compaction.get("before_tokens")
-    ]
+    marks = []
+    for compaction in trace.fields.get("compactions") or ():
+        prompts = [
+            int(row["context_tokens"])
+            for row in trace.fields.get("usage") or ()
+            if row.get("message_index") is not None and row["message_index"] < compaction["at"]
+        ]
+        if compaction.get("trigger") in kinds and compaction.get("before_tokens"):
+            marks.append(min([int(compaction["before_tokens"]), *prompts[-1:]]))
     return min(marks, default=None)
 
 
 def _acting_at(tokens: int, policy: Policy) -> Policy:
     """Let Claude Code's rule act where its own compactions in this session did; any other rule is as it was.
 
-    What its log tells is the last prompt before a compaction, which was still sent.
+    That prompt was still sent.
     """
     if not isinstance(policy, System) or policy.name != "claude-code":
         return policy
-    rules = tuple(
-        replace(rule, triggers=(Trigger("tokens", tokens, above=True),))
-        if isinstance(rule, Compact)
-        else rule
-        for rule in policy.policies
-    )
     assumed = tuple(words for words in policy.assumed if "trigger" not in words)
-    return replace(policy, policies=rules, assumed=assumed)
+    acting = with_compaction(policy, triggers=(Trigger("tokens", tokens, above=True),))
+    return replace(acting, assumed=assumed)
+
+
+def with_compaction(system: System, **changes: Any) -> System:
+    """Return a system whose compactions have other values."""
+    rules = tuple(
+        replace(rule, **changes) if isinstance(rule, Compact) else rule for rule in system.policies
+    )
+    return replace(system, policies=rules)
 
 
 def _window(trace: Trace, name: str | None) -> int:
@@ -594,7 +625,7 @@ def _by_prices(setup: ReplaySetup, outcome: Replay) -> list[tuple[Replay, Flags]
     """Return the replay at each of the record's prices, and the requests that have them."""
     record = setup.record
     if record is None:
-        return [(outcome, np.ones(len(outcome.over), dtype=np.bool_))]
+        return [(outcome, np.ones(len(outcome.over), "bool"))]
     return [
         (
             replace(outcome, prices=prices),
@@ -647,10 +678,18 @@ def _outcome(
     return RuleOutcome(name=name, policy=policy, least=least, most=most)
 
 
+def compare_rule(
+    name: str, policy: Policy, setup: ReplaySetup, pairs: pd.DataFrame, window: int | None = None
+) -> tuple[Data, Replay]:
+    """Replay one rule; return its row, and its replay with the longest summaries."""
+    outcome = _outcome(name, policy, setup, window)
+    return _row(outcome, setup, pairs), outcome.most
+
+
 def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> Data:
     """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
     policy = outcome.policy
-    least = outcome.least
+    system = policy if isinstance(policy, System) else None
     most = outcome.most
     _, needs, there = needed_there(most, pairs)
     # What no request ever holds, such as a call without a result, was not lost by a rule.
@@ -660,19 +699,16 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> Data:
         tokens = np.array([int(most.placed.tokens[lost].sum())])
         none = np.array([0])
         again = float(setup.prices.cost(tokens, none, none, np.array([_CALL * len(lost)]))[0])
-    costs = [cost_of(setup, least), cost_of(setup, most)]
+    costs = [cost_of(setup, outcome.least), cost_of(setup, most)]
     retention = most.kept
     totals = most.totals()
-    summaries = np.array(retention.summaries)
-    acts = np.flatnonzero(
-        summaries + np.array(retention.shrunk_messages) + np.array(retention.dropped_messages)
-    )
-    compacts = np.flatnonzero(summaries)
+    acts = np.flatnonzero(most.acts)
+    compacts = np.flatnonzero(retention.summaries)
     left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
     return {
         "system": outcome.name,
-        "label": policy.label if isinstance(policy, System) else outcome.name,
-        "version": f"{policy.version}, {policy.date}" if isinstance(policy, System) else "",
+        "label": system.label if system else outcome.name,
+        "version": f"{system.version}, {system.date}" if system else "",
         "least": min(costs),
         "most": max(costs) + again,
         "relative": float(totals["relative_cost"]),
@@ -685,10 +721,22 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> Data:
         "first": int(acts[0]) + 1 if len(acts) else 0,
         "overflows": int(np.count_nonzero(most.over)),
         "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
+        "stops": _stop(policy, compacts),
         "call_overflows": int(np.count_nonzero(most.summary_prompts > setup.budget.window)),
         "summary_cost": summary_cost_of(setup, most),
-        "assumed": "; ".join(policy.assumed) if isinstance(policy, System) else "",
+        "assumed": "; ".join(system.assumed) if system else "",
     }
+
+
+def _stop(policy: Policy, compacts: Ints) -> int:
+    """Return the request, from 1, at which a product gives up compacting again and again; 0 for none."""
+    most = policy.stops_after if isinstance(policy, System) else 0
+    in_a_row = 0
+    for last, request in pairwise(compacts.tolist()):
+        in_a_row = in_a_row + 1 if request - last <= most else 0
+        if 0 < most == in_a_row:
+            return int(request) + 1
+    return 0
 
 
 def _capped(outcome: Replay) -> int:
@@ -703,8 +751,8 @@ def _capped(outcome: Replay) -> int:
 _CALL = 60  # tokens of the call that reads a lost message again
 
 
-def _recorded(session: Session) -> Data:
-    """Return the row of what was really billed."""
+def recorded_row(session: Session) -> Data:
+    """Return the row of the session as it was billed."""
     totals = session.totals()
     cost = float(totals["cost"])
     gone = session.trace.gone
@@ -726,6 +774,7 @@ def _recorded(session: Session) -> Data:
         "first": 0,
         "overflows": 0,
         "loops": 0,
+        "stops": 0,
         "call_overflows": 0,
         "summary_cost": float("nan"),
         "assumed": "",

@@ -9,16 +9,17 @@ difference, with its sign, says by how much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import block, brief, many
+from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
 from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay import Prices, prices_of
@@ -29,7 +30,6 @@ from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import filled
 from budgetkit.trace import Trace, flags, ints, load_traces, readings, usage_frame
 
-Count = Callable[[str], int]
 # beyond these a scale is no scale
 _LEAST_GROWTH = 0.5
 _MOST_GROWTH = 3.0
@@ -42,14 +42,14 @@ _BILLED = {
     "output_tokens": "answered",
 }
 #: Rows of what filled a prompt that nobody counted: they follow from the provider's numbers.
-UNLOGGED_ROW: Final = "not in the log: instructions, tools"
-DIFFERENCE: Final = "what the count missed"
+UNLOGGED_ROW = "not in the log: instructions, tools"
+DIFFERENCE = "what the count missed"
 #: How the row of a tool's results begins; its name follows.
-RESULTS_ROW: Final = "results of "
+RESULTS_ROW = "results of "
 #: How :meth:`Session.compactions` names a call for a summary that nobody recorded.
-NOT_LOGGED: Final = "not in the log"
+NOT_LOGGED = "not in the log"
 # A compaction of which nothing more is known.
-_COMPACTION: Final[Data] = {
+_COMPACTION: Data = {
     "message_index": 0,
     "before": 0,
     "after": 0,
@@ -140,7 +140,7 @@ class Session:
         """What the log holds of each prompt, counted, and the scale by which the provider counts more."""
         placed = readings(self.trace, self.count)
         rows = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
-        counted = np.zeros(len(self.usage), dtype=np.int64)
+        counted = np.zeros(len(self.usage), "int64")
         counted[rows] = ints(placed["counted"])
         return counted, _scale(counted[rows], ints(placed["billed"]))
 
@@ -167,7 +167,11 @@ class Session:
         billed = self._billed.iloc[frame["request"] - 1]
         # What a compaction took out is not paid for.
         paid = np.minimum(ints(frame["missed"]), ints(billed["prompt"] - billed["read"]))
-        frame["cost"] = [*map(self._miss_cost, billed.index, paid)]
+        prices = self.prices_by_request()
+        frame["cost"] = [
+            self._miss_cost(prices[place], place, tokens)
+            for place, tokens in zip(billed.index, paid, strict=True)
+        ]
         frame["paid"] = paid
         return frame
 
@@ -186,7 +190,7 @@ class Session:
         counted, scale = self.counted
         frame = usage[["message_index", "model", "time"]].join(self._billed)
         frame.insert(0, "request", np.arange(1, len(usage) + 1))
-        scaled = np.round(counted * scale).astype(np.int64)
+        scaled = np.round(counted * scale).astype("int64")
         difference = frame["prompt"] - scaled - self.unlogged
         is_far = difference.abs() > _JUMP * frame["prompt"]
         frame = frame.assign(
@@ -256,8 +260,14 @@ class Session:
         at_least: int = 0,
     ) -> Floats:
         """Price tokens of some kinds of each request, with the steps of the prices or as if there were none."""
-        billed = self._billed
-        none = np.zeros(len(billed), dtype=np.int64)
+        billed = self._billed.copy()
+        none = np.zeros(len(billed), "int64")
+        # Cohere bills other tokens than it counts, all of them at the full price.
+        is_other = self.usage["billed_input_tokens"].notna()
+        for kind, name in (("fresh", "input"), ("answered", "output")):
+            tokens = self.usage[f"billed_{name}_tokens"].fillna(0).astype("int64")
+            billed[kind] = tokens.where(is_other, billed[kind])
+        billed["read"] = billed["read"].mask(is_other, 0)
         # A step goes by the whole prompt, also where a part of it was written for an hour.
         sent = ints(billed[["fresh", "read", "written"]].sum(axis=1)) if with_steps else none
         priced = dict.fromkeys(_BILLED.values(), none)
@@ -381,7 +391,7 @@ class Session:
         )
         return filled
 
-    def totals(self) -> dict[str, Any]:
+    def totals(self) -> Data:
         """Return the sums over all requests.
 
         Returns
@@ -465,10 +475,11 @@ class Session:
         title = f"{self.trace.id}: {many(len(self.usage), 'request')}, the largest prompt"
         return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
 
-    @cached_property
-    def prices_by_request(self) -> tuple[Prices, ...]:
-        """What each request cost a token: its model's prices, for writes that live as long as its own did."""
+    def prices_by_request(self, hour: bool | None = None) -> tuple[Prices, ...]:
+        """Return the prices of each request, with writes that live an hour or not; as its own did when left out."""
         of_hour = ints(self.usage["cache_write_1h_tokens"].fillna(0)) > 0
+        if hour is not None:
+            of_hour[:] = hour
         return tuple(
             long if is_long else short
             for (short, long), is_long in zip(self._rates, of_hour.tolist(), strict=True)
@@ -483,22 +494,21 @@ class Session:
         # No listed price changes within half an hour. Requests at the same prices have the same objects.
         usage = self.usage.assign(time=self.usage["time"].dt.floor("30min"))
         known: dict[Prices, Prices] = {}
-        rates: dict[Any, tuple[Prices, Prices]] = {}
+        rates = {}
         keys: list[Any] = [*usage[["model", "time", "tier", "region"]].itertuples(index=False)]
         for key in dict.fromkeys(keys):
             short = long = Prices("")
             if key.model is not None:
                 on = None if pd.isna(key.time) else key.time.to_pydatetime()
-                about: dict[str, Any] = {"tier": key.tier, "region": key.region}
+                about: Data = {"tier": key.tier, "region": key.region}
                 short = known_prices(key.model, on, **about)
                 long = known_prices(key.model, on, hour=True, **about)
             rates[key] = (known.setdefault(short, short), known.setdefault(long, long))
         return tuple(rates[key] for key in keys)
 
-    def _miss_cost(self, place: int, missed: int) -> float:
+    def _miss_cost(self, rates: Prices, place: int, missed: int) -> float:
         """Return what missed tokens cost beyond reading them: as they were written, or afresh where nothing was."""
         billed = self._billed.iloc[place]
-        rates = self.prices_by_request[place]
         tokens = np.array([missed])
         none = np.array([0])
         prompt = billed["prompt"]

@@ -7,7 +7,7 @@ So fewer and larger cuts leave more in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
@@ -344,7 +344,27 @@ class Trigger:
 
 
 @dataclass(frozen=True, repr=False)
-class Compact(Policy):
+class _Triggered(Policy):
+    """What rules share that act once their triggers are reached."""
+
+    triggers: tuple[Trigger, ...] = ()
+    join: Join = "any"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("join of the triggers", self.join, get_args(Join))
+        for name, field in self.__dataclass_fields__.items():
+            if field.type == "int":
+                check_tokens(name, getattr(self, name))
+
+    def acts(self, room: PruningContext) -> bool:
+        """Say whether the triggers are reached: any of them, or all."""
+        reached = [trigger.reached(room) for trigger in self.triggers]
+        return bool(reached) and (all(reached) if self.join == "all" else any(reached))
+
+
+@dataclass(frozen=True, repr=False)
+class Compact(_Triggered):
     """Replace all but what stays by one summary, once a trigger is reached.
 
     Parameters
@@ -379,8 +399,6 @@ class Compact(Policy):
     ()
     """
 
-    triggers: tuple[Trigger, ...] = ()
-    join: Join = "any"
     keep_tail: Amount = 0
     keep_messages: int = 0
     keep_head: int = 0
@@ -389,15 +407,9 @@ class Compact(Policy):
     reattached: int = 0
     call: SummaryCall = SummaryCall()
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("join of the triggers", self.join, get_args(Join))
-        for name in ("keep_messages", "keep_head", "reattached"):
-            check_tokens(name, getattr(self, name))
-
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Compact, once the triggers are reached."""
-        if not _acts(self.triggers, self.join, room):
+        if not self.acts(room):
             return ()
         compaction = Compaction(
             keep_tail=tokens_of(self.keep_tail, room.tokens),
@@ -420,7 +432,7 @@ class Compact(Policy):
 
 
 @dataclass(frozen=True, repr=False)
-class ClearResults(Policy):
+class ClearResults(_Triggered):
     """Replace older tool results by placeholders, once a trigger is reached and enough is gained.
 
     Parameters
@@ -448,21 +460,14 @@ class ClearResults(Policy):
     """
 
     triggers: tuple[Trigger, ...] = (Trigger("always"),)
-    join: Join = "any"
     keep_uses: int = 0
     keep_tokens: int = 0
     least_gain: int = 0
     placeholder: int = 12
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("join of the triggers", self.join, get_args(Join))
-        for name in ("keep_uses", "keep_tokens", "least_gain", "placeholder"):
-            check_tokens(name, getattr(self, name))
-
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Clear the older results, once the triggers are reached."""
-        if not _acts(self.triggers, self.join, room):
+        if not self.acts(room):
             return ()
         cut = Cut(
             0,
@@ -509,11 +514,6 @@ def _mark(kind: TriggerKind, value: float, window: int) -> int:
     if kind == "window_less":
         return max(0, window - int(value))
     return int(value)
-
-
-def _acts(triggers: Iterable[Trigger], join: Join, room: PruningContext) -> bool:
-    reached = [trigger.reached(room) for trigger in triggers]
-    return bool(reached) and (all(reached) if join == "all" else any(reached))
 
 
 @dataclass(frozen=True, repr=False)

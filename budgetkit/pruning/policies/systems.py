@@ -50,6 +50,8 @@ class System(Chain):
         Where the rules were read.
     summary_tokens : tuple of int
         The least and the most that a summary holds, in tokens.
+    stops_after : int
+        It stops when it compacts again within so many requests, so many times in a row; 0 for never.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class System(Chain):
     assumed: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     summary_tokens: tuple[int, int] = (900, 4_400)
+    stops_after: int = 0
 
     @property
     def summarises(self) -> bool:
@@ -140,6 +143,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
         assumed=tuple(row["assumed"]),
         sources=tuple(row["sources"]),
         summary_tokens=(least, most),
+        stops_after=row.get("stops_after", 0),
     )
 
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from budgetkit.counters import count_of
 from budgetkit.counters.protocol import checked
 from budgetkit.message import Message
 from budgetkit.requests.reading.forms import origin_of
-from budgetkit.requests.reading.request import ProviderRequest, as_object, sealed_thinking
+from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import (
     Schema,
     function_name,
@@ -64,6 +64,9 @@ class Charge:
     without: tuple[str, ...] = ()
     message: int | None = None
     times: float = 1.0
+
+
+Charges = Iterator[Charge]
 
 
 def sizes(charges: Sequence[Charge], count: Count) -> list[int]:
@@ -173,11 +176,6 @@ def declaration(tools: Sequence[Schema]) -> str:
     return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
 
 
-def json_charge(tools: Sequence[Schema]) -> Charge:
-    """Charge tool schemas as JSON text."""
-    return Charge("tools", "JSON", (json.dumps(list(tools), ensure_ascii=False, default=str),))
-
-
 def _declared(tool: Schema) -> Iterator[str]:
     if description := unwrapped(tool).get("description"):
         yield f"// {description}"
@@ -233,8 +231,21 @@ def _described(schema: Schema) -> str:
 _FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
 
 
-class ThinkingRules(Protocol):
-    """What a provider's rules say of thinking."""
+class Rules(Protocol):
+    """A provider's own rules: they list everything that a request or an answer bills."""
+
+    @property
+    def model(self) -> str:
+        """The model that decides what images cost."""
+        ...
+
+    def charges(self, request: ProviderRequest) -> list[Charge]:
+        """List what a request bills."""
+        ...
+
+    def answer(self, message: Message) -> list[Charge]:
+        """List what an answer bills as output."""
+        ...
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
         """Say whether thinking that a message of chat or Responses carries may be billed and is not charged."""
@@ -261,7 +272,7 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
     return (thought,) if is_billed else ()
 
 
-def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Iterator[Charge]:
+def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Charges:
     """Charge the thinking that goes out as it came, where no charge holds it yet."""
     thoughts = [
         (index, text)
@@ -277,24 +288,7 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Ite
             yield Charge("message", "thinking", (text,), message=index)
 
 
-def uncounted_thinking(
-    records: Sequence[Any], shape: str, messages: Sequence[Message], rules: ThinkingRules | None
-) -> tuple[str, ...]:
-    """Name the thinking that goes out and may be billed, and of which nobody can say how much.
-
-    `records` are as the shape has them, `messages` the same in OpenAI's chat format.
-
-    >>> thought = {"role": "assistant", "content": "Hello.", "reasoning_content": "Hm."}
-    >>> uncounted_thinking([thought], "chat", [Message(thought)], None)
-    ('thinking in the history',)
-    """
-    names = sealed_thinking(records, shape, messages)
-    return tuple(dict.fromkeys([*names, *unruled_thinking(messages, shape, rules)]))
-
-
-def unruled_thinking(
-    messages: Sequence[Message], shape: str, rules: ThinkingRules | None
-) -> list[str]:
+def unruled_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
     """Name the thinking of which the form says nothing, where the model's rules say nothing either."""
     if shape not in ("chat", "responses"):
         return []

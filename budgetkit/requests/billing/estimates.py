@@ -19,11 +19,12 @@ from itertools import pairwise
 from typing import Any
 
 from budgetkit.message import Message, is_system
-from budgetkit.models.resolved import calibration_row
-from budgetkit.requests.billing.declarations import Charge, thoughts_sent
+from budgetkit.models.names import calibration_row
+from budgetkit.requests.billing.declarations import Charge, Charges, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
+    Schema,
     function_name,
     inlined,
     inner_schemas,
@@ -101,7 +102,9 @@ def constants_of(request: ProviderRequest) -> dict[str, int]:
         "forced": int(armed and forced),
         "sequential": int(armed and request.sequential),
         "tool": len(request.tools),
-        "property": sum(len(_schemas(inlined(parameters_of(tool)))) - 1 for tool in request.tools),
+        "property": sum(
+            len(schemas_of(inlined(parameters_of(tool)))) - 1 for tool in request.tools
+        ),
         "call": sum(len(message.tool_calls) for message in request.messages),
         "schema": int(request.schema is not None),
         "thinking": int(request.thinking),
@@ -136,7 +139,7 @@ class EstimatedRules:
         """Say whether a message's thinking may be billed although these rules do not charge it."""
         return bool(message.tool_calls) or not self.forgets_thinking
 
-    def _messages(self, request: ProviderRequest) -> Iterator[Charge]:
+    def _messages(self, request: ProviderRequest) -> Charges:
         turns = _turns(request)
         for index, message in enumerate(request.messages):
             yield from image_charges(message, index, self.model or request.model)
@@ -159,7 +162,7 @@ class EstimatedRules:
         return " ".join(leaves(parsed(text)))
 
 
-def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Iterator[Charge]:
+def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
     """Charge tools, and the hidden prompts that come with them and with thinking."""
     cost = estimate.constants
     times = constants_of(request)
@@ -175,20 +178,20 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Iterator[Ch
             yield Charge("hidden prompt", label, fixed=cost[name])
 
 
-def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Iterator[Charge]:
+def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
     """Charge an answer schema: a constant, and its JSON where the family is shown it."""
     if request.schema is not None:
         written = (_json(request.schema.get("schema")),) if estimate.schema_shown else ()
         yield Charge("answer schema", "", written, estimate.constants["schema"])
 
 
-def _written(tool: Mapping[str, Any], estimate: Estimate) -> str:
+def _written(tool: Schema, estimate: Estimate) -> str:
     """Write a tool as JSON of name, description and parameters, or as all the words in it."""
     function = unwrapped(tool)
     described = {"name": function.get("name"), "description": function.get("description") or ""}
     if estimate.tool_form == "json":
         return _json({**described, "input_schema": parameters_of(tool)})
-    words = [name for schema in _schemas(inlined(parameters_of(tool))) for name in _words(schema)]
+    words = [name for schema in schemas_of(inlined(parameters_of(tool))) for name in _words(schema)]
     return " ".join(map(str, [*described.values(), *words]))
 
 
@@ -202,9 +205,9 @@ def _turns(request: ProviderRequest) -> set[int]:
     return {index for (_, one), (index, other) in pairwise(speakers) if one != other}
 
 
-def _schemas(schema: object) -> list[Mapping[str, Any]]:
+def schemas_of(schema: object) -> list[Schema]:
     """List a schema and those of all its properties."""
-    schemas: list[Mapping[str, Any]] = []
+    schemas: list[Schema] = []
     waiting = [schema]
     while waiting:
         inner = as_object(waiting.pop())
@@ -213,7 +216,7 @@ def _schemas(schema: object) -> list[Mapping[str, Any]]:
     return schemas
 
 
-def _words(schema: Mapping[str, Any]) -> Iterator[str]:
+def _words(schema: Schema) -> Iterator[str]:
     """List the words of one schema: its description, its choices and the names of its properties."""
     choices = schema.get("enum")
     yield str(schema.get("description") or "")

@@ -22,19 +22,20 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, Message, ToolCall, is_system
-from budgetkit.models.names import as_listed
-from budgetkit.requests.billing.declarations import Charge
+from budgetkit.models.names import dashed
+from budgetkit.requests.billing.declarations import Charge, Charges
 from budgetkit.requests.billing.estimates import (
     Estimate,
     estimate_for,
     estimated_schema,
     estimated_tools,
     leaves,
+    schemas_of,
 )
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai_tools import namespace
@@ -43,7 +44,6 @@ from budgetkit.requests.reading.tools import (
     Schema,
     function_name,
     inlined,
-    inner_schemas,
     parameters_of,
     properties_of,
     unwrapped,
@@ -169,6 +169,7 @@ class Frame:
     obeys_choice: bool = False  # whether tools that may not be called are left out
 
 
+@lru_cache(maxsize=256)
 def frame_for(model: str, host: str = "") -> Frame | None:
     """Return the frame of a model, or None where nobody has derived one.
 
@@ -177,10 +178,14 @@ def frame_for(model: str, host: str = "") -> Frame | None:
     >>> frame_for("gemini-2.5-pro", "vertex").name
     'gemini-2.5 on vertex'
     """
-    name = re.sub(r"[.:_]", "-", as_listed(model))
+    name = dashed(model)
     hosts = ("", host_name(host))
     return next(
-        (frame for frame in _frames() if frame.host in hosts and re.search(frame.models, name)),
+        (
+            Frame(**row)
+            for row in read_toml("frames.toml")["frame"]
+            if row.get("host", "") in hosts and re.search(row["models"], name)
+        ),
         None,
     )
 
@@ -208,11 +213,6 @@ def hidden_prompt(host: str) -> str:
     return str(row.get("hidden", ""))
 
 
-@cache
-def _frames() -> tuple[Frame, ...]:
-    return tuple(Frame(**row) for row in read_toml("frames.toml")["frame"])
-
-
 @dataclass(frozen=True, slots=True)
 class FrameRules:
     """Charge a request by a frame; the model's own vocabulary, or a rebuilt one, counts the texts."""
@@ -231,34 +231,27 @@ class FrameRules:
             return [*claude_charges(request, self.frame)]
         if self.frame.form == "gemini":
             return [*_gemini_charges(request, self.frame)]
-        shown = (
-            _template_tools(request, self.frame)
-            if self.frame.tool_form
-            else self._estimated_tools(request)
-        )
+        if self.frame.tool_form:
+            tools = _template_tools(request, self.frame)
+        else:  # thinking is the frame's to charge
+            tools = estimated_tools(replace(request, thinking=False), self.estimate)
         return [
             *_template_charges(request, self.frame),
-            *shown,
+            *tools,
             *estimated_schema(request, self.estimate),
         ]
 
-    def _estimated_tools(self, request: ProviderRequest) -> list[Charge]:
-        """List what tools cost by the estimate of the model's family; thinking is the frame's to charge."""
-        return [*estimated_tools(replace(request, thinking=False), self.estimate)]
-
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills: its text, and of each call its name, its arguments and the call's constant."""
-        charges = [Charge("message", "answer", message.texts)]
-        for call in message.tool_calls:
-            charges.append(_call(call, self.frame))
-        return charges
+        calls = [_call(call, self.frame) for call in message.tool_calls]
+        return [Charge("message", "answer", message.texts), *calls]
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
         """Say whether thinking may be billed that is not charged; a chat template writes it out or leaves it out."""
         return self.frame.form != "template"
 
 
-def claude_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
     """List what a request to Claude bills."""
     yield Charge("framing", "request", fixed=frame.request)
     yield from _before_the_conversation(request, frame)
@@ -283,7 +276,7 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
         before = message
 
 
-def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
     """Charge what stands before Claude's conversation: system text, tools, answer schema, thinking."""
     system = "".join(
         text
@@ -318,7 +311,7 @@ def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Iterator
         yield Charge("hidden prompt", "thinking as it sees fit", fixed=frame.adaptive)
 
 
-def _claude_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
     """Charge Claude's tools: each as it is written for it, and the hidden prompt that comes with them."""
     texts = tuple(_claude_tool(tool) for tool in request.tools)
     for tool, text in zip(request.tools, texts, strict=True):
@@ -383,7 +376,7 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
     )
 
 
-def _claude_tool(tool: Mapping[str, Any]) -> str:
+def _claude_tool(tool: Schema) -> str:
     """Write a tool as Claude is shown it: JSON with sorted keys, one tool a line."""
     function = unwrapped(tool)
     if function.get("description"):
@@ -395,7 +388,7 @@ def _claude_tool(tool: Mapping[str, Any]) -> str:
     return f"<function>{written}</function>\n"
 
 
-def parsed_schema(schema: Mapping[str, Any]) -> Any:
+def parsed_schema(schema: Schema) -> Any:
     """Return an answer's schema, which Converse sends as text."""
     inner = schema.get("schema")
     if isinstance(inner, str):
@@ -403,7 +396,7 @@ def parsed_schema(schema: Mapping[str, Any]) -> Any:
     return inner
 
 
-def _gemini_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
     """List what a request to Gemini bills; an answer schema costs nothing."""
     before: Message | None = None
     for index, message in enumerate(request.messages):
@@ -425,7 +418,7 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
     yield from _gemini_tools(request, frame)
 
 
-def _gemini_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
     """Charge Gemini's tools: names, descriptions and choices by themselves, and constants for each property."""
     if frame.tool_form == "braces":
         for tool in request.tools:
@@ -433,10 +426,14 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
             yield Charge("tools", function_name(tool), written, marks)
         return
     for tool in request.tools:
-        schemas = list(_properties(inlined(parameters_of(tool))))
+        properties = [
+            member
+            for schema in schemas_of(inlined(parameters_of(tool)))
+            for member in properties_of(schema).items()
+        ]
         fixed = frame.tool
         texts = [function_name(tool), str(unwrapped(tool).get("description") or "")]
-        for name, schema in schemas:
+        for name, schema in properties:
             choices = schema.get("enum")
             texts += [name, str(schema.get("description") or "")]
             texts += map(str, choices if isinstance(choices, list | tuple) else ())
@@ -455,7 +452,7 @@ def _words_of(message: Message) -> tuple[str, ...]:
     return tuple(text for part in message.texts for text in leaves(parsed(part)))
 
 
-def _template_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
     """List what a conversation costs that a chat template writes."""
     last = request.messages[-1].role if request.messages else ""
     fixed = frame.request
@@ -504,7 +501,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Iterator[Charge
         before = message.role
 
 
-def _template_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
+def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
     """Charge tools as a chat template writes them, and what stands around them."""
     tools = request.tools
     if frame.obeys_choice and request.none:
@@ -531,15 +528,3 @@ def _template_tools(request: ProviderRequest, frame: Frame) -> Iterator[Charge]:
             written = {"type": "function", "function": written}
         text = json.dumps(written, ensure_ascii=False, default=str)
         yield Charge("tools", function_name(tool), (text,), frame.tool)
-
-
-def _properties(schema: object, depth: int = 0) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """List the name and schema of every property, those of objects inside too."""
-    fields = as_object(schema)
-    for name, inner in as_object(fields.get("properties")).items():
-        yield str(name), as_object(inner)
-        if depth < _DEEPEST:
-            yield from _properties(inner, depth + 1)
-    if depth < _DEEPEST:
-        for inner in inner_schemas(fields):
-            yield from _properties(inner, depth + 1)

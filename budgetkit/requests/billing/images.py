@@ -14,8 +14,10 @@ recorded calls of public projects (read 2026-11-21).
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from binascii import Error, a2b_base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, sqrt
@@ -24,10 +26,10 @@ from typing import Any, Final
 
 from budgetkit.files import read_toml
 from budgetkit.message import Image, Message
-from budgetkit.models import Model
+from budgetkit.models import Model, model_name
 from budgetkit.models.names import bare
-from budgetkit.models.resolved import ResolvedModel, model_name
-from budgetkit.requests.billing.declarations import Charge
+from budgetkit.requests.billing.declarations import Charge, Charges
+from budgetkit.requests.reading.formats import found
 
 
 def tile_tokens(
@@ -146,45 +148,20 @@ def square_tokens(
     return (columns + row) * rows
 
 
-def _grid_tokens(width: int, height: int, most: int) -> int:
-    """Price an image for Gemini 3: the largest grid of its shape that has no more than so many tokens."""
-    return max(1, floor(sqrt(most * width / height))) * max(1, floor(sqrt(most * height / width)))
-
-
-def _crop_tokens(width: int, height: int, tile: int) -> int:
-    """Price an image for Gemini 2: its crops, whose side is two thirds of the short one, and the whole."""
-    if max(width, height) <= 384:
-        return tile
-    side = min(768, max(256, floor(min(width, height) / 1.5)))
-    return tile * (ceil(width / side) * ceil(height / side) + 1)
-
-
 # What an image is taken for whose size nobody can read: so many pixels, square.
+_ONE_CROP: Final = 384  # the longest side of a picture that is one crop
 _ASSUMED_SIDE: Final = 1024
 
 
-def images_row(name: str) -> Mapping[str, Any]:
-    """Return the row of ``data/images.toml`` for a model; an unknown model's is gpt-4o's.
-
-    Examples
-    --------
-    >>> images_row("gpt-4o-mini")["rule"], images_row("claude-opus-4-1")["auto"]
-    ('tiles', [1568, 1568])
-    """
-    plain = bare(name)
-    rows: list[Mapping[str, Any]] = read_toml("images.toml")["image"]
-    return next(row for row in rows if re.search(row["models"], plain))
-
-
-def image_price(
-    model: str | Model | ResolvedModel, width: int, height: int, detail: str = "auto"
-) -> int:
+def image_price(model: str | Model, width: int, height: int, detail: str = "auto") -> int:
     """Price an image, in tokens; an unknown model prices it like gpt-4o.
 
     >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
     [425, 14167, 488, 361, 517]
     """
-    row = images_row(model_name(model))
+    plain = bare(model_name(model))
+    rows: list[Mapping[str, Any]] = read_toml("images.toml")["image"]
+    row = next(row for row in rows if re.search(row["models"], plain))
     sizes = row.get(detail, row.get("auto"))
     match row["rule"]:
         case "tiles":
@@ -196,9 +173,16 @@ def image_price(
             squares = square_tokens(width, height, row["side"], *sizes, row.get("row", 0))
             return squares + int(row.get("more", 0))
         case "grid":
-            return _grid_tokens(width, height, sizes[0])
+            # the largest grid of the picture's shape that has no more than so many tokens
+            columns = floor(sqrt(sizes[0] * width / height))
+            return max(1, columns) * max(1, floor(sqrt(sizes[0] * height / width)))
         case "crops":
-            return int(sizes or _crop_tokens(width, height, row["base"]))
+            tile = int(row["base"])
+            if sizes or max(width, height) <= _ONE_CROP:
+                return int(sizes or tile)
+            # crops, whose side is two thirds of the short one, and the whole
+            side = min(768, max(256, floor(min(width, height) / 1.5)))
+            return tile * (ceil(width / side) * ceil(height / side) + 1)
     return int(row["base"])
 
 
@@ -208,7 +192,7 @@ def priced(image: Image, model: str) -> int:
     return image_price(model, width, height, image.detail)
 
 
-def image_charges(message: Message, index: int, model: str) -> Iterator[Charge]:
+def image_charges(message: Message, index: int, model: str) -> Charges:
     """Charge each image of a message."""
     for image in message.images:
         size = sized(image)
@@ -245,22 +229,19 @@ def size_in(url: str) -> tuple[int, int] | None:
     start = url.index(",") + 1 if "," in url else len(url)
     try:
         encoded = url[start : start + _LOOKED_AT].encode("ascii")
-        size = _size(a2b_base64(encoded + b"=" * (-len(encoded) % 4)))
+        data = a2b_base64(encoded + b"=" * (-len(encoded) % 4))
+        size: tuple[int, int] | None = None
+        if data.startswith(_PNG) and len(data) >= 24:
+            size = unpack(">II", data[16:24])
+        elif data.startswith(_GIF) and len(data) >= 10:
+            size = unpack("<HH", data[6:10])
+        elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+            size = _webp(data)
+        elif data.startswith(_JPEG):
+            size = _jpeg(data)
     except (Error, ValueError, IndexError):
         return None
     return size if size and min(size) > 0 else None
-
-
-def _size(data: bytes) -> tuple[int, int] | None:
-    if data.startswith(_PNG) and len(data) >= 24:
-        return unpack(">II", data[16:24])
-    if data.startswith(_GIF) and len(data) >= 10:
-        return unpack("<HH", data[6:10])
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return _webp(data)
-    if data.startswith(_JPEG):
-        return _jpeg(data)
-    return None
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
@@ -298,3 +279,74 @@ def _webp(data: bytes) -> tuple[int, int] | None:
     if kind == b"VP8X":
         return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
     return None
+
+
+# What PDFs, sound and film cost, from their pages and seconds: the rows of data/media.toml.
+#
+#     tokens = pages or seconds * the row's usual tokens, between its least and its most
+#
+# No provider says how it splits a page, so a count is an estimate with an interval. Bytes that do not tell their
+# length, and models without a row, stay what cannot be counted.
+
+#: Where a part holds its bytes, in any provider's form.
+_BYTES: Final = (
+    "source.data|source.bytes|document.source.bytes|inlineData.data|inline_data.data|file.file_data|file_data|"
+    "input_audio.data"
+)
+_PAGE: Final = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class MediaCost:
+    """Hold what one document, sound or film costs."""
+
+    kind: str  # as the message names the part
+    charge: Charge
+    least: int
+    most: int
+
+
+def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
+    """Price each document, sound and film of known length, for a model that has a row for it."""
+    plain = bare(model)
+    rows: list[Mapping[str, Any]] = read_toml("media.toml")["media"]
+    for index, message in enumerate(messages):
+        for part in message.parts:
+            kind = str(part.get("type"))
+            if kind not in message.uncounted:
+                continue
+            unit, length = _measured(found(part, _BYTES))
+            fitting = (
+                row for row in rows if row["unit"] == unit and re.search(row["models"], plain)
+            )
+            row = next(fitting, None)
+            if row is None or not length:
+                continue
+            least, usual, most = (ceil(length * row[name]) for name in ("least", "usual", "most"))
+            word, *of_what = unit.split(" ", 1)
+            named = " ".join([f"{length:,.4g}", word if length == 1 else f"{word}s", *of_what])
+            yield MediaCost(kind, Charge("media", named, fixed=usual, message=index), least, most)
+
+
+def _measured(encoded: object) -> tuple[str, float]:
+    """Return the unit in which bytes are billed, and how many of it they hold; 0 where they do not tell."""
+    if isinstance(encoded, str):
+        text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")
+        try:
+            data = b64decode(text + "=" * (-len(text) % 4))
+        except ValueError:
+            return "", 0
+    elif isinstance(encoded, bytes):
+        data = encoded
+    else:
+        return "", 0
+    if data.startswith(b"%PDF"):
+        return "page", len(_PAGE.findall(data))
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        at = data.find(b"fmt ") + 16  # after its size, format, channels and samples a second
+        rate = int.from_bytes(data[at : at + 4], "little")
+        return "second of sound", (len(data) - data.find(b"data") - 8) / rate if rate else 0
+    if data[4:8] == b"ftyp" and (at := data.find(b"mvhd")) > 0 and data[at + 4] == 0:
+        scale = int.from_bytes(data[at + 16 : at + 20])
+        return "second of film", int.from_bytes(data[at + 20 : at + 24]) / scale if scale else 0
+    return "", 0

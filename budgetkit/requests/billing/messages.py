@@ -9,19 +9,19 @@ each number is a field here, and each system's set of them an entry of ``FRAMING
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from budgetkit.budget.quoting import brief
-from budgetkit.message import RESULT_ROLES, Image, Message, ToolCall
+from budgetkit.message import RESULT_ROLES, Image, Message
 from budgetkit.requests.billing.declarations import (
     Charge,
     Count,
-    ThinkingRules,
+    Rules,
     ToolConstants,
     declaration_charge,
-    json_charge,
     sizes,
     thinking_charges,
 )
@@ -30,23 +30,6 @@ from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import read_tools
 
 AnyMessage = Message | Mapping[str, Any]
-
-
-class Rules(ThinkingRules, Protocol):
-    """A provider's own rules: they list everything that a request or an answer bills."""
-
-    @property
-    def model(self) -> str:
-        """The model that decides what images cost."""
-        ...
-
-    def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List what a request bills."""
-        ...
-
-    def answer(self, message: Message) -> list[Charge]:
-        """List what an answer bills as output."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,15 +244,18 @@ class Framing:
         if self.rules is not None:
             charges = self.rules.charges(request)
         else:
-            charges = [
-                Charge("framing", "request", fixed=self.priming),
-                *(
-                    charge
-                    for index, message in enumerate(request.messages)
-                    for charge in self._charged(message, index)
-                ),
-                *self._tools(request),
-            ]
+            charges = [Charge("framing", "request", fixed=self.priming)]
+            for index, message in enumerate(request.messages):
+                charges += self._charged(message, index)
+            tools = request.tools
+            if tools and isinstance(self.tools, ToolConstants):
+                charges.append(self.tools.charge(tools))
+            elif tools and self.tools == "declaration":
+                has_system = any(message.role == "system" for message in request.messages)
+                charges.append(declaration_charge(tools, has_system))
+            elif tools:
+                written = json.dumps(list(tools), ensure_ascii=False, default=str)
+                charges.append(Charge("tools", "JSON", (written,)))
         return [*charges, *thinking_charges(request, charges)]
 
     def image(self, image: Image) -> int:
@@ -294,50 +280,27 @@ class Framing:
             return self.per_image
         return priced(image, self.rules.model if self.rules else "")
 
-    def _charged(self, message: Message, index: int) -> Iterator[Charge]:
-        yield Charge(
-            "message", message.role, self._texts(message), self._fixed(message), message=index
-        )
-        yield from (
-            Charge("image", "", fixed=self.image(image), message=index) for image in message.images
-        )
-
-    def _tools(self, request: ProviderRequest) -> Iterator[Charge]:
-        if request.tools and isinstance(self.tools, ToolConstants):
-            yield self.tools.charge(request.tools)
-        elif request.tools and self.tools == "declaration":
-            yield declaration_charge(
-                request.tools, any(message.role == "system" for message in request.messages)
-            )
-        elif request.tools:
-            yield json_charge(request.tools)
-
-    def _fixed(self, message: Message) -> int:
-        """Return the framing of one message, in tokens, whose number no counter decides."""
+    def _charged(self, message: Message, index: int) -> list[Charge]:
+        """Charge a message by the framing's own constants, and each of its images."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
-        fixed += self.per_result if message.role in RESULT_ROLES else 0
-        return fixed + (self.per_name if self._named(message) else 0)
-
-    def _texts(self, message: Message) -> tuple[str, ...]:
-        """List the texts that the counter is asked about."""
-        texts = [
-            *(message.texts or ("",)),
-            *([message.role] if self.count_role else ()),
-            *(filter(None, [message.name]) if self._named(message) else ()),
-            *(text for call in message.tool_calls for text in self._call_texts(call)),
-        ]
+        texts = [*(message.texts or ("",))]
+        if message.role in RESULT_ROLES:
+            fixed += self.per_result
+        if self.count_role:
+            texts.append(message.role)
+        if self.count_name and message.name is not None and message.role != "tool":
+            fixed += self.per_name
+            texts += filter(None, [message.name])
+        if self.tool_calls != "nothing":
+            names = {"arguments": 0, "call": 1, "twice": 2}[self.tool_calls]
+            for call in message.tool_calls:
+                texts += [*[call.name] * names, call.arguments]
         if self.scope == "message":
-            return ("".join(texts),)
-        return tuple(texts)
-
-    def _named(self, message: Message) -> bool:
-        return self.count_name and message.name is not None and message.role != "tool"
-
-    def _call_texts(self, call: ToolCall) -> tuple[str, ...]:
-        if self.tool_calls == "nothing":
-            return ()
-        names = {"arguments": 0, "call": 1, "twice": 2}[self.tool_calls]
-        return (*[call.name] * names, call.arguments)
+            texts = ["".join(texts)]
+        images = [
+            Charge("image", "", fixed=self.image(image), message=index) for image in message.images
+        ]
+        return [Charge("message", message.role, tuple(texts), fixed, message=index), *images]
 
 
 def _read(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:

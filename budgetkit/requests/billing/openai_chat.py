@@ -8,17 +8,18 @@ keep the form that :mod:`budgetkit.requests.reading.tools` has. Each rule is a f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from budgetkit.files import Table, read_rows
-from budgetkit.message import RESULT_ROLES, Message, ToolCall, is_system
+from budgetkit.message import RESULT_ROLES, Message, is_system
 from budgetkit.models.names import FAMILY_ENCODING, openai_family
-from budgetkit.requests.billing.declarations import Charge, declaration_charge
+from budgetkit.requests.billing.declarations import Charge, Charges, declaration_charge
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.billing.openai_tools import namespace, schema_block, written_function
-from budgetkit.requests.reading.request import ProviderRequest, objects, parsed
+from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.request import ProviderRequest, parsed
 from budgetkit.requests.reading.tools import Schema, function_name, unwrapped
 
 
@@ -64,15 +65,12 @@ def family_of(model: str) -> OpenAIFamily | None:
     return FAMILIES[name] if name else None
 
 
-def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> list[Charge]:
+def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
-    return [
-        Charge("framing", "request", fixed=family.request),
-        *_messages(request, family),
-        *_blocks(request, family),
-        *forced_tool(request, family),
-        *no_tool(request, family),
-    ]
+    yield Charge("framing", "request", fixed=family.request)
+    yield from _messages(request, family)
+    yield from _blocks(request, family)
+    yield from tool_choice(request, family)
 
 
 def answer_charges(message: Message) -> list[Charge]:
@@ -91,7 +89,7 @@ def answer_charges(message: Message) -> list[Charge]:
     return charges
 
 
-def _messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     """List what each message bills: 4 tokens, a name and 1 token for it, its texts, images, calls and results."""
     several = {
         call.id
@@ -111,15 +109,25 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge
             yield Charge("message", message.role, tuple(_joined(message)), 5, message=index)
         else:
             yield _spoken(message, index, request, family)
-        if len(message.tool_calls) == 1 or (message.tool_calls and family.older_tools):
-            yield from (_call(call, index, family) for call in message.tool_calls)
-        elif message.tool_calls:
-            ids = {call.id for call in message.tool_calls}
-            yield _calls(
-                message,
-                index,
-                [m for m in request.messages[index:] if m.tool_call_id in ids],
-                escaped,
+        calls = message.tool_calls
+        if len(calls) == 1 or family.older_tools:
+            for (
+                call
+            ) in calls:  # its name with and without "functions.", its arguments as compact JSON
+                texts = (f"functions.{call.name}", call.name, compact(call.arguments))
+                if family.older_tools:
+                    texts = (call.name, call.name, call.arguments)
+                yield Charge("message", f"call {call.name}", texts, 3, message=index)
+        elif calls:  # one JSON object, and all their results one JSON list
+            ids = {call.id for call in calls}
+            results = [m for m in request.messages[index:] if m.tool_call_id in ids]
+            yield Charge(
+                "message",
+                f"{len(calls)} calls",
+                (_uses(message), _listed(results, escaped)),
+                16,
+                without=tuple(_listed([result], escaped) for result in results),
+                message=index,
             )
 
 
@@ -146,25 +154,6 @@ def _spoken(message: Message, index: int, request: ProviderRequest, family: Open
     return Charge("message", message.role, tuple(texts), fixed, message=index)
 
 
-def _call(call: ToolCall, index: int, family: OpenAIFamily) -> Charge:
-    """Charge one call: its name with and without "functions.", its arguments as compact JSON, and 3 tokens."""
-    if family.older_tools:
-        return Charge(
-            "message", f"call {call.name}", (call.name, call.name, call.arguments), 3, message=index
-        )
-    texts = (f"functions.{call.name}", call.name, compact(call.arguments))
-    return Charge("message", f"call {call.name}", texts, 3, message=index)
-
-
-def _calls(message: Message, index: int, results: Sequence[Message], escaped: bool) -> Charge:
-    """Charge several calls of one message as one JSON object, and all their results as one JSON list."""
-    by_itself = tuple(_listed([result], escaped) for result in results)
-    texts = (_uses(message), _listed(results, escaped))
-    return Charge(
-        "message", f"{len(message.tool_calls)} calls", texts, 16, by_itself, message=index
-    )
-
-
 def _uses(message: Message) -> str:
     """Write all calls of a message as one JSON object."""
     uses = [
@@ -181,7 +170,7 @@ def _listed(results: Sequence[Message], escaped: bool) -> str:
     )
 
 
-def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
+def _blocks(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     """List tools and answer schema, which stand as blocks of text after the first system message."""
     if family.older_tools and request.tools:
         yield declaration_charge(
@@ -217,7 +206,7 @@ def tool_charges(
     block: str,
     fixed: int,
     without: tuple[str, ...] = (),
-) -> Iterator[Charge]:
+) -> Charges:
     """Charge each tool by itself, then their block without what it holds of them."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
     yield from (
@@ -229,14 +218,10 @@ def tool_charges(
     yield Charge("tools", "heading and seams", (block,), fixed, (*without, *parts))
 
 
-def forced_tool(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
-    """Charge a tool that must be called: its name after "functions.", and 6 tokens."""
+def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
+    """Charge a tool that must be called, or that none may be; newer models are not told of the latter."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
-
-
-def no_tool(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
-    """Charge the instruction that no tool may be called; newer models are not told."""
     if request.none and request.tools and family.no_tool:
         yield Charge("tools", "none may be called", fixed=family.no_tool)
 
@@ -257,89 +242,64 @@ _ONLY_TOOL = 6  # beside its name, where some tool must be called and there is o
 _SEQUENTIAL = 78  # gpt-5 is told that calls at once are forbidden
 
 
-def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> list[Charge]:
+def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
-    return [
-        Charge("framing", "request", fixed=family.request),
-        *_response_messages(request, family),
-        *_response_tools(request, family),
-        *_response_schema(request, family),
-        *forced_tool(request, family),
-        *_response_choice(request, family),
-        *no_tool(request, family),
-    ]
-
-
-def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
-    """List what each message bills: 4 tokens, its joined texts and what an answer adds; a result its text alone."""
-    for index, message in enumerate(request.messages):
-        yield from image_charges(message, index, request.model)
-        text = "".join(message.texts)
-        if message.role in RESULT_ROLES:
-            yield Charge("message", message.role, (text,), message=index)
-        elif text or not _is_beside_text(message):
-            fixed = 4 + (family.per_answer if message.role == "assistant" else 0)
-            yield Charge("message", message.role, (text,), fixed, message=index)
-        yield from _response_calls(message, index, family)
-
-
-def _is_beside_text(message: Message) -> bool:
-    """Say whether an answer holds something else than a message: calls, reasoning, or what the provider did itself."""
-    holds_items = (
-        bool(message.tool_calls or message.uncounted) or "reasoning_content" in message.raw
-    )
-    return message.role == "assistant" and holds_items
-
-
-def _response_calls(message: Message, index: int, family: OpenAIFamily) -> Iterator[Charge]:
-    """Charge each call: its family's constant, its name twice, and its arguments as compact JSON."""
-    is_alone = len(message.tool_calls) == 1
-    for call in message.tool_calls:
-        fixed = family.responses_call + (0 if is_alone else family.responses_parallel)
-        if is_alone and family.schema_answer and call.id in _as_answered(message):
-            fixed += _AS_ANSWERED
-        if family.schema_answer:
-            second_name = call.name
-        else:
-            second_name = f"functions.{call.name}"
-        texts = (f"functions.{call.name}", second_name, compact(call.arguments))
-        yield Charge("message", f"call {call.name}", texts, fixed, message=index)
-
-
-def _as_answered(message: Message) -> set[Any]:
-    """Name the calls that are sent back just as they were answered, with the provider's own id and a status."""
-    native = message.raw.get("native")
-    items = objects(native if isinstance(native, list) else [native])
-    return {
-        item.get("call_id")
-        for item in items
-        if str(item.get("id") or "").startswith("fc_") and "status" in item
-    }
-
-
-def _response_tools(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
-    """List the tools, which stand in a block of their own."""
-    if request.tools:
+    yield Charge("framing", "request", fixed=family.request)
+    yield from _response_messages(request, family)
+    if request.tools:  # in a block of their own
         block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
         yield from tool_charges(request.tools, family, block, family.responses_tools)
-
-
-def _response_schema(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
-    """Charge the answer schema: its block, and 1 token where its name begins the answer."""
-    if request.schema:
-        fixed = 1 if family.schema_answer else 0
+    if request.schema:  # its block, and a token where its name begins the answer
         yield Charge(
             "answer schema",
             str(request.schema.get("name") or ""),
             (schema_block(request.schema),),
-            fixed,
+            1 if family.schema_answer else 0,
         )
-
-
-def _response_choice(request: ProviderRequest, family: OpenAIFamily) -> Iterator[Charge]:
-    """Charge the instruction that some tool must be called, or that only one call at a time is allowed."""
+    yield from tool_choice(request, family)
     if request.required and len(request.tools) == 1 and family.forced_tool:
         only = function_name(request.tools[0])
         yield Charge("tools", "required", (f"functions.{only}",), _ONLY_TOOL)
     if request.sequential and request.tools and family.plain_unions:
         yield Charge("tools", "one at a time", fixed=_SEQUENTIAL)
+
+
+def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
+    """List what each message bills: 4 tokens, its joined texts and what an answer adds; a result its text alone.
+
+    A call bills its family's constant, its name twice, and its arguments as compact JSON.
+    """
+    for index, message in enumerate(request.messages):
+        yield from image_charges(message, index, request.model)
+        text = "".join(message.texts)
+        calls = message.tool_calls
+        answers = message.role == "assistant"
+        # an answer may hold calls, reasoning, or what the provider did itself, and no message
+        holds_items = bool(calls or message.uncounted) or "reasoning_content" in message.raw
+        if message.role in RESULT_ROLES:
+            yield Charge("message", message.role, (text,), message=index)
+        elif text or not (answers and holds_items):
+            fixed = 4 + (family.per_answer if answers else 0)
+            yield Charge("message", message.role, (text,), fixed, message=index)
+
+        is_alone = len(calls) == 1
+        for call in calls:
+            fixed = family.responses_call + (0 if is_alone else family.responses_parallel)
+            second_name = f"functions.{call.name}"
+            if family.schema_answer:
+                second_name = call.name
+                if is_alone and call.id in _as_answered(message):
+                    fixed += _AS_ANSWERED
+            texts = (f"functions.{call.name}", second_name, compact(call.arguments))
+            yield Charge("message", f"call {call.name}", texts, fixed, message=index)
+
+
+def _as_answered(message: Message) -> set[Any]:
+    """Name the calls that are sent back just as they were answered, with the provider's own id and a status."""
+    native = message.raw.get("native")
+    items = objects_in(native if isinstance(native, list) else [native])
+    return {
+        item.get("call_id")
+        for item in items
+        if str(item.get("id") or "").startswith("fc_") and "status" in item
+    }

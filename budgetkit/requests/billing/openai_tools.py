@@ -204,7 +204,7 @@ _NAMES = ("properties", "$defs", "definitions")
 _DEEPEST_SHOWN = 200
 
 
-def schema_block(schema: Mapping[str, Any]) -> str:
+def schema_block(schema: Schema) -> str:
     r"""Write the block: a heading, the name, the description as a comment, the schema as compact ASCII JSON.
 
     >>> shape = {"type": "object", "properties": {"default": {"type": "string", "default": ""}}, "required": []}
@@ -219,7 +219,7 @@ def schema_block(schema: Mapping[str, Any]) -> str:
     return f"# Response Formats\n\n## {schema.get('name') or ''}\n\n{described}{shown}"
 
 
-def _is_unseen(key: str, schema: Mapping[str, Any]) -> bool:
+def _is_unseen(key: str, schema: Schema) -> bool:
     """Whether the model is not shown a key of a schema; a format only where it is that of a text."""
     return key in _UNSEEN or (key == "format" and schema.get("type") != "string")
 

@@ -25,9 +25,8 @@ from budgetkit.counters import (
 from budgetkit.counters.vocabularies import FOLDERS, best
 from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.message import Message
-from budgetkit.models import Model
+from budgetkit.models import Model, resolve
 from budgetkit.models.names import bare
-from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.requests.billing.declarations import Charge, ToolConstants
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, frame_for
@@ -58,8 +57,8 @@ class OpenAIRules:
             pattern = read_toml("framings.toml")["models"]["routed_to_responses"]
             is_responses = re.search(pattern, bare(named.model)) is not None
         if is_responses:
-            return responses_charges(named, self.family)
-        return chat_charges(named, self.family)
+            return [*responses_charges(named, self.family)]
+        return [*chat_charges(named, self.family)]
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills."""
@@ -73,7 +72,7 @@ class OpenAIRules:
         return shape == "chat" and bool(message.tool_calls)
 
 
-def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | EstimatedRules:
+def rules_for(model: str | Model, host: str = "") -> OpenAIRules | FrameRules | EstimatedRules:
     """Return the rules of a model: OpenAI's, those of a maker whose vocabulary is here, or those of an estimate.
 
     >>> rules_for("gpt-4o-mini").family.name, rules_for("claude-sonnet-4-5").estimate.family
@@ -84,7 +83,7 @@ def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | 
         return OpenAIRules(
             FAMILIES[resolved.openai_family], model=resolved.name, is_routed=resolved.is_routed
         )
-    frame = frame_for(resolved.name, resolved.host)
+    frame = frame_for(resolved.name, host or resolved.host)
     if frame is not None and (resolved.tokenizer == "exact" or best(resolved.name) is not None):
         return FrameRules(frame, resolved.name)
     # A chat template that is known, and lacks its vocabulary here, still says what becomes of thinking.
@@ -134,12 +133,12 @@ FRAMINGS: Final[Mapping[str, Framing]] = Table(
 DEFAULT_FRAMING: Final = _framed(OpenAIRules(OpenAIFamily("gpt-4o")))
 
 
-def framing_for(model: str | Model | ResolvedModel) -> Framing:
+def framing_for(model: str | Model) -> Framing:
     """Return the framing of a model.
 
     Parameters
     ----------
-    model : str, Model or ResolvedModel
+    model : str or Model
         A model, or its name as :func:`budgetkit.model` takes it, e.g. ``"gpt-4o"``.
 
     Returns
@@ -154,7 +153,7 @@ def framing_for(model: str | Model | ResolvedModel) -> Framing:
     (3, 2, 6)
     """
     resolved = resolve(model)
-    of_its_own = resolved.facts.framing
+    of_its_own = resolved.framing
     if of_its_own and not of_its_own.startswith("openai"):
         return FRAMINGS[of_its_own]
     return _by_rules(resolved, os.environ.get(FOLDERS, ""))
@@ -182,7 +181,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     """
     if framing is not None:
         return framing
-    if isinstance(count, Model | ResolvedModel):
+    if isinstance(count, Model):
         return framing_for(count)
     counter = count_of(count) if isinstance(count, str) else count
     if not isinstance(counter, _OF_A_MODEL) or not counter.model:
@@ -197,7 +196,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
 
 
 @lru_cache(maxsize=256)
-def _by_rules(model: ResolvedModel, folders: str) -> Framing:
+def _by_rules(model: Model, folders: str) -> Framing:
     """Return the framing of a model's rules, which change with the vocabularies that lie in the user's folders."""
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):

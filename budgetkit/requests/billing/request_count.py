@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter as Counts
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +15,7 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.files import read_table
 from budgetkit.message import RESULT_ROLES, Image, Message
-from budgetkit.models import Model, found_by, nearest
-from budgetkit.models.resolved import ResolvedModel, model_name, resolve
+from budgetkit.models import Model, found_by, model_name, nearest, resolve
 from budgetkit.promise import range_of
 from budgetkit.requests.billing.declarations import (
     Charge,
@@ -24,8 +25,13 @@ from budgetkit.requests.billing.declarations import (
 )
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
-from budgetkit.requests.billing.images import image_price, priced, sized
-from budgetkit.requests.billing.media import MediaCost, media_costs
+from budgetkit.requests.billing.images import (
+    MediaCost,
+    image_price,
+    media_costs,
+    priced,
+    sized,
+)
 from budgetkit.requests.billing.registry import OpenAIRules, rules_for
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import parameters_of
@@ -40,9 +46,9 @@ PROJECTS: Final = 2
 SHARE: Final = 0.98
 _ENOUGH: Final = 40  # calls of a combination, for an interval of its own
 _ENOUGH_PROJECTS: Final = 4
+# A choice of types, or a reference, somewhere in the JSON of a schema.
+_UNION: Final = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
 _UNHEARD_OF: Final = 0.1  # either way, of rules that no recorded call has tried
-_DEEPEST: Final = 40
-_UNIONS: Final = ("anyOf", "oneOf", "allOf", "$ref")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +134,17 @@ def coarser_names(request: ProviderRequest, rules: str) -> tuple[str, ...]:
 
 @cache
 def _rows() -> Mapping[str, Evidence]:
-    return {row["combination"]: _from_row(row) for row in read_table("exactness.csv")}
-
-
-def _from_row(row: Mapping[str, str]) -> Evidence:
-    return Evidence(
-        combination=row["combination"],
-        calls=int(row["calls"]),
-        projects=int(row["projects"]),
-        exact=int(row["exact"]),
-        low=float(row["low"]),
-        high=float(row["high"]),
-    )
+    return {
+        row["combination"]: Evidence(
+            row["combination"],
+            int(row["calls"]),
+            int(row["projects"]),
+            int(row["exact"]),
+            float(row["low"]),
+            float(row["high"]),
+        )
+        for row in read_table("exactness.csv")
+    }
 
 
 def _kind(request: ProviderRequest) -> str:
@@ -158,8 +163,8 @@ def _kind(request: ProviderRequest) -> str:
 def _parts(request: ProviderRequest) -> Iterator[str]:
     """Name all that a request holds beside plain messages."""
     if request.tools:
-        schemas = [parameters_of(tool) for tool in request.tools]
-        yield "tools with unions" if any(_has_union(schema) for schema in schemas) else "tools"
+        schemas = json.dumps([parameters_of(tool) for tool in request.tools], default=str)
+        yield "tools with unions" if _UNION.search(schemas) else "tools"
     if request.schema is not None:
         yield "schema"
     most_calls = max((len(message.tool_calls) for message in request.messages), default=0)
@@ -177,19 +182,6 @@ def _parts(request: ProviderRequest) -> Iterator[str]:
         yield "several parts"
     if any(message.images for message in request.messages):
         yield "image"
-
-
-def _has_union(schema: Any, depth: int = 0) -> bool:
-    """Whether anywhere in a schema there is a choice of types, or a reference."""
-    if depth > _DEEPEST:
-        return True
-    if isinstance(schema, list | tuple):
-        return any(_has_union(inner, depth + 1) for inner in schema)
-    if not isinstance(schema, Mapping):
-        return False
-    if any(name in schema for name in _UNIONS) or isinstance(schema.get("type"), list | tuple):
-        return True
-    return any(_has_union(inner, depth + 1) for inner in schema.values())
 
 
 _ASSUMED: Final = {
@@ -354,7 +346,7 @@ class RequestCount:
 
 def count_request(
     request: Mapping[str, Any] | str | bytes,
-    model: str | Model | ResolvedModel | None = None,
+    model: str | Model | None = None,
     *,
     host: str = "",
 ) -> RequestCount:
@@ -397,8 +389,7 @@ def count_request(
     else:
         resolved = resolve(model)
         name = model_name(model)
-    resolved = replace(resolved, host=host or resolved.host)
-    rules = rules_for(resolved)
+    rules = rules_for(resolved, host)
     count = counter(resolved)
     billed = replace(read, model=resolved.name)
 
@@ -418,7 +409,7 @@ def count_request(
     parts = Counts(str(part.get("type")) for message in billed.messages for part in message.parts)
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
     left += unruled_thinking(billed.messages, billed.shape, rules)
-    left += filter(None, [hidden_prompt(resolved.host)])
+    left += filter(None, [hidden_prompt(host or resolved.host)])
     billed = replace(billed, uncounted=tuple(dict.fromkeys(left)))
     unsized = [
         image for message in billed.messages for image in message.images if sized(image) is None
@@ -458,7 +449,7 @@ def count_request(
     )
 
 
-def count_answer(answer: Mapping[str, Any] | Message, model: str | Model | ResolvedModel) -> int:
+def count_answer(answer: Mapping[str, Any] | Message, model: str | Model) -> int:
     """Count what an answer bills; reasoning comes on top and is in the usage only.
 
     Parameters
@@ -481,15 +472,11 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str | Model | Resol
     >>> count_answer({"role": "assistant", "tool_calls": [call]}, "gpt-4o")
     10
     """
-    if isinstance(answer, Message):
-        message = answer
-    else:
-        message = Message(answer)
+    message = answer if isinstance(answer, Message) else Message(answer)
     resolved = resolve(model)
     rules = rules_for(resolved)
     tokens = sum(sizes(rules.answer(message), counter(resolved)))
-    thought = isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in _REASONING)
-    if thought:
+    if isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in _REASONING):
         return tokens + _AFTER_REASONING
     return tokens
 

@@ -18,6 +18,10 @@ from typing import Any, Final
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.files import read_toml
 
+#: A message, or a part of one, as a program keeps it: one that is only read, and one that is made here.
+Raw = Mapping[str, Any]
+Record = dict[str, Any]
+
 _DEEPEST_KEY = 12
 
 
@@ -32,7 +36,7 @@ def found(value: Any, path: str, unpack: bool = False) -> Any:
     )
 
 
-def filled(**fields: Any) -> dict[str, Any]:
+def filled(**fields: Any) -> Record:
     """Leave out the fields that are empty."""
     return {name: value for name, value in fields.items() if value}
 
@@ -114,7 +118,7 @@ def nested(attributes: Any) -> Any:
     >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
     {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
     """
-    root: dict[str, Any] = {}
+    root: Record = {}
     for key, value in _pairs(attributes):
         at = root
         steps = key.split(".", _DEEPEST_KEY)
@@ -223,7 +227,7 @@ def record_rows() -> tuple[Format, ...]:
     return tuple(row for row in formats() if row.of)
 
 
-def row_of(value: Mapping[str, Any]) -> Format | None:
+def row_of(value: Raw) -> Format | None:
     """Return the first row that describes a document."""
     return next(
         (row for row in formats() if any(holds(value, needed) for needed in row.needs)), None
@@ -289,7 +293,7 @@ _USUAL: Final = ("standard", "default", "auto", "on_demand", "not_available", "g
 
 def usage_of(
     raw: Any, message_index: int | None, model: Any = None, tier: Any = None
-) -> dict[str, Any] | None:
+) -> Record | None:
     """Read one usage record of any provider; None where it counts no input.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
@@ -300,7 +304,9 @@ def usage_of(
     if not isinstance(raw, Mapping):
         return None
     named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
-    unknown = filled(unknown=_unknown_fields(raw))
+    unknown = filled(
+        unknown=[path for path in _filled_fields(raw, ()) if not _known_fields().match(path)]
+    )
     paths = _paths_in(frozenset(map(str, raw)))
     count = {meaning: _count(raw, where) for meaning, where in paths.items()}
     sent = count["input"]
@@ -312,13 +318,13 @@ def usage_of(
     answered = (count["output"] or 0) + (count["thoughts_beside"] or 0)
 
     # What a cache read and wrote stands beside the input or inside it.
-    lives = {life: count[f"written_for_{life}"] for life in ("5m", "1h")}
+    apart = {f"cache_write_{life}_tokens": count[f"written_for_{life}"] for life in ("5m", "1h")}
     is_beside = bool(count["read_beside"] or count["written_beside"])
     read = count["read_beside"] or count["read_inside"] or 0
     written = (
         count["written_beside"]
         or count["written_inside"]
-        or sum(map(int, filled(**lives).values()))
+        or sum(map(int, filled(**apart).values()))
     )
     total = count["total"]
     # LiteLLM adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing.
@@ -340,23 +346,25 @@ def usage_of(
         "cache_write_tokens": written,
         "context_tokens": context,
     }
-    usage |= {
-        f"cache_write_{life}_tokens": tokens for life, tokens in lives.items() if tokens is not None
-    }
+    apart |= {f"billed_{side}_tokens": count[f"billed_{side}"] for side in ("input", "output")}
+    usage |= {name: tokens for name, tokens in apart.items() if tokens is not None}
     speed, served, region = (_text(raw, paths[name]) for name in ("speed", "tier", "region"))
     usage |= filled(
         tier=speed or served or _priced_apart(tier),
         region=region,
         web_searches=count["searches"],
-        paid_tools=sum(_counts(raw, paths["paid"])),
     )
-    # A compaction by the provider is a request of its own; its tokens are in none of the sums.
+    # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
+    # advisor, another model with prices of its own, which is named as a tool that costs money.
+    paid_tools = sum(_counts(raw, paths["paid"]))
     for request in found(raw, paths["requests"]) or ():
-        if isinstance(request, Mapping) and request.get("type") == "compaction":
+        kind = request.get("type") if isinstance(request, Mapping) else None
+        paid_tools += kind == "advisor_message"
+        if kind == "compaction":
             for name, tokens in (usage_of(request, None) or {}).items():
                 if name.endswith("_tokens") and tokens:
                     usage[name] = usage.get(name, 0) + tokens
-    return usage | unknown
+    return usage | filled(paid_tools=paid_tools) | unknown
 
 
 def seconds(stamp: Any) -> float:
@@ -403,12 +411,6 @@ def _known_fields() -> re.Pattern[str]:
     )
 
 
-def _unknown_fields(raw: Mapping[str, Any]) -> list[str]:
-    """List the paths of the numbers and texts in a usage record that no row of the table knows."""
-    known = _known_fields()
-    return [path for path in _filled_fields(raw, ()) if not known.match(path)]
-
-
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
     """Give the path of each number and text that is not 0 or empty, with * for every element of a list."""
     if isinstance(value, Mapping) and len(steps) < _DEEPEST:
@@ -421,7 +423,7 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
         yield ".".join(steps)
 
 
-def _text(raw: Mapping[str, Any], paths: str) -> str:
+def _text(raw: Raw, paths: str) -> str:
     """Return the first word at some paths that sets a price apart; "" for none."""
     return next(filter(None, (_priced_apart(found(raw, path)) for path in paths.split("|"))), "")
 
@@ -431,7 +433,7 @@ def _priced_apart(word: Any) -> str:
     return "" if word in _USUAL else word
 
 
-def _counts(raw: Mapping[str, Any], paths: str) -> Iterator[int]:
+def _counts(raw: Raw, paths: str) -> Iterator[int]:
     """Give the whole numbers at some paths, or below them."""
     for path in paths.split("|"):
         values = found(raw, path)
@@ -440,7 +442,7 @@ def _counts(raw: Mapping[str, Any], paths: str) -> Iterator[int]:
                 yield check_tokens(f"{path} of a provider's usage", value)
 
 
-def _count(raw: Mapping[str, Any], paths: str) -> int | None:
+def _count(raw: Raw, paths: str) -> int | None:
     """Return the first whole number that stands at one of several paths."""
     for path in paths.split("|"):
         value = found(raw, path)

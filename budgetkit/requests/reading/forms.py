@@ -22,15 +22,13 @@ message that is cut inside is marked as rewritten.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from budgetkit.message import ORIGIN, Message
-from budgetkit.requests.reading.formats import format_named
+from budgetkit.requests.reading.formats import Raw, Record, format_named
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.records import Pairing, Records, paired, read_records
 
-Raw = Mapping[str, Any]
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
 
 #: Where a message that can be saved keeps bytes, as text: {"type": "file", "base64": "QUJD"}.
@@ -75,7 +73,7 @@ def form_of(record: Any) -> Form | None:
         return None
     parts = record.get("parts")
     if isinstance(parts, list | tuple) and "content" not in record:
-        if any("type" in part for part in objects_in(list(parts))):
+        if any("type" in part for part in objects_in(parts)):
             return None
         return "gemini"
 
@@ -89,7 +87,7 @@ def form_of(record: Any) -> Form | None:
         return "anthropic"
 
     content = record.get("content")
-    blocks = objects_in(list(content) if isinstance(content, tuple) else content)
+    blocks = objects_in(content)
     if any(block.get("type") in _ITEM_PARTS for block in blocks):
         return "responses"
     if blocks and all("type" not in block for block in blocks):
@@ -110,24 +108,16 @@ def _is_anthropic(block: Raw) -> bool:
     return isinstance(kind, str) and _ANTHROPIC.get(kind, "") in block
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPart:
-    """A record of its own, cut out of a record: the blocks that become one message, and their places in the whole."""
-
-    record: dict[str, Any]
-    places: tuple[int, ...] = ()
-
-
-def pieces(record: Raw, form: str) -> list[RecordPart]:
-    """Cut a record into one for each tool result in it and one for all else; one that need not be cut is one piece.
+def pieces(record: Raw, form: str) -> list[tuple[Record, tuple[int, ...]]]:
+    """Cut a record into one for each tool result and one for all else, each with the places of its blocks.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
-    >>> [piece.places for piece in pieces({"role": "user", "parts": blocks}, "gemini")]
+    >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
     [(0,), (1,)]
     """
     field = blocks_field(form)
     blocks = record.get(field)
-    whole = [RecordPart(dict(record))]
+    whole: list[tuple[Record, tuple[int, ...]]] = [(dict(record), ())]
     if form == "responses" or not isinstance(blocks, list | tuple) or len(blocks) < 2:
         return whole
     kinds = [{kind for kind, _ in sorted_part(block)} for block in blocks]
@@ -136,7 +126,7 @@ def pieces(record: Raw, form: str) -> list[RecordPart]:
         return whole
     others = [place for place in range(len(blocks)) if place not in set(results)]
     cuts = [(place,) for place in results] + ([tuple(others)] if others else [])
-    return [RecordPart({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
+    return [({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
 
 
 def blocks_field(form: str) -> str:
@@ -153,20 +143,20 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     """
     row = format_named(ROWS[form])
     read = Records()
-    origins: list[dict[str, Any]] = []
+    origins: list[Record] = []
     for record in records:
         cut = pieces(record, form)
-        for part, piece in enumerate(cut):
+        for part, (piece, places) in enumerate(cut):
             before = len(read.messages)
-            read_records([piece.record], row, read=read)
+            read_records([piece], row, read=read)
             new = len(read.messages) - before
             if not new and origins:  # a piece of an answer has joined the message before it
-                origins[-1]["records"].append(piece.record)
+                origins[-1]["records"].append(piece)
             elif len(cut) > 1:
-                place = {"places": list(piece.places), "part": part, "parts": len(cut)}
-                origins.append({"form": form, "records": [piece.record], **place})
+                place = {"places": list(places), "part": part, "parts": len(cut)}
+                origins.append({"form": form, "records": [piece], **place})
             else:
-                origins.extend(_origins(piece.record, form, new))
+                origins.extend(_origins(piece, form, new))
     paired(read.messages, strict=True, pairing=pairing)
     for origin in origins:
         if any(map(_holds_bytes, origin["records"])):
@@ -184,7 +174,7 @@ def _holds_bytes(value: Any) -> bool:
     return isinstance(value, list) and any(map(_holds_bytes, value))
 
 
-def is_bytes(value: Mapping[str, Any]) -> bool:
+def is_bytes(value: Raw) -> bool:
     """Say whether a value stands for bytes.
 
     >>> is_bytes({"type": "file", "base64": "QUJD"})
@@ -193,7 +183,7 @@ def is_bytes(value: Mapping[str, Any]) -> bool:
     return value.get("type") == "file" and isinstance(value.get(BYTES), str) and len(value) == 2
 
 
-def _origins(record: Raw, form: str, number: int) -> Iterator[dict[str, Any]]:
+def _origins(record: Raw, form: str, number: int) -> Iterator[Record]:
     """Give the origins of the messages that one record became."""
     if number == 1:
         yield {"form": form, "records": [record]}

@@ -12,11 +12,10 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from budgetkit.requests.reading.formats import filled, found, holds, table, unpacked
+from budgetkit.requests.reading.formats import Raw, Record, filled, found, holds, table, unpacked
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]
-Raw = Mapping[str, Any]
 
 
 def sorted_part(part: Any) -> list[Sorted]:
@@ -44,14 +43,14 @@ def sorted_part(part: Any) -> list[Sorted]:
     return sorts or [("text", piece) for piece in _inner_parts(part) or [_content_part(part)]]
 
 
-def is_item(value: Mapping[str, Any]) -> bool:
+def is_item(value: Raw) -> bool:
     """Say whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
     return "role" not in value and any(
         _mark(value) in table(name) for name in ("calls", "results", "thoughts")
     )
 
 
-def content_of(parts: list[dict[str, Any]]) -> Any:
+def content_of(parts: list[Record]) -> Any:
     """Return a single plain text as a string, several parts as a list, and None for nothing."""
     if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
         return parts[0]["text"]
@@ -97,7 +96,7 @@ def _mark(part: Raw) -> str:
     )
 
 
-def _call(part: Raw, mark: str) -> dict[str, Any]:
+def _call(part: Raw, mark: str) -> Record:
     id, name, arguments = (found(part, path) for path in table("calls")[mark])
     if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
@@ -108,7 +107,7 @@ def _call(part: Raw, mark: str) -> dict[str, Any]:
     }
 
 
-def _result(part: Raw, mark: str) -> dict[str, Any]:
+def _result(part: Raw, mark: str) -> Record:
     id, name, output = (found(part, path) for path in table("results")[mark])
     if isinstance(output, Mapping) and "type" in output:
         output = [output]
@@ -129,7 +128,7 @@ def _result(part: Raw, mark: str) -> dict[str, Any]:
     }
 
 
-def _contents(parts: Any) -> list[dict[str, Any]]:
+def _contents(parts: Any) -> list[Record]:
     """List the content in a list of parts, in OpenAI's form."""
     return [
         value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
@@ -144,7 +143,7 @@ def _is_content(output: Any) -> bool:
     )
 
 
-def _inner_parts(part: Raw) -> list[dict[str, Any]]:
+def _inner_parts(part: Raw) -> list[Record]:
     """List the content of a document, a search result or a citation, its headings first; nothing for other parts."""
     inner = found(part, table("paths")["inner"])
     if holds(part, "source.type=text"):
@@ -161,7 +160,7 @@ def _inner_parts(part: Raw) -> list[dict[str, Any]]:
     ]
 
 
-def _content_part(part: Raw) -> dict[str, Any]:
+def _content_part(part: Raw) -> Record:
     if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
         return _content_part(wrapped)
     kind = part.get("type", part.get("content_type"))
@@ -192,7 +191,7 @@ def _content_part(part: Raw) -> dict[str, Any]:
     return {**part, "type": named or ("file" if "file_name" in part else inner)}
 
 
-def _image_part(part: Raw) -> dict[str, Any]:
+def _image_part(part: Raw) -> Record:
     """Write a picture as OpenAI's chat format does: its bytes or its address under "image_url"."""
     encoded = found(part, table("paths")["image_bytes"])
     if isinstance(encoded, bytes):
@@ -218,9 +217,9 @@ def _media_type(part: Raw) -> str:
 
 def objects_in(value: Any) -> list[Raw]:
     """List the objects of a list; an empty list where it is none."""
-    return (
-        [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
-    )
+    if not isinstance(value, list | tuple):
+        return []
+    return [entry for entry in value if isinstance(entry, Mapping)]
 
 
 def as_text(value: Any) -> str:

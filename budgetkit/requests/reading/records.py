@@ -13,6 +13,8 @@ from budgetkit.message import RESULT_ROLES
 from budgetkit.message import ROLES as OWN_ROLES
 from budgetkit.requests.reading.formats import (
     Format,
+    Raw,
+    Record,
     filled,
     found,
     holds,
@@ -25,12 +27,12 @@ from budgetkit.requests.reading.formats import (
 from budgetkit.requests.reading.parts import Sorted, content_of, is_item, plain_text, sorted_part
 
 
+@dataclass(slots=True)
 class LocatedMessage:
     """Hold a message together with its line in the file, for error messages."""
 
-    def __init__(self, line: int, value: Any) -> None:
-        self.line = line
-        self.value = value
+    line: int
+    value: Any
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
@@ -92,7 +94,7 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
     return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
 
 
-def _identified(call: dict[str, Any], pairing: Pairing) -> str:
+def _identified(call: Record, pairing: Pairing) -> str:
     """Return a call's id; a call without one gets its tool's name and a number."""
     name = str(found(call, "function.name|name") or "")
     if call.get("id") == "":
@@ -107,7 +109,7 @@ def _identified(call: dict[str, Any], pairing: Pairing) -> str:
     return id
 
 
-def _answers(message: dict[str, Any], pairing: Pairing) -> bool:
+def _answers(message: Record, pairing: Pairing) -> bool:
     """Say whether a result answers a call; a result without an id takes that of the oldest waiting call."""
     id = message.get("tool_call_id")
     if id == "":
@@ -120,7 +122,6 @@ def _answers(message: dict[str, Any], pairing: Pairing) -> bool:
     return isinstance(id, str) and bool(id) and id in pairing.tools
 
 
-Raw = Mapping[str, Any]
 _GENERIC: Final = Format(name="", label="", besides=("tool_calls",))
 _ITEMS: Final = Format(name="", label="", items=True)
 # A call that a data set writes into the text of a message.
@@ -136,7 +137,7 @@ class Records:
     """Collect what was read: messages, usage, the formats met, and notes for the user."""
 
     messages: list[Any] = field(default_factory=list)
-    usage: list[dict[str, Any]] = field(default_factory=list)
+    usage: list[Record] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -154,9 +155,10 @@ def read_records(
     response: Any = None  # the answer whose calls are records of their own, each with its usage
     for record in records:
         line, raw = placed(record)
-        spelling = _spelling(raw, last) or (
-            _NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None
-        )
+        spelling = _spelling(raw, last)
+        if spelling is None and row is not None and row.items and isinstance(raw, Mapping):
+            is_item_of_a_kind = "role" not in raw and isinstance(raw.get("type"), str)
+            spelling = _NEW_ITEM if is_item_of_a_kind else None
         if spelling is None:
             messages = [raw]
         else:
@@ -170,7 +172,7 @@ def read_records(
             read.formats += [spelling.name] if spelling.name else []
         is_aside = not messages and spelling is not None
         if is_aside or (messages and found(messages[-1], "role") == "assistant"):
-            usage = _usage(raw, _last_answer(read.messages), model)
+            usage = _usage(raw, read.messages, model)
             before, response = response, found(raw, table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
@@ -178,15 +180,7 @@ def read_records(
     return read
 
 
-def _last_answer(messages: list[Any]) -> int | None:
-    """Return the place of the newest message of the assistant."""
-    places = range(len(messages) - 1, -1, -1)
-    return next(
-        (at for at in places if found(placed(messages[at])[1], "role") == "assistant"), None
-    )
-
-
-def system_messages(body: Raw, row: Format) -> list[dict[str, Any]]:
+def system_messages(body: Raw, row: Format) -> list[Record]:
     """Make a system message of the instructions that stand beside a body's messages.
 
     >>> [m["content"] for m in system_messages({"system": "Be brief."}, Format(name="", label="", system="system"))]
@@ -225,10 +219,6 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
         rows = (last, *record_rows())
     row = next((row for row in rows if holds(raw, row.of)), None)
     return row or (_GENERIC if is_item(raw) or _is_odd(raw) else None)
-
-
-def _is_roleless(raw: Any) -> bool:
-    return isinstance(raw, Mapping) and "role" not in raw and isinstance(raw.get("type"), str)
 
 
 def _is_plain(raw: Raw) -> bool:
@@ -282,7 +272,7 @@ def _is_odd(raw: Raw) -> bool:
     )
 
 
-def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
+def _messages(raw: Raw, row: Format) -> list[Record]:
     """Read one record by its row into messages; results of earlier calls come first."""
     if row.role == "=":
         return []
@@ -302,9 +292,9 @@ def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
     return messages
 
 
-def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
+def _fields(raw: Raw, row: Format) -> list[Record]:
     """Read a record whose fields are a message each; neighbours of one role become one message."""
-    messages: list[dict[str, Any]] = []
+    messages: list[Record] = []
     for role, path in row.said:
         if not isinstance(text := found(raw, path), str) or not text:
             continue
@@ -315,7 +305,7 @@ def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
     return messages
 
 
-def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
+def _sequence(raw: Raw, row: Format) -> list[Record]:
     role = _role(raw, row)
     if not row.text or (row is _GENERIC and is_item(raw)):
         content = raw
@@ -326,7 +316,9 @@ def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
     if row.call:
         parts.append(("call", _called(raw, row)))
     if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
-        parts = [("call", _addressed(raw, str(tool), parts))]
+        id = str(found(raw, "id|message.id") or "")
+        text = plain_text([value for kind, value in parts if kind == "text"])
+        parts = [("call", _call(id, str(tool), text))]
     if role == "assistant":
         is_call = found(raw, row.role) == "function_call"
         parts = [piece for part in parts for piece in _pieces(part, is_call)]
@@ -360,8 +352,8 @@ def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
     return [*pieces, ("text", {"type": "text", "text": after})] if after else pieces
 
 
-def _steps(role: Any, parts: list[Sorted]) -> list[dict[str, Any]]:
-    early: list[dict[str, Any]] = []
+def _steps(role: Any, parts: list[Sorted]) -> list[Record]:
+    early: list[Record] = []
     steps: list[list[Sorted]] = [[]]
     called = {value["id"] for kind, value in parts if kind == "call"} - {""}
     late: dict[str, list[Sorted]] = {}  # results that stand before their call
@@ -390,7 +382,7 @@ def _steps(role: Any, parts: list[Sorted]) -> list[dict[str, Any]]:
     return messages or [{"role": role, "content": None}]
 
 
-def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
+def _step(role: Any, step: list[Sorted]) -> list[Record]:
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")
@@ -407,7 +399,7 @@ def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
     return [{"role": role, "content": content_of(texts), **more}, *results]
 
 
-def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, Any]:
+def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Record:
     id = found(raw, row.result)
     name = found(raw, "name|message.author.name|tool_call_metadata.function_name")
     content = content_of([value for kind, value in parts if kind == "text"])
@@ -420,7 +412,7 @@ def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, 
     }
 
 
-def _called(raw: Raw, row: Format) -> dict[str, Any]:
+def _called(raw: Raw, row: Format) -> Record:
     id, name, arguments = (found(raw, path, unpack=True) for path in row.call)
     arguments = unpacked(arguments)
     # What was thought stands among the arguments, and was read as text.
@@ -429,21 +421,10 @@ def _called(raw: Raw, row: Format) -> dict[str, Any]:
     return _call(str(id or ""), str(name or ""), arguments)
 
 
-def _addressed(raw: Raw, tool: str, parts: list[Sorted]) -> dict[str, Any]:
-    return _call(
-        str(found(raw, "id|message.id") or ""),
-        tool,
-        plain_text([v for kind, v in parts if kind == "text"]),
-    )
-
-
-def _call(id: str, name: str, arguments: Any) -> dict[str, Any]:
-    return next(
-        value
-        for _, value in sorted_part(
-            {"type": "tool_call", "id": id, "name": name, "args": arguments}
-        )
-    )
+def _call(id: str, name: str, arguments: Any) -> Record:
+    part = {"type": "tool_call", "id": id, "name": name, "args": arguments}
+    call: Record = sorted_part(part)[0][1]
+    return call
 
 
 def _role(raw: Raw, row: Format) -> Any:
@@ -509,9 +490,16 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     return True
 
 
-def _usage(raw: Any, place: int | None, model: Any) -> dict[str, Any] | None:
+def _usage(raw: Any, messages: list[Any], model: Any) -> Record | None:
+    """Return the usage of a record, which belongs to the newest message of the assistant."""
     if not isinstance(raw, Mapping):
         return None
+    answers = (
+        at
+        for at in reversed(range(len(messages)))
+        if found(placed(messages[at])[1], "role") == "assistant"
+    )
+    place = next(answers, None)
     paths = table("paths")
     named = found(raw, paths["model"])
     counted = usage_of(

@@ -20,11 +20,11 @@ from typing import Any, Final
 
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.reading.formats import format_named, found, holds
+from budgetkit.requests.reading.formats import Raw, format_named, found, holds
+from budgetkit.requests.reading.forms import ROWS
+from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import paired, read_records, system_messages
 from budgetkit.requests.reading.tools import read_tools
-
-Raw = Mapping[str, Any]
 
 # What may stand around a body: a line of a batch, Gemini's request to count.
 _ENVELOPES: Final = ("body", "generateContentRequest")
@@ -47,13 +47,6 @@ _SERVER_STATE: Final = {
     "gemini": ("cachedContent",),
 }
 _RESOLUTION = "generationConfig.mediaResolution|generation_config.media_resolution"
-# The row of the table of formats that reads the messages of a shape; chat needs none.
-_FORMATS: Final = {
-    "responses": "openai-responses",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-    "converse": "bedrock",
-}
 _READ_ITEMS: Final = ("message", "function_call", "function_call_output", "reasoning")
 # What a body asks for or does not; the table of requests has the conditions of each.
 _SETTINGS: Final = (
@@ -97,7 +90,18 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     >>> read_request({"contents": [{"parts": [{"text": "Hello"}]}]}).messages[0].text
     'Hello'
     """
-    raw = _decoded(body)
+    if isinstance(body, str | bytes | bytearray):
+        try:
+            body = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(
+                f"a request that is no JSON ({error}); give its body as JSON or as a dictionary"
+            ) from None
+    if not isinstance(body, Mapping):
+        raise ValueError(
+            f"a request of type {type(body).__name__}; a request is an object; give its body as JSON or a dictionary"
+        )
+    raw: Raw = body
     for field in _ENVELOPES:
         if isinstance(raw.get(field), Mapping) and not _shape(raw):
             raw = raw[field]
@@ -124,7 +128,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         uncounted.append("a task budget")
     kinds = [
         str(item["type"])
-        for item in (objects(raw.get("input")) if shape == "responses" else [])
+        for item in (objects_in(raw.get("input")) if shape == "responses" else [])
         if item.get("type", "message") not in _READ_ITEMS
     ]
     uncounted += [f"item {kind}" for kind in kinds]
@@ -141,21 +145,6 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     )
 
 
-def _decoded(body: object) -> Raw:
-    if isinstance(body, str | bytes | bytearray):
-        try:
-            body = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"a request that is no JSON ({error}); give its body as JSON or as a dictionary"
-            ) from None
-    if not isinstance(body, Mapping):
-        raise ValueError(
-            f"a request of type {type(body).__name__}; a request is an object; give its body as JSON or a dictionary"
-        )
-    return body
-
-
 def _shape(raw: Raw) -> str | None:
     """Return a body's shape, such as "chat" or "gemini", by fields that only one of them has; None for none."""
     if "contents" in raw:
@@ -168,9 +157,9 @@ def _shape(raw: Raw) -> str | None:
     if raw.keys() & _CONVERSE_FIELDS:
         return "converse"
 
-    messages = objects(raw["messages"])
+    messages = objects_in(raw["messages"])
     tools = raw.get("tools")
-    tools = objects(tools if isinstance(tools, list | tuple) else as_object(tools).get("tools"))
+    tools = objects_in(tools if isinstance(tools, list | tuple) else as_object(tools).get("tools"))
     names_roles = any(
         "tool_calls" in entry or entry.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES)
         for entry in messages
@@ -178,7 +167,7 @@ def _shape(raw: Raw) -> str | None:
     if names_roles or any("function" in tool for tool in tools):
         return "chat"
 
-    blocks = [block for message in messages for block in objects(message.get("content"))]
+    blocks = [block for message in messages for block in objects_in(message.get("content"))]
     if any("type" not in block for block in blocks):
         return "converse"
     is_anthropic = (
@@ -192,10 +181,7 @@ def _shape(raw: Raw) -> str | None:
 
 def _messages(raw: Raw, shape: str) -> list[Any]:
     """Read the messages of a body, the system text first."""
-    if shape in _FORMATS:
-        row = format_named(_FORMATS[shape])
-    else:
-        row = None
+    row = format_named(ROWS[shape]) if shape in ROWS else None
     system = [] if row is None else system_messages(raw, row)
     read = read_records(_listed(raw, shape), row)
     is_foreign = bool(read.formats or read.notes) or any(
@@ -231,7 +217,7 @@ def _listed(raw: Raw, shape: str) -> list[Any]:
                 **content,
                 "parts": [{"mediaResolution": resolution, **part} for part in content["parts"]],
             }
-            if objects(as_object(content).get("parts"))
+            if objects_in(as_object(content).get("parts"))
             else content
             for content in contents
         ]
@@ -246,32 +232,29 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     """
     signs: list[str] = []
     thinks = False
-    if shape == "responses" and _thinks_before_a_call(messages):
-        signs = ["reasoning before a call"]
+    if shape == "responses":
+        reasons = False  # since the user spoke last; what was thought before that is not sent again
+        for message in messages:
+            if message.role == "user":
+                reasons = False
+            elif message.tool_calls and "reasoning_content" in message.raw:
+                reasons = True
+        signs = ["reasoning before a call"] if reasons else []
     elif shape == "gemini":
-        parts = [part for content in objects(records) for part in objects(content.get("parts"))]
+        parts = [
+            part for content in objects_in(records) for part in objects_in(content.get("parts"))
+        ]
         if any(_SIGNATURES & part.keys() for part in parts if "text" not in part):
             signs = ["reasoning before a call"]
         thinks = any(part.get("thought") is True for part in parts)
     elif shape in ("anthropic", "converse"):
         blocks = [
-            block for message in objects(records) for block in objects(message.get("content"))
+            block for message in objects_in(records) for block in objects_in(message.get("content"))
         ]
         thinks = any(
             block.get("type") in _THINKING_BLOCKS or "reasoningContent" in block for block in blocks
         )
     return [*signs, *(["thinking in the history"] if thinks else [])]
-
-
-def _thinks_before_a_call(messages: Sequence[Message]) -> bool:
-    """Say whether reasoning led to a call since the user spoke last; what was thought before that is not sent again."""
-    thinks = False
-    for message in messages:
-        if message.role == "user":
-            thinks = False
-        elif message.tool_calls and "reasoning_content" in message.raw:
-            thinks = True
-    return thinks
 
 
 def asked(raw: Raw, shape: str) -> dict[str, Any]:
@@ -303,13 +286,6 @@ def asked(raw: Raw, shape: str) -> dict[str, Any]:
         "schema": schema if isinstance(schema, Mapping) else None,
         **settings,
     }
-
-
-def objects(value: object) -> list[Raw]:
-    """Return the objects in a list; an empty list for anything else."""
-    if not isinstance(value, list | tuple):
-        return []
-    return [entry for entry in value if isinstance(entry, Mapping)]
 
 
 def as_object(value: object) -> Raw:

@@ -117,11 +117,17 @@ to tools/list; write them so
         values = filter(None, map(function.get, _PARAMETERS))
         if not all(isinstance(value, Mapping) for value in values):
             uncounted.append(f"parameters of tool {function_name(tool)}")
+
+    # entries as their provider takes them; an MCP server's tools are of no provider
+    sent: list[Schema] = []
+    for entry in listed:
+        is_wrapped = any(field in entry for field in ("toolSpec", *_DECLARATIONS, *_NO_TOOLS))
+        sent += [entry] if is_wrapped else _flat(_without_nulls(entry))
     return Toolset(
         listed=tuple(tools),
         functions=tuple(functions),
         uncounted=tuple(dict.fromkeys(uncounted)),
-        entries=tuple(sent for entry in listed for sent in _as_sent(entry)),
+        entries=tuple(sent),
     )
 
 
@@ -192,12 +198,6 @@ def _flat(entry: Schema) -> Iterator[Schema]:
         yield {"type": "function", "function": _renamed(entry, "parameters")}
     elif not entry.keys() <= _NO_TOOLS:
         yield entry
-
-
-def _as_sent(entry: Schema) -> Iterator[Schema]:
-    """Return an entry as its provider takes it; an MCP server's tools are of no provider."""
-    is_wrapped = any(field in entry for field in ("toolSpec", *_DECLARATIONS, *_NO_TOOLS))
-    yield from (entry,) if is_wrapped else _flat(_without_nulls(entry))
 
 
 def _declared(tool: Schema) -> Schema:

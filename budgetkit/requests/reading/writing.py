@@ -23,10 +23,10 @@ from typing import Any, Final, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.requests.reading.formats import Raw, Record
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 
-Raw = Mapping[str, Any]
 # Forms whose system text stands beside the messages.
 _BESIDE: Final = (
     "anthropic",
@@ -52,7 +52,7 @@ class Written:
     """
 
     form: str
-    messages: list[dict[str, Any]]
+    messages: list[Record]
     ends: list[int]
     head: int = 0
 
@@ -82,7 +82,7 @@ def written(raws: Sequence[Raw], form: str, most_head: int | None = None) -> Wri
         if raw.get("tool_calls")
         for call in Message(raw).tool_calls
     }
-    messages: list[dict[str, Any]] = []
+    messages: list[Record] = []
     ends: list[int] = []
     place = head
     # Each step writes one message, or the parts of one record: after [tool 1, tool 2] there is one record more.
@@ -91,7 +91,8 @@ def written(raws: Sequence[Raw], form: str, most_head: int | None = None) -> Wri
         records = _records(group, form, names)
         for record in records:
             if messages and _joins(messages[-1], record, form):
-                messages[-1] = _joined(messages[-1], record, form)
+                field = blocks_field(form)
+                messages[-1] = {**messages[-1], field: [*messages[-1][field], *record[field]]}
             else:
                 messages.append(record)
                 ends.append(place)
@@ -119,7 +120,7 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
     return texts
 
 
-def as_it_came(raw: Raw) -> dict[str, Any]:
+def as_it_came(raw: Raw) -> Record:
     """Return what a message was read from, or what of that record became it; a chat message as it is."""
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
@@ -128,7 +129,7 @@ def as_it_came(raw: Raw) -> dict[str, Any]:
     return _with_bytes(record) if origin.get("bytes") else record
 
 
-def _plain(raw: Raw) -> dict[str, Any]:
+def _plain(raw: Raw) -> Record:
     """Return a chat message without what it was read from; one that has none is returned as it is.
 
     >>> origin = {"form": "gemini", "records": [{"role": "user", "parts": [{"text": "Hello"}]}]}
@@ -167,7 +168,7 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
     return raws[start:end]
 
 
-def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Record]:
     """Write messages that are parts of one record, or one message, in a form."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     if not origins or origins[0]["form"] != form or not origins[0]["records"]:
@@ -179,7 +180,7 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
 
 def _as_they_came(
     group: Sequence[Raw], origins: Sequence[Raw], form: str, names: Mapping[str, str]
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return the records from which messages were read, with the text of those that were cut inside."""
     if "places" in origins[0]:
         return [_put_together(group, form)]
@@ -204,7 +205,7 @@ def _with_bytes(value: Any) -> Any:
     return {name: _with_bytes(part) for name, part in value.items()}
 
 
-def _put_together(group: Sequence[Raw], form: str) -> dict[str, Any]:
+def _put_together(group: Sequence[Raw], form: str) -> Record:
     """Put what is left of a record that was cut into pieces together again, its blocks in their order."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
@@ -219,7 +220,7 @@ def _put_together(group: Sequence[Raw], form: str) -> dict[str, Any]:
     return {**group[0][ORIGIN]["records"][0], field: blocks}
 
 
-def _rewritten(record: Raw, raw: Raw, form: str) -> dict[str, Any]:
+def _rewritten(record: Raw, raw: Raw, form: str) -> Record:
     """Return a record whose text, or that of the result in it, is now the message's; all else in it stays."""
     text = Message(raw).text
     if form == "responses":
@@ -254,7 +255,7 @@ def _rewritten(record: Raw, raw: Raw, form: str) -> dict[str, Any]:
     return {**record, field: changed}
 
 
-def _result_with(block: Raw, text: str) -> dict[str, Any]:
+def _result_with(block: Raw, text: str) -> Record:
     """Return the block of a tool's result with another text."""
     for name in ("toolResult", "functionResponse", "function_response"):
         inner = block.get(name)
@@ -273,7 +274,7 @@ def _result_with(block: Raw, text: str) -> dict[str, Any]:
 
 def _others(content: Any) -> list[Raw]:
     """List the parts of a content, in whatever form, that hold no text: pictures, files."""
-    parts = objects_in(list(content) if isinstance(content, tuple) else content)
+    parts = objects_in(content)
     return [
         part
         for part in parts
@@ -281,12 +282,12 @@ def _others(content: Any) -> list[Raw]:
     ]
 
 
-def _with_others(text: dict[str, Any], others: Sequence[Raw]) -> Any:
+def _with_others(text: Record, others: Sequence[Raw]) -> Any:
     """Return a text by itself, or in front of the parts that stand with it."""
     return [text, *others] if others else text["text"]
 
 
-def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Record]:
     """Write a message that never was in a form in it; nothing for one that says nothing, which providers refuse."""
     message = Message(raw)
     if form == "responses":
@@ -319,7 +320,7 @@ def _parts_to_send(message: Message) -> list[Raw]:
     ]
 
 
-def _items(message: Message) -> list[dict[str, Any]]:
+def _items(message: Message) -> list[Record]:
     """Write a message as items of OpenAI Responses; a call is an item of its own.
 
     >>> call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -332,7 +333,7 @@ def _items(message: Message) -> list[dict[str, Any]]:
         pictures = [_item_part(part, "input_text") for part in _others(message.raw.get("content"))]
         output = _with_others({"type": "input_text", "text": message.text}, pictures)
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
-    items: list[dict[str, Any]] = []
+    items: list[Record] = []
     if _parts_to_send(message) or not message.tool_calls:
         content = message.raw.get("content")
         if message.role == "assistant":
@@ -355,7 +356,7 @@ def _items(message: Message) -> list[dict[str, Any]]:
     return items
 
 
-def _item_part(part: Raw, kind: str) -> dict[str, Any]:
+def _item_part(part: Raw, kind: str) -> Record:
     if part.get("type") == "text":
         return {"type": kind, "text": part.get("text")}
     if part.get("type") == "image_url":
@@ -372,7 +373,7 @@ def _item_part(part: Raw, kind: str) -> dict[str, Any]:
     return dict(part)
 
 
-def _block(part: Raw, form: str) -> dict[str, Any]:
+def _block(part: Raw, form: str) -> Record:
     """Write a text or a picture of the chat format as a form has it; what is neither stays as it is."""
     if isinstance(part.get("text"), str):
         if form == "anthropic":
@@ -401,7 +402,7 @@ def _block(part: Raw, form: str) -> dict[str, Any]:
     return dict(part)
 
 
-def _call_block(id: str, name: str, arguments: str, form: str) -> dict[str, Any]:
+def _call_block(id: str, name: str, arguments: str, form: str) -> Record:
     try:
         values = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
@@ -415,7 +416,7 @@ def _call_block(id: str, name: str, arguments: str, form: str) -> dict[str, Any]
     return {"type": "tool_use", "id": id, "name": name, "input": values}
 
 
-def _result_block(message: Message, form: str, names: Mapping[str, str]) -> dict[str, Any]:
+def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Record:
     """Write a tool's result, its pictures in it."""
     id = message.tool_call_id or ""
     others = [_block(part, form) for part in _others(message.raw.get("content"))]
@@ -437,11 +438,6 @@ def _joins(before: Raw, record: Raw, form: str) -> bool:
         return _is_result(before) and _is_result(record)
     field = blocks_field(form)
     return isinstance(before.get(field), list) and isinstance(record.get(field), list)
-
-
-def _joined(before: Raw, record: Raw, form: str) -> dict[str, Any]:
-    field = blocks_field(form)
-    return {**before, field: [*before[field], *record[field]]}
 
 
 def _is_result(record: Raw) -> bool:

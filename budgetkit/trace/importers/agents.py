@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import Format, filled, found, seconds, table, unpacked
@@ -12,8 +12,8 @@ from budgetkit.requests.reading.records import LocatedMessage, Records, paired, 
 from budgetkit.trace.importers import answer, billed, notes_of, one_text, tool_call, tool_result
 from budgetkit.trace.jsonl import Numbered
 
-_ITEMS: Final = Format(name="", label="", items=True)
-_PARENT: Final = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
+_ITEMS = Format(name="", label="", items=True)
+_PARENT = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
 # In seconds; copied records follow one another faster, and no request is answered as fast.
 _PAUSE = 1.0
 _NEAR = 20  # messages in which the answer of a request is looked for
@@ -64,14 +64,19 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         elif kind == "turn_context":
             about["model"] = found(payload, "model")
         elif kind == "compacted":
-            compactions.append(
-                {"at": len(read.messages), "first_kept": len(read.messages)} | _tokens_before(usage)
-            )
+            compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
+            # What stood in the last request, its answer among it.
+            for row in usage[-1:]:
+                compactions[-1]["before_tokens"] = row["context_tokens"] + row["output_tokens"]
             summary = {"role": "assistant", "content": found(payload, "message")}
             items = found(payload, "replacement_history.*") or [summary]
         elif kind in ("response_item", None):
             items = [payload]
-        items = [LocatedMessage(line, item) for item in items if _is_message(item)]
+        items = [
+            LocatedMessage(line, item)
+            for item in objects_in(items)
+            if "role" in item or item.get("type") not in ("ghost_snapshot", None)
+        ]
         messages_before = len(read.messages)
         read = read_records(items, _ITEMS, about.get("model"), read)
         if kind == "compacted":
@@ -116,19 +121,6 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         "format": "codex",
     }
     return session | filled(compactions=compactions, window=about.get("window"), warnings=notes)
-
-
-def _tokens_before(usage: list[Data]) -> Data:
-    """Return how much stood in the last request before a compaction, its answer among it."""
-    if not usage:
-        return {}
-    return {"before_tokens": usage[-1]["context_tokens"] + usage[-1]["output_tokens"]}
-
-
-def _is_message(item: Any) -> bool:
-    return isinstance(item, Mapping) and (
-        "role" in item or item.get("type") not in ("ghost_snapshot", None)
-    )
 
 
 def _last_answer(messages: list[Any]) -> int | None:
@@ -210,7 +202,15 @@ def _answer(record: Raw) -> list[Data]:
     """Return an answer with its calls, then the results of the calls."""
     thoughts = objects_in(record.get("thoughts"))
     calls = objects_in(record.get("toolCalls"))
-    parts: list[Any] = [{"text": _thought(thought), "thought": True} for thought in thoughts]
+    parts: list[Any] = [
+        {
+            "text": "\n".join(
+                str(thought[key]) for key in ("subject", "description") if thought.get(key)
+            ),
+            "thought": True,
+        }
+        for thought in thoughts
+    ]
     parts += _parts(record.get("content"))
     parts += [
         {"functionCall": {"id": call.get("id"), "name": call.get("name"), "args": call.get("args")}}
@@ -235,17 +235,13 @@ def _parts(content: Any) -> list[Any]:
     return [part for part in objects_in(parts) if part.get("text") != ""]
 
 
-def _thought(thought: Raw) -> str:
-    return "\n".join(str(thought[name]) for name in ("subject", "description") if thought.get(name))
-
-
 def _about(record: Raw) -> Data:
     """Return what a message made of a record carries beside its parts."""
     return filled(timestamp=record.get("timestamp"), model=record.get("model"), native=record)
 
 
 # Who speaks, by the kind of a record.
-_SPEAKERS: Final = {
+_SPEAKERS = {
     **dict.fromkeys(("task", "user_feedback", "user_feedback_diff"), "user"),
     **dict.fromkeys(
         [
@@ -261,7 +257,7 @@ _SPEAKERS: Final = {
     ),
     "command_output": "function",
 }
-_NOTE: Final = (
+_NOTE = (
     "this is what Cline's window showed; the prompts themselves stand in "
     "api_conversation_history.json beside it"
 )
@@ -300,7 +296,7 @@ def cline_conversation(messages: list[Any]) -> Data:
     return {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]} | filled(usage=usage)
 
 
-_SILENT: Final = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")
+_SILENT = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")
 
 
 def opencode_conversation(value: Raw) -> Data:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import filled, found, table
@@ -64,7 +64,7 @@ def _parents(records: Sequence[Raw]) -> list[int]:
     for place, record in enumerate(records):
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
     places.pop(None, None)
-    parents: list[int] = []
+    parents = []
     summaries: dict[Any, int] = {}  # by the record that a compaction keeps last
     for place, record in enumerate(records):
         named = (
@@ -95,10 +95,10 @@ def _ids(record: Raw, kind: str, field: str) -> list[str]:
     ]
 
 
-_SIDE: Final = "side chain"
+_SIDE = "side chain"
 
 
-@dataclass(slots=True)
+@dataclass
 class Entry:
     """One message of a session, put together from the records that it was written over.
 
@@ -117,7 +117,7 @@ class Entry:
 
 def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
     """Read the main conversation, then that of each sub-agent, each with the line it starts on."""
-    main: list[Numbered] = []
+    main = []
     agents: dict[str, list[Numbered]] = {}
     beginning: Raw = {}
     for line, record in _once(lines):
@@ -293,7 +293,7 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
     """Put each message together from its records; a record without a message is an entry, too."""
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
     on_branch = counting([record for _, record in records], _answer_id)
-    entries: list[Entry] = []
+    entries = []
     answers: dict[Hashable, Entry] = {}
     sent_at: Any = None
     for (line, record), counts in zip(records, on_branch, strict=True):

@@ -149,10 +149,10 @@ def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[Data]:
 
 def _shown(request: Raw) -> Iterator[Data]:
     """Give what the window showed of an answer, where the file holds no more."""
-    texts: list[str] = []
-    thoughts: list[str] = []
+    texts = []
+    thoughts = []
     calls: list[Data] = []
-    results: dict[str, str] = {}
+    results = {}
     for part in objects_in(request.get("response")):
         kind = part.get("kind")
         if kind in (None, "markdownContent"):
@@ -215,7 +215,7 @@ def sessions(document: Raw) -> list[Data]:
     """
     events = objects_in(document.get("lines") or document.get("events"))
     messages: list[Data] = []
-    compactions: list[dict[str, int]] = []
+    compactions = []
     model: str | None = None
     id: str | None = None
     truncations = of_subagents = 0

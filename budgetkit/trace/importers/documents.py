@@ -7,7 +7,7 @@ was made of under ``native``. What could not be taken over is said under ``warni
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import (
@@ -37,14 +37,15 @@ from budgetkit.trace.importers import agents, copilot, frameworks
 from budgetkit.trace.importers.frameworks import answered, model_of
 
 Conversation = dict[str, Any]
+_BLOCKS = ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
 _STRICT = ("anthropic", "openai-chat")
 #: Formats whose records need a reader of their own, by the name of their row.
-_READERS: Final[Mapping[str, Callable[[Raw], Conversation]]] = {
+_READERS: Mapping[str, Callable[[Raw], Conversation]] = {
     "cline-ui": lambda value: agents.cline_conversation(value["messages"]),
     "opencode": agents.opencode_conversation,
 }
 #: Formats whose documents are first brought into the form that the rest of their row describes.
-_DOCUMENTS: Final[Mapping[str, Callable[[Raw], list[Conversation]]]] = {
+_DOCUMENTS: Mapping[str, Callable[[Raw], list[Conversation]]] = {
     "copilot-chat": copilot.chats,
     "copilot-cli": copilot.sessions,
     "gemini-cli": agents.documents,
@@ -100,7 +101,7 @@ def converted_lines(lines: list[Any], row: Format) -> list[Conversation]:
 
 def _by_document(value: Raw, row: Format) -> list[Conversation]:
     """Read a document that is first brought into the form that its row describes."""
-    conversations: list[Conversation] = []
+    conversations = []
     documents = _DOCUMENTS[row.name](value) if row.name in _DOCUMENTS else [dict(value)]
     for document in documents:
         notes = document.pop("warnings", []) + [row.note] * bool(row.note)
@@ -114,7 +115,10 @@ def _as_document(value: Any) -> Any:
     """Bring a value into the form of one document: wrap a list of messages, and nest a span's flat attributes."""
     if isinstance(value, list):
         raw = [placed(entry)[1] for entry in value]
-        if raw and all(isinstance(entry, Mapping) and _is_block(entry) for entry in raw):
+        if raw and all(
+            isinstance(entry, Mapping) and "role" not in entry and entry.get("type") in _BLOCKS
+            for entry in raw
+        ):
             return {"messages": [{"role": "assistant", "content": raw}]}
         first = next((entry for entry in raw if isinstance(entry, Mapping)), None)
         if first is not None and first.get("type") in ("say", "ask") and "ts" in first:
@@ -150,16 +154,6 @@ def _event(event: Any) -> Any:
         name: unpacked(attributes[name]) for name in ("message", "tool_calls") if name in attributes
     }
     return {**event, "attributes": {**attributes, **whole}}
-
-
-def _is_block(raw: Raw) -> bool:
-    return "role" not in raw and raw.get("type") in (
-        "text",
-        "thinking",
-        "tool_use",
-        "tool_result",
-        "redacted_thinking",
-    )
 
 
 def _inner(value: Raw, row: Format, depth: int) -> list[Conversation]:
@@ -211,13 +205,14 @@ def _by_row(
     messages = [*system, *body["messages"]]
     usage = [
         {**usage_row, "message_index": usage_row["message_index"] + len(system)}
-        for usage_row in _told(body.get("usage"))
+        for usage_row in objects_in(body.get("usage"))
+        if type(usage_row.get("message_index")) is int
     ]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     read = _read_in_full(value, row)
     rest = {key: field for key, field in value.items() if key not in read}
     tools = _tools(_at(value, row.tools))
-    conversations: list[Conversation] = []
+    conversations = []
     for path, answer in answers or [("", None)]:
         answer_messages, counted = answered(answer, messages, row)
         usage_row = usage_of(
@@ -246,16 +241,6 @@ def _by_row(
             )
         )
     return conversations
-
-
-def _told(usage: Any) -> list[Data]:
-    """Return the usage records that name the message they belong to."""
-    rows = usage if isinstance(usage, list) else []
-    return [
-        usage_row
-        for usage_row in rows
-        if isinstance(usage_row, dict) and type(usage_row.get("message_index")) is int
-    ]
 
 
 def _read_in_full(value: Raw, row: Format) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import Format, filled, found, table, unpacked
@@ -66,7 +66,7 @@ def _requested(part: Raw) -> Data:
 def _response(raw: Raw, parts: list[Raw]) -> list[Data]:
     """Return a response as the assistant's message, and after it the results of tools that the provider runs."""
     texts: list[Any] = []
-    thoughts: list[str] = []
+    thoughts = []
     calls: list[Data] = []
     results: list[Data] = []
     for part in parts:
@@ -145,7 +145,10 @@ def agents_traces_documents(value: Raw) -> list[Data]:
             continue
         question, answer = request
         trace = span.get("trace_id")
-        counted = _with_usage(answer, found(data, "usage|response.usage"))
+        usage = found(data, "usage|response.usage")
+        counted = [*answer]
+        if isinstance(usage, Mapping) and answer and isinstance(answer[0], Mapping):
+            counted[0] = {**answer[0], "usage": usage}
         run = next(
             (run for run in reversed(runs) if run.trace == trace and run.is_repeated_in(question)),
             None,
@@ -211,14 +214,7 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
     return [*system, *question], answer or []
 
 
-def _with_usage(answer: list[Any], usage: Any) -> list[Any]:
-    """Put what was counted beside the first message of an answer."""
-    if not answer or not isinstance(answer[0], Mapping) or not isinstance(usage, Mapping):
-        return answer
-    return [{**answer[0], "usage": usage}, *answer[1:]]
-
-
-_ITEMS: Final = Format(name="", label="", items=True)
+_ITEMS = Format(name="", label="", items=True)
 _ROOM = 12
 
 

@@ -1,10 +1,7 @@
-"""Controls: the widgets beside the view. They show the settings and turn a hand's change into a command."""
+"""Controls of the accuracy explorer: two counters, the texts, the accepted risk, and the budget that feels it."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import ipywidgets as widgets
 import numpy as np
 
 from budgetkit.counters import RULES, encoding_names
@@ -12,188 +9,117 @@ from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.explorers.accuracy.results import AccuracyResults, kind_name, kinds_in
-from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
-from budgetkit.lab.explorers.boxes import (
-    AUTO,
-    Do,
-    ModelControls,
-    NumberBox,
-    group,
-    labelled,
-    options,
-    row,
-)
+from budgetkit.lab.explorers.accuracy.results import AccuracyStage, kind_name, kinds_in
+from budgetkit.lab.explorers.budget.controls import RATIOS, add_model
 from budgetkit.lab.explorers.budget.results import is_own
-from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.panel import Number, Panel, command
 
-CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
-ESTIMATES = ("estimate:o200k_base", "estimate:cl100k_base")
+CHEAP = (*RATIOS, "words/0.75", *RULES, "estimate:o200k_base", "estimate:cl100k_base")
 RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-# ipywidgets takes None for nothing chosen
-WHOLE = 0
-ALL_KINDS = "all of the classes chosen"
-ONE_KIND = ""
-MIX_OPTIONS = (
-    ("texts of one kind", ONE_KIND),
-    ("texts of all kinds", MIXED),
-    ("one class", "class"),
-    ("one language", "language"),
-    ("one source", "source"),
+MIXES = (
+    (None, "texts of one kind"),
+    (MIXED, "texts of all kinds"),
+    ("class", "one class"),
+    ("language", "one language"),
+    ("source", "one source"),
 )
 LISTED = 200  # documents that can be chosen from the list
-_STEPS = 24  # of the slider of lengths
+_STEPS = 24  # of the sliders of lengths
 _LONGEST = 40  # characters of a document's name in the list
 
 
-class AccuracyControls(ModelControls):
-    """The widgets beside the view.
+def controls(stage: AccuracyStage) -> Panel:
+    """Return the controls of the accuracy explorer."""
+    settings = stage.settings
+    results = stage.results
+    errors = results.all_errors
+    by_kind = errors.groupby(["class", "language"], sort=False).size()
+    kinds = zip(kinds_in(errors), by_kind, strict=True)
+    by_class = errors["class"].value_counts(sort=False)
+    cuts = sorted({*PIECES, settings.pieces or PIECES[0]})
+    panel = Panel(
+        counters=[*CHEAP, *(f"calibrated:{name}" for name in calibrated_models())],
+        encodings=encoding_names(),
+        texts=[(name, name) for name in stage.library.texts.names],
+        kinds=[
+            ((), "all of the classes chosen"),
+            *((kind, f"{kind_name(kind)} ({many:,})") for kind, many in kinds),
+        ],
+        classes=[
+            (name, f"{replace_surrogates(str(name))} ({many:,})") for name, many in by_class.items()
+        ],
+        pieces=[(None, "whole documents"), *((cut, f"about {cut:,} characters") for cut in cuts)],
+        risks=[(risk, f"{100 * risk:g} %") for risk in sorted({*RISKS, settings.risk})],
+        mixes=MIXES,
+        documents=documents(stage),
+    )
+    panel.group("Counting")
+    cheap = command("counter", "name")
+    panel.text(
+        "counter", "Cheap counter", settings.counter, cheap, among="counters", hint="chars/4"
+    )
+    own = results.model.encoding if is_own(results.exact, results.model) else ""
+    exact = command("exact", "name")
+    best = "the best known"
+    panel.text(
+        "exact", "Exact encoding", settings.exact or own, exact, among="encodings", hint=best
+    )
+    panel.group("Texts")
+    panel.choice("corpus", "Texts", settings.corpus, command("corpus", "name"), "texts")
+    panel.choice("kind", "Kind of text", results.kind, command("kind", "labels"), "kinds")
+    chosen = by_class.index if settings.classes is None else settings.classes
+    chosen = results.kind[:1] or tuple(chosen)
+    panel.choice("classes", "Classes", chosen, command("classes", "names"), "classes", rows=6)
+    panel.group("Accepted overflows")
+    risk = Number(round(100 * settings.risk, 4), 0.01, 99, is_whole=False, per=100)
+    accepted = command("risk", "chance", risk.read)
+    slide = {"among": "risks", "value": settings.risk}
+    tip = "Windows of 100 that may overflow"
+    panel.line("risk", "Risk, %", slide, risk, accepted, box_tip=tip)
+    panel.choice(
+        "window_mix", "A window has", settings.window_mix, command("window_mix", "column"), "mixes"
+    )
+    panel.group("Text to read, worst first")
+    panel.choice(
+        "document", "Document", results.document, command("document", "document"), "documents"
+    )
+    panel.group("Which texts", folds=True)
+    panel.text("path", "Path", "", command("path", "path"), hint="folder, file or **/*.md")
+    panel.choice("pieces", "Cut to", settings.pieces, command("pieces", "characters"), "pieces")
+    add_lengths(panel, stage)
+    panel.group("Budget that feels it", folds=True)
+    add_model(panel, stage.budget)
+    return panel
 
-    Attributes
-    ----------
-    counter, exact, corpus, path, kind, classes, pieces, length, risk, risk_box, window_mix, model, preset, window,
-    window_box, document
-        Widgets; setting the value of one from code is the same as doing it by hand.
-    """
 
-    def __init__(self, do: Do, library: Library) -> None:
-        super().__init__(do)
-        self._library = library
-        self.counter = labelled(widgets.Combobox, "Cheap counter", placeholder="chars/4")
-        self.counter.options = (
-            *CHEAP,
-            *ESTIMATES,
-            *(f"calibrated:{name}" for name in calibrated_models()),
-        )
-        self.exact = labelled(widgets.Combobox, "Exact encoding", placeholder="the best known")
-        self.exact.options = encoding_names()
-        self.corpus = labelled(widgets.Dropdown, "Texts")
-        self.path = labelled(widgets.Text, "Path", placeholder="folder, file or **/*.md")
-        self.kind = labelled(widgets.Dropdown, "Kind of text", options=[(ALL_KINDS, ())])
-        self.classes = labelled(widgets.SelectMultiple, "Classes", rows=6)
-        self.pieces = labelled(widgets.Dropdown, "Cut to")
-        # It is heard when it is let go: while its stops change, the page would send the old ones as a move.
-        self.length = labelled(
-            widgets.SelectionRangeSlider,
-            "Length",
-            options=[("1", 1), ("2", 2)],
-            continuous_update=False,
-        )
-        self.risk = labelled(widgets.SelectionSlider, "Risk, %", options=[("5 %", 0.05)])
-        tip = "Windows of 100 that may overflow"
-        self.risk_box = NumberBox(do, min=0.01, max=99, is_whole=False, tooltip=tip, **AUTO)
-        self.window_mix = labelled(widgets.Dropdown, "A window has", options=MIX_OPTIONS)
-        self.document = labelled(widgets.Dropdown, "Document")
-        self._build()
-        self._listen()
+def add_lengths(panel: Panel, stage: AccuracyStage) -> None:
+    """Add the sliders of the shortest and the longest document."""
+    lengths = stage.results.all_errors["characters"]
+    low = int(lengths.min())
+    high = int(lengths.max())
+    ends = {"shortest": stage.settings.shortest or low, "longest": stage.settings.longest or high}
+    sizes = sorted({low, high, *round_sizes(low, high), *ends.values()})
+    panel.choices["lengths"] = [(size, f"{size:,}") for size in sizes]
+    for key, size in ends.items():
+        number = Number(size)
+        others = {other: end for other, end in ends.items() if other != key}
+        slide = {"among": "lengths", "value": size}
+        label = key.capitalize()
+        limited = command("lengths", key, number.read, **others)
+        panel.line(key, label, slide, number, limited, box_tip=f"{label}, in characters")
 
-    def _build(self) -> None:
-        groups = [
-            group("Counting", self.counter, self.exact),
-            group("Texts", self.corpus, self.kind, self.classes),
-            group("Accepted overflows", row(self.risk, self.risk_box), self.window_mix),
-            group("Text to read, worst first", self.document),
-            group("Which texts", self.path, self.pieces, self.length, folded=True),
-            group("Budget that feels it", self.model, self.preset, self._window_row, folded=True),
-        ]
-        self.widget = widgets.VBox(groups).add_class("bk-controls")
 
-    def _listen(self) -> None:
-        do = self._do
-        on = self._on
-        on(self.counter, "counter", "name")
-        on(self.exact, "exact", "name")
-        on(self.corpus, "corpus", "name")
-        on(self.kind, "kind", "labels")
-        on(self.classes, "classes", "names")
-        self.pieces.observe(lambda change: do("pieces", characters=change["new"] or None), "value")
-        on(self.risk, "risk", "chance", "slider risk")
-        self.window_mix.observe(
-            lambda change: do("window_mix", column=change["new"] or None), "value"
-        )
-        on(self.document, "document", "document")
-        self._listen_to_path(self.path)
-        self.risk_box.observe(self._risked, "value")
-        self.length.observe(self._slid, "value")
-
-    def _risked(self, change: dict[str, Any]) -> None:
-        self._do("risk", chance=change["new"] / 100)
-
-    def _slid(self, change: dict[str, Any]) -> None:
-        shortest, longest = change["new"]
-        self._do("lengths", merge="slider length", shortest=shortest, longest=longest)
-
-    def project(self, settings: AccuracySettings, results: AccuracyResults) -> None:
-        """Set every control to the explorer's settings."""
-        self.counter.value = settings.counter
-        self.exact.value = settings.exact or (
-            results.model.encoding if is_own(results.exact, results.model) else ""
-        )
-        options(
-            self.corpus, tuple((name, name) for name in self._library.texts.names), settings.corpus
-        )
-        cut = sorted({*PIECES, settings.pieces} - {None}, key=lambda size: size or 0)
-        whole = (("whole documents", WHOLE), *((f"about {n:,} characters", n) for n in cut))
-        options(self.pieces, whole, settings.pieces or WHOLE)
-        self._project_kinds(results)
-        self._project_classes(settings, results)
-        self._project_lengths(settings, results)
-        chances = sorted({*RISKS, settings.risk})
-        options(
-            self.risk, tuple((f"{100 * chance:g} %", chance) for chance in chances), settings.risk
-        )
-        self.risk_box.value = round(100 * settings.risk, 4)
-        self.window_mix.value = settings.window_mix or ONE_KIND
-        self._project_model(settings.budget_settings, results.model, results.budget)
-        self._project_documents(results)
-
-    def _project_kinds(self, results: AccuracyResults) -> None:
-        many = results.all_errors.groupby(["class", "language"], sort=False).size()
-        choices: list[tuple[str, tuple[str, ...]]] = [(ALL_KINDS, ())]
-        choices += [
-            (f"{kind_name(kind)} ({n:,})", kind)
-            for kind, n in zip(kinds_in(results.all_errors), many, strict=True)
-        ]
-        options(self.kind, tuple(choices), results.kind)
-
-    def _project_classes(self, settings: AccuracySettings, results: AccuracyResults) -> None:
-        many = results.all_errors["class"].value_counts(sort=False)
-        choices = tuple(
-            (f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items()
-        )
-        if settings.classes is None:
-            chosen = tuple(many.index)
-        else:
-            chosen = settings.classes
-        if results.kind:
-            chosen = results.kind[:1]
-        if tuple(self.classes.options) != choices:
-            self.classes.value = ()  # or ipywidgets' script looks for those that were chosen among the new ones
-            self.classes.options = choices
-        self.classes.value = chosen
-
-    def _project_lengths(self, settings: AccuracySettings, results: AccuracyResults) -> None:
-        lengths = results.all_errors["characters"]
-        low = int(lengths.min())
-        high = int(lengths.max())
-        ends = {settings.shortest or low, settings.longest or high}
-        sizes = sorted({low, high, max(high, low + 1), *round_sizes(low, high), *ends})
-        options(
-            self.length,
-            tuple((f"{n:,}", n) for n in sizes),
-            (settings.shortest or low, settings.longest or high),
-        )
-
-    def _project_documents(self, results: AccuracyResults) -> None:
-        worst = results.errors["error"].abs().nlargest(LISTED).index
-        documents = [*worst, *([] if results.document in worst else [results.document])]
-        rows = results.errors.loc[documents, ["error", "language", "document", "source"]]
-        choices = tuple(
-            (f"{signed_percent(error)} · {language} · {shortened(name or source)}", int(number))
-            for number, error, language, name, source in rows.itertuples()
-        )
-        options(self.document, choices, results.document)
+def documents(stage: AccuracyStage) -> list[tuple[int, str]]:
+    """Return the documents that can be read, with their labels, the worst first."""
+    results = stage.results
+    worst = results.errors["error"].abs().nlargest(LISTED).index
+    numbers = [*worst, *([] if results.document in worst else [results.document])]
+    rows = results.errors.loc[numbers, ["error", "language", "document", "source"]]
+    return [
+        (int(number), f"{signed_percent(error)} · {language} · {shortened(name or source)}")
+        for number, error, language, name, source in rows.itertuples()
+    ]
 
 
 def round_sizes(low: int, high: int) -> list[int]:

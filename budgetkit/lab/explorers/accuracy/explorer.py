@@ -19,7 +19,7 @@ from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import FIGURES, charts, scene
-from budgetkit.lab.explorers.accuracy.controls import AccuracyControls
+from budgetkit.lab.explorers.accuracy.controls import controls
 from budgetkit.lab.explorers.accuracy.notices import door, status, texts
 from budgetkit.lab.explorers.accuracy.results import (
     AccuracyResults,
@@ -37,7 +37,7 @@ from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.models.resolved import listed_name
+from budgetkit.models import listed_name
 from budgetkit.state import to_dict
 
 Data = dict[str, Any]
@@ -199,7 +199,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     >>> explorer = AccuracyExplorer("words/0.75", mine, window=4_096)
     >>> explorer
     AccuracyExplorer(words/0.75 against o200k_base, my texts, 40 documents)
-    >>> explorer.controls.counter.value = "chars/4"
+    >>> explorer.set(counter="chars/4")
     >>> explorer.errors["counter"].unique().tolist(), explorer.buffer.documents
     (['chars/4'], 40)
     """
@@ -209,6 +209,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         view=AccuracyView,
         results=results,
         scene=scene,
+        controls=controls,
         status=status,
         charts=charts,
         door=door,
@@ -254,7 +255,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             risk=risk,
             budget_settings=budget_settings,
         )
-        super().__init__(settings, library, view, AccuracyControls(self._run_command, library))
+        super().__init__(settings, library, view)
 
     @property
     def errors(self) -> pd.DataFrame:

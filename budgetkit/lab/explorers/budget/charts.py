@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.html import HATCHED, colour, ink
 from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.boxes import explained, meaning
 from budgetkit.lab.explorers.budget.notices import source
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
-from budgetkit.lab.explorers.budget.settings import BudgetSettings, amounts_of, usual, with_reserves
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.folds import Kpi, chart
+from budgetkit.lab.explorers.panel import explained, meaning
 from budgetkit.lab.figures.question import Columns, Question, short, signed
 from budgetkit.lab.figures.turns import ALL
 from budgetkit.lab.figures.window import Claim, claims, left_of_pool, takes_the_rest, too_many
@@ -298,18 +297,6 @@ def _first_cut(results: BudgetResults) -> list[Kpi]:
             f"{tip} {section} loses most there",
             change=f"in {section}",
         )
-    ]
-
-
-def lines_of(
-    settings: BudgetSettings, results: BudgetResults
-) -> list[tuple[str, str, Amount | None, bool]]:
-    """Return the lines that have a slider: the budget's own, and the usual reserves."""
-    budget = results.plan.budget
-    amounts = amounts_of(budget, settings.base(results.model))
-    whole = with_reserves(budget, dict.fromkeys(usual()))
-    return [
-        (line.name, line.kind, line.amount, isinstance(amounts[line.name], Share)) for line in whole
     ]
 
 

@@ -30,7 +30,7 @@ from budgetkit.lab.explorers.budget.settings import (
 )
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.models.resolved import listed_name
+from budgetkit.models import listed_name
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
@@ -69,6 +69,20 @@ def set_amount(
         and amount.of(budget.window) >= budget.window
     )
     return stage.settings.next_amount(line, None if is_whole else amount)
+
+
+def set_size(stage: BudgetStage, line: str, size: int | Share | None) -> BudgetSettings:
+    """Give a line another size; None is no cap."""
+    if isinstance(size, int):
+        return move_line(stage, line, size)
+    budget = stage.results.plan.budget
+    present = amounts_of(budget, stage.settings.base(stage.results.model)).get(line)
+    if isinstance(size, Share) and isinstance(present, Share):
+        # A limit gives way to the hand, as it does to a handle of the bar: no press is without an effect.
+        tokens = size.of(budget.window)
+        high = None if present.at_most is None else max(present.at_most, tokens)
+        size = Share(size.ratio, min(present.at_least, tokens), high)
+    return set_amount(stage, line, size)
 
 
 def set_limits(
@@ -210,7 +224,7 @@ def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings
         session_model = own_model(library.conversations.one(settings.trace, settings.conversation))
     if session_model is None or session_model.name == settings.model:
         return settings
-    return settings.with_model(session_model.name, session_model.facts)
+    return settings.with_model(session_model.name, session_model)
 
 
 def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
@@ -234,7 +248,7 @@ BUDGET_CHANGES: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
     "model": choose_model,
     "preset": choose_preset,
     "line": move_line,
-    "amount": set_amount,
+    "size": set_size,
     "limits": set_limits,
     "lock": lock,
     "counter": choose_counter,

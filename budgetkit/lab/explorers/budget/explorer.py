@@ -14,7 +14,7 @@ from budgetkit.counters import Count
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.charts import charts, scene
 from budgetkit.lab.explorers.budget.commands import COMMANDS, begun
-from budgetkit.lab.explorers.budget.controls import BudgetControls
+from budgetkit.lab.explorers.budget.controls import controls
 from budgetkit.lab.explorers.budget.notices import status, texts
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -238,7 +238,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     >>> explorer = BudgetExplorer("chat", window=8_192)
     >>> explorer
     BudgetExplorer(chat, gpt-4o, window=8,192)
-    >>> explorer.controls.lines["conversation"].box.value = 2_000
+    >>> explorer.move("conversation", 2_000)
     >>> explorer.budget.cap("conversation"), explorer.budget.shared_pool
     (2000, 1278)
     """
@@ -249,6 +249,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         view=BudgetView,
         results=results,
         scene=scene,
+        controls=controls,
         status=status_with_reasons,
         charts=charts,
         door=door,
@@ -270,7 +271,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         view = self.kind.view()
         library = Library(view.report)
         settings = begun(library, trace, budget, model, counter, window)
-        super().__init__(settings, library, view, BudgetControls(self._run_command, library))
+        super().__init__(settings, library, view)
 
     @property
     def budget(self) -> Budget:
@@ -296,6 +297,18 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
             "locked": sorted({line.name for line in self.budget} & set(now.locks)),
             **to_dict(self.budget),
         }
+
+    def lock(self, line: str, on: bool = True) -> None:
+        """Hold a line at its present size, or let it go.
+
+        Parameters
+        ----------
+        line : str
+            A section or a reserve of the budget.
+        on : bool, default True
+            False to let it go.
+        """
+        self._run_command("lock", line=line, on=on)
 
     def pin(self) -> None:
         """Keep the budget to compare the next one with; again, let it go."""

@@ -21,8 +21,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.figures.turns import first_cut
-from budgetkit.models import Model, found_by, nearest
-from budgetkit.models.resolved import resolve
+from budgetkit.models import Model, found_by, nearest, resolve
 from budgetkit.plan import Plan
 from budgetkit.plan.allocating import allocate
 from budgetkit.plan.batch import RequestBatch
@@ -315,8 +314,8 @@ def shown(pinned: Budget, budget: Budget) -> Budget:
 
 def known_model(name: str) -> tuple[Model, str]:
     """Return a model and, where a default stands in for it or it has ended, the warning."""
-    resolved = resolve(name)
-    return resolved.facts, resolved.notice
+    model = resolve(name)
+    return model, model.notice
 
 
 _LIKE = 0.6  # of 1, how like a name must be to be offered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, Final
@@ -16,13 +16,9 @@ from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prefix import By, requests_of
 
 
-def choose_policy(
-    stage: ConversationStage,
-    policy: str,
-    on: bool,
-) -> ConversationSettings:
-    """Put a policy side by side with the others, or take it away."""
-    return stage.settings.choose(policy, bool(on))
+def choose_policies(stage: ConversationStage, names: Sequence[str]) -> ConversationSettings:
+    """Put these policies side by side."""
+    return stage.settings.choose(names)
 
 
 def choose_main(stage: ConversationStage, name: str) -> ConversationSettings:
@@ -143,7 +139,7 @@ def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
 
 
 COMMANDS: Final[Mapping[str, Callable[..., ConversationSettings]]] = {
-    "policy": choose_policy,
+    "policies": choose_policies,
     "main": choose_main,
     "number": set_number,
     "floor": set_floor,

@@ -1,251 +1,125 @@
-"""Controls: the widgets beside the view. They show the settings and turn a hand's change into a command."""
+"""Controls of the conversation explorer: the request, policies and their numbers, the budget, cache and prices."""
 
 from __future__ import annotations
 
-import ipywidgets as widgets
-
-from budgetkit.lab.explorers.boxes import (
-    AUTO,
+from budgetkit.lab.explorers.budget.controls import (
     RATIOS,
-    Do,
-    NumberBox,
-    TraceControls,
-    bound,
-    fill,
-    group,
-    labelled,
-    options,
-    planning_counter,
-    row,
-    show,
+    add_conversations,
+    add_lines,
+    add_model,
+    add_place,
+    add_trace,
 )
-from budgetkit.lab.explorers.budget.charts import lines_of
-from budgetkit.lab.explorers.budget.controls import Row
-from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import (
     CHOICES,
     LIFETIMES,
     LONGEST,
+    OWN,
     SAYS,
-    ConversationSettings,
-    Numbers,
 )
-from budgetkit.lab.explorers.conversation.settings import OWN as GIVEN
-from budgetkit.lab.explorers.shelves import Library
+from budgetkit.lab.explorers.panel import Number, Panel, command
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 
-BY = (("a turn", "turn"), ("an answer", "request"))
-CONFLICTS = (("exceed the limit", "exceed"), ("shrink the others", "shrink"), ("refuse", "raise"))
+MOST_TURNS = 10_000  # that a forecast looks ahead
 
 
-class ConversationControls(TraceControls):
-    """The widgets beside the view.
+def controls(stage: ConversationStage) -> Panel:
+    """Return the controls of the conversation explorer."""
+    settings = stage.settings
+    results = stage.results
+    names = (*CHOICES, *settings.given)
+    own = ((OWN, OWN),) if settings.own_cache else ()
+    panel = Panel(
+        counters=[results.budget_results.model.encoding, *RATIOS],
+        traces=[(name, name) for name in stage.library.conversations.names],
+        policies=[(name, SAYS.get(name, name)) for name in names],
+        chosen=[(name, name) for name in settings.chosen],
+        by=[("turn", "a turn"), ("request", "an answer")],
+        within=[(True, "earlier turns and this one"), (False, "earlier turns only")],
+        units=[(unit, unit) for unit in ("messages", "turns", "tokens")],
+        conflicts=[
+            ("exceed", "exceed the limit"),
+            ("shrink", "shrink the others"),
+            ("raise", "refuse"),
+        ],
+        rules=[("", "as the model's provider"), *((name, name) for name in CACHES), *own],
+        lifetimes=[("", "as the rules say"), *((name, name) for name in LIFETIMES)],
+    )
+    panel.group("")
+    add_conversations(panel, stage)
+    panel.group("Policies")
+    place = "Turn" if results.run.by == "turn" else "Request"
+    add_place(panel, "request", place, results.request, results.requests)
+    panel.ticks("policies", "Policies", settings.chosen, command("policies", "names"), "policies")
+    panel.choice("main", "In detail", settings.main, command("main", "name"), "chosen")
+    add_numbers(panel, stage)
+    panel.group("Budget")
+    add_model(panel, stage.budget)
+    lines = ("output", results.section)
+    # There is nothing here that moves another line.
+    add_lines(panel, stage.budget, lines, can_lock=False)
+    panel.group("Conversation", folds=True)
+    add_trace(panel, stage)
+    panel.choice("by", "A request for", results.run.by, command("by", "by"), "by")
+    panel.choice("within", "Prunes", settings.within, command("within", "on"), "within")
+    panel.group("What always stays", folds=True)
+    least = Number(settings.floor.least, 1)
+    tip = "What stays whatever happens"
+    panel.number("least", "Keep at least", least, command("floor", "least", least.read), tip=tip)
+    panel.choice("unit", "of", settings.floor.unit, command("floor", "unit"), "units", half=True)
+    conflict = command("floor", "conflict")
+    panel.choice("conflict", "If it won't fit", settings.floor.conflict, conflict, "conflicts")
+    add_cache(panel, stage)
+    panel.group("Forecast", folds=True)
+    turns = Number(results.horizon, 1, MOST_TURNS)
+    slide = {"min": 10, "max": LONGEST, "step": 10, "value": round(results.horizon, -1)}
+    ahead = command("horizon", "turns", turns.read)
+    panel.line("horizon", "Turns ahead", slide, turns, ahead, box_tip="Turns to look ahead")
+    money = Number(settings.money, most=1e9, is_whole=False)
+    tip = "What may be spent, in dollars"
+    panel.number(
+        "money", "May cost, $", money, command("money", "money", money.read), tip=tip, half=False
+    )
+    return panel
 
-    Attributes
-    ----------
-    trace, path, conversation, request, request_box, by, within, model, preset, window, window_box, counter
-        Widgets; setting the value of one from code is the same as doing it by hand.
-    policies : dict of str to Checkbox
-        Which are side by side.
-    main : Dropdown
-        The one that is shown in detail.
-    numbers : Numbers
-        The numbers of that one: ``numbers.sliders`` and ``numbers.boxes`` by name.
-    floor, unit, conflict, rules, lifetime, day, horizon, horizon_box, money
-        Widgets.
-    prices : dict of str to Text
-        By "input", "output", "cache_read" and "cache_write".
-    lines : dict of str to Row
-        The output reserve, and the section that is pruned.
-    """
 
-    def __init__(self, do: Do, library: Library, start: ConversationSettings) -> None:
-        super().__init__(do, "request")
-        self._library = library
-        self.lines: dict[str, Row] = {}
-        self._shape: object = None
-        self.request = self._place
-        self.request_box = self._place_box
-        self.by = labelled(widgets.Dropdown, "A request for", options=BY)
-        tip = "Whether the calls and results of the turn that is being answered can be pruned"
-        self.within = widgets.Checkbox(
-            description="prune within a turn", indent=False, tooltip=tip, **AUTO
-        )
-        self._pick(do, (*CHOICES, *start.given))
-        self._cache(do, start)
-        self.numbers = Numbers(do)
-        self._build()
-        self._listen()
-
-    def _pick(self, do: Do, names: tuple[str, ...]) -> None:
-        """Make the widgets that choose policies and their floor."""
-        self.policies = {
-            name: widgets.Checkbox(
-                description=name, tooltip=SAYS.get(name, name), indent=False, **AUTO
-            )
-            for name in names
+def add_numbers(panel: Panel, stage: ConversationStage) -> None:
+    """Add a slider for each number of the policy that is shown in detail."""
+    policy = stage.settings.main
+    parameters = CHOICES[policy].parameters if policy in CHOICES else {}
+    values = stage.settings.parameters.get(policy, {})
+    for name, parameter in parameters.items():
+        value = values.get(name, parameter.default)
+        number = Number(value, parameter.low, parameter.high)
+        unit = "%" if parameter.unit == "percent" else parameter.unit
+        label = parameter.label if parameter.label == unit else f"{parameter.label}, {unit}"
+        slide = {
+            "min": parameter.low,
+            "max": parameter.high,
+            "step": parameter.step,
+            "value": value,
         }
-        self.main = labelled(widgets.Dropdown, "In detail", options=[])
-        self.floor = NumberBox(
-            do, description="Keep at least", min=1, tooltip="What stays whatever happens", **AUTO
-        )
-        self.unit = widgets.Dropdown(
-            options=("messages", "turns", "tokens"), tooltip="Unit of the floor", **AUTO
-        )
-        self.conflict = labelled(widgets.Dropdown, "If it won't fit", options=CONFLICTS)
+        typed = command("number", "value", number.read, policy=policy, number=name)
+        tip = f"{policy}: {parameter.label}, in {parameter.unit}"
+        panel.line(name, label, slide, number, typed, tip=tip, box_tip=tip)
 
-    def _cache(self, do: Do, start: ConversationSettings) -> None:
-        """Make the widgets of the prompt cache, of prices, and of the look ahead."""
-        own_rules = ((GIVEN, GIVEN),) if isinstance(start.rules, PromptCache) else ()
-        names = [("as the model's provider", ""), *((name, name) for name in CACHES), *own_rules]
-        self.rules = labelled(widgets.Dropdown, "Rules", options=names)
-        lifetimes = [("as the rules say", ""), *((name, name) for name in LIFETIMES)]
-        self.lifetime = labelled(widgets.Dropdown, "Lifetime", options=lifetimes)
-        self.day = labelled(widgets.Text, "Prices of", placeholder="today")
-        self.prices = {
-            name: NumberBox(
-                do,
-                description=name.replace("_", " "),
-                placeholder="not known",
-                tooltip=f"Price for {name.replace('_', ' ')}, in dollars for a million tokens",
-                **{"is_whole": False, "may_be_empty": True, "max": 1e9, "value": None, **AUTO},
-            ).add_class("bk-number")
-            for name in PRICED
-        }
-        self.horizon = labelled(widgets.IntSlider, "Turns ahead", min=10, max=1_000, step=10)
-        self.horizon_box = NumberBox(do, min=1, max=10_000, tooltip="Turns to look ahead", **AUTO)
-        self.money = NumberBox(
-            do,
-            description="May cost, $",
-            max=1e9,
-            is_whole=False,
-            tooltip="What may be spent, in dollars",
-            **AUTO,
-        )
 
-    def _build(self) -> None:
-        for widget in (self.within, self.money):
-            widget.add_class("bk-wide")
-        for box in (self.floor, self.money):
-            box.add_class("bk-number")
-        wanted = [self.trace, self.path, self.by, self.within]
-        source = group("Conversation", *wanted, folded=True)
-        self._budget = group("Budget")
-        ticks = widgets.Box(list(self.policies.values())).add_class("bk-ticks")
-        floor = widgets.Box([self.floor, self.unit]).add_class("bk-pair")
-        policies = group("Policies", self._place_row, ticks, self.main, self.numbers.widget)
-        least = group("What always stays", floor, self.conflict, folded=True)
-        prices = widgets.Box(list(self.prices.values())).add_class("bk-prices")
-        cache = group(
-            "Prompt cache and prices", self.rules, self.lifetime, self.day, prices, folded=True
-        )
-        ahead = group("Forecast", row(self.horizon, self.horizon_box), self.money, folded=True)
-        groups = [self.which, policies, self._budget, source, least, cache, ahead]
-        self.widget = widgets.VBox(groups).add_class("bk-controls")
-
-    def _listen(self) -> None:
-        on = self._on
-        on(self.by, "by", "by")
-        on(self.within, "within", "on")
-        for name, box in self.policies.items():
-            on(box, "policy", "on", policy=name)
-        on(self.main, "main", "name")
-        for name, widget in {
-            "least": self.floor,
-            "unit": self.unit,
-            "conflict": self.conflict,
-        }.items():
-            on(widget, "floor", name)
-        on(self.rules, "rules", "name")
-        on(self.lifetime, "lifetime", "name")
-        on(self.day, "day", "text")
-        for name, text in self.prices.items():
-            on(text, "price", "price", of=name)
-        on(self.horizon, "horizon", "turns", "slider horizon")
-        on(self.horizon_box, "horizon", "turns")
-        on(self.money, "money", "money")
-
-    def project(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        """Show the settings as they are now."""
-        self._project_conversation(settings, results)
-        self._project_budget(settings, results)
-        self._project_policies(settings)
-        self._project_cache(settings, results)
-
-    def _project_conversation(
-        self, settings: ConversationSettings, results: ConversationResults
-    ) -> None:
-        base = settings.budget_settings
-        conversations = self._library.conversations
-        options(self.trace, tuple((name, name) for name in conversations.names), base.trace)
-        self._project_place(
-            conversations(str(base.trace)), base.conversation, results.requests, results.request
-        )
-        self.by.value = results.run.by
-        self.within.value = settings.within
-        if results.run.by == "turn":
-            self.request.description = "Turn"
-        else:
-            self.request.description = "Request"
-        self.request_box.tooltip = f"{self.request.description}, by its number"
-
-    def _project_budget(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        base = settings.budget_settings
-        budget = results.budget_results.plan.budget
-        self._project_model(base, results.budget_results.model, budget)
-        self.counter.options = (results.budget_results.model.encoding, *RATIOS)
-        self.counter.value = planning_counter(base, results.budget_results.model)
-        self._project_lines(settings, results)
-
-    def _project_lines(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        lines = lines_of(settings.budget_settings, results.budget_results)
-        wanted = [line for line in lines if line[0] in ("output", results.section)]
-        shape = [(name, name == "output" or is_share) for name, _, _, is_share in wanted]
-        budget = results.budget_results.plan.budget
-        if shape != self._shape:
-            gone = self.lines.values()
-            self._shape = shape
-            self.lines = {name: Row(name, is_share, self._do) for name, is_share in shape}
-            rows = [line_row.widget for line_row in self.lines.values()]
-            fill(self._budget, self.model, self.preset, self._window_row, *rows, self.counter)
-            for line_row in self.lines.values():
-                show(line_row.lock, False)  # there is nothing here that moves another line
-            for line_row in gone:
-                line_row.close()
-        for name, _, amount, _ in wanted:
-            tokens = {**budget.sizes, **budget.caps}.get(name, 0)
-            self.lines[name].project(
-                amount,
-                tokens,
-                budget.window,
-                budget.floors.get(name, 0),
-                False,
-                name in budget.caps,
-            )
-
-    def _project_policies(self, settings: ConversationSettings) -> None:
-        for name, box in self.policies.items():
-            box.value = name in settings.chosen
-        options(self.main, tuple((name, name) for name in settings.chosen), settings.main)
-        self.numbers.project(settings)
-        self.floor.value = settings.floor.least
-        self.unit.value = settings.floor.unit
-        self.conflict.value = settings.floor.conflict
-
-    def _project_cache(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        if isinstance(settings.rules, PromptCache):
-            self.rules.value = GIVEN
-        else:
-            self.rules.value = settings.rules or ""
-        self.lifetime.value = settings.lifetime or ""
-        if settings.on is None:
-            self.day.value = ""
-        else:
-            self.day.value = settings.on.isoformat()
-        for name, text in self.prices.items():
-            price = getattr(results.run.prices, name)
-            text.value = None if price is None else price.base
-        bound(self.horizon, 10, LONGEST, round(results.horizon, -1))
-        self.horizon_box.value = results.horizon
-        self.money.value = settings.money
+def add_cache(panel: Panel, stage: ConversationStage) -> None:
+    """Add the controls of the prompt cache and of the prices."""
+    settings = stage.settings
+    panel.group("Prompt cache and prices", folds=True)
+    rules = OWN if isinstance(settings.rules, PromptCache) else settings.rules or ""
+    panel.choice("rules", "Rules", rules, command("rules", "name"), "rules")
+    lifetime = command("lifetime", "name")
+    panel.choice("lifetime", "Lifetime", settings.lifetime or "", lifetime, "lifetimes")
+    day = settings.on.isoformat() if settings.on else ""
+    panel.text("day", "Prices of", day, command("day", "text"), hint="today")
+    for name in PRICED:
+        price = getattr(stage.results.run.prices, name)
+        number = Number(price and price.base, most=1e9, is_whole=False, may_be_empty=True)
+        label = name.replace("_", " ")
+        tip = f"Price for {label}, in dollars for a million tokens"
+        priced = command("price", "price", number.read, of=name)
+        panel.number(f"price_{name}", label, number, priced, tip=tip, hint="not known")

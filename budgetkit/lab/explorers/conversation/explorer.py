@@ -20,7 +20,7 @@ from budgetkit.lab.explorers.budget.commands import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
 from budgetkit.lab.explorers.conversation.commands import COMMANDS
-from budgetkit.lab.explorers.conversation.controls import ConversationControls
+from budgetkit.lab.explorers.conversation.controls import controls
 from budgetkit.lab.explorers.conversation.notices import status
 from budgetkit.lab.explorers.conversation.results import (
     ConversationResults,
@@ -41,7 +41,6 @@ from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.models import Model
-from budgetkit.models.resolved import ResolvedModel
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import policy_of
@@ -272,7 +271,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     >>> explorer = ConversationExplorer("support-chat", window=8_192, policies=["last turns", "oldest first"])
     >>> explorer
     ConversationExplorer(support-chat, gpt-4o, window=8,192, last turns, oldest first)
-    >>> explorer.controls.numbers.boxes["turns"].value = 5
+    >>> explorer.set(turns=5)
     >>> explorer.replay
     Replay(SlidingWindow(5) on 'support-chat', 75 requests)
     """
@@ -283,6 +282,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         view=ConversationView,
         results=results,
         scene=scene,
+        controls=controls,
         status=status,
         charts=charts,
         door=door,
@@ -303,7 +303,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         counter: str | Count | None = None,
         by: By | None = None,
         cache: str | PromptCache | None = None,
-        prices: Prices | str | Model | ResolvedModel | None = None,
+        prices: Prices | str | Model | None = None,
     ) -> None:
         view = self.kind.view()
         library = Library(view.report)
@@ -348,9 +348,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             own_cache=cache if isinstance(cache, PromptCache) else None,
             given_prices=prices_of(prices),
         )
-        super().__init__(
-            settings, library, view, ConversationControls(self._run_command, library, settings)
-        )
+        super().__init__(settings, library, view)
 
     @property
     def budget(self) -> Budget:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -10,12 +10,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-import ipywidgets as widgets
-
 from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_rows
-from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, row, sends
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prefix import By
@@ -92,20 +89,12 @@ class ConversationSettings:
             return replace(self.budget_settings, window=None)
         return self.budget_settings
 
-    def choose(self, name: str, on: bool) -> ConversationSettings:
-        """Return the settings with one policy more, or less."""
-        chosen_names = tuple(other for other in self.chosen if other != name) + (
-            (name,) if on else ()
-        )
-        if not chosen_names:
-            raise ValueError(
-                f"{one_line(name)} was to go, the last policy that is chosen; choose another one first"
-            )
-        return replace(
-            self,
-            chosen=chosen_names,
-            main=self.main if self.main in chosen_names else chosen_names[0],
-        )
+    def choose(self, names: Sequence[str]) -> ConversationSettings:
+        """Return the settings with these policies side by side."""
+        chosen = tuple(dict.fromkeys(names))
+        if not chosen:
+            raise ValueError("No policy is chosen. Choose at least one.")
+        return replace(self, chosen=chosen, main=self.main if self.main in chosen else chosen[0])
 
     def with_number(self, policy: str, name: str, value: int) -> ConversationSettings:
         """Return the settings with another number of a policy."""
@@ -254,68 +243,3 @@ def number_of(policy: str, number: str, value: Any) -> int:
             f"{bounds.high:,} {bounds.unit}; give a whole number between them"
         )
     return int(value)
-
-
-class Numbers:
-    """A slider and a box for each number of a policy.
-
-    Attributes
-    ----------
-    sliders, boxes : dict of str to widget
-        By the name of the number; those of the policy shown in detail.
-    widget : VBox
-        All of them.
-    """
-
-    def __init__(self, do: Do) -> None:
-        self._do = do
-        self._policy = ""
-        self.sliders: dict[str, Any] = {}
-        self.boxes: dict[str, Any] = {}
-        self.widget = widgets.VBox([]).add_class("bk-group")
-
-    def project(self, settings: ConversationSettings) -> None:
-        """Show the settings as they are now."""
-        if self._policy != settings.main:
-            self._rebuild(settings.main)
-        values = settings.parameters.get(settings.main, {})
-        for name in self.sliders:
-            parameter = CHOICES[settings.main].parameters[name]
-            self.sliders[name].value = self.boxes[name].value = values.get(name, parameter.default)
-
-    def _rebuild(self, policy: str) -> None:
-        gone = [*self.widget.children, *self.sliders.values(), *self.boxes.values()]
-        if policy in CHOICES:
-            parameters = CHOICES[policy].parameters
-        else:
-            parameters = {}
-        self._policy = policy
-        self.sliders = {}
-        self.boxes = {}
-        on = partial(sends, self._do)
-        for name, number in parameters.items():
-            unit = "%" if number.unit == "percent" else number.unit
-            limits = {"min": number.low, "max": number.high, "step": number.step}
-            tip = f"{policy}: {number.label}, in {number.unit}"
-            if number.label == unit:
-                words = number.label
-            else:
-                words = f"{number.label}, {unit}"
-            self.sliders[name] = widgets.IntSlider(
-                description=words, readout=False, tooltip=tip, **limits, **AUTO
-            )
-            self.boxes[name] = NumberBox(
-                self._do, tooltip=tip, min=number.low, max=number.high, **AUTO
-            )
-            on(
-                self.sliders[name],
-                "number",
-                "value",
-                f"slider {policy} {name}",
-                policy=policy,
-                number=name,
-            )
-            on(self.boxes[name], "number", "value", policy=policy, number=name)
-        self.widget.children = [row(self.sliders[name], self.boxes[name]) for name in parameters]
-        for widget in gone:
-            widget.close()

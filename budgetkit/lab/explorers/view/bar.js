@@ -315,6 +315,7 @@ function startDrag(bar, key, node, event) {
   bar.svg.classList.add("bk-dragging");
   untilLetGo(() => {
     bar.drag = null;
+    bar.post({ kind: "rest" });
     bar.onDrag(false);
     paintBar(bar);
     bar.svg.classList.remove("bk-dragging");
@@ -380,6 +381,11 @@ function createWindow(post) {
       if (!bar.state) return;
       measureBar(bar);
       bar.draw(bar.state);
+    },
+    // A line that another hand than that on the bar moves: the bar shows it before the kernel has answered.
+    follow(key, tokens, settled) {
+      bar.moves.set(key, { tokens, settled });
+      paintBar(bar);
     },
     highlight(key) {
       for (const node of [...bar.layers.segments.children, ...legend.children]) {

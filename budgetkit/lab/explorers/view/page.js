@@ -50,7 +50,7 @@ async function unpackPlotly(buffer) {
   onShelf(module.exports);
 }
 
-// What the page needs of an explorer: keys that stay here, names for ipywidgets' sliders, and the theme.
+// What the page needs of an explorer: keys that stay here, what stays in sight, and the theme.
 
 // JupyterLab's command mode takes x, b, dd and the arrows from a focused widget and changes the notebook with
 // them. Keys stop at the explorer; shortcuts with Ctrl, Alt or Cmd, Escape and Shift+Enter pass.
@@ -78,32 +78,13 @@ function guardKeys(box) {
   };
 }
 
-// A slider of ipywidgets that is held by the pointer: all its moves until it is let go are one step to take back.
-function watchGrabs(box, post, steady) {
-  const own = freshName();
-  let count = 0;
-  const grab = (event) => {
-    if (!event.target.closest(".widget-slider")) return;
-    const move = `${own} ${++count}`;
-    post({ kind: "grab", move });
-    steady(true);
-    untilLetGo(() => {
-      post({ kind: "release", move });
-      steady(false);
-    });
-  };
-  box.addEventListener("pointerdown", grab, true);
-  return () => box.removeEventListener("pointerdown", grab, true);
-}
-
 // Why a typed number was refused stands under its box, until something else is said. The status above, which is the
 // live region, says it as well.
 function tellBeside(box, status) {
   const { beside, text } = status;
   box?.querySelectorAll(".bk-beside").forEach((node) => node.remove());
   if (!box || !beside) return status;
-  const named = [...box.querySelectorAll(".bk-controls [title]")].find((node) => node.title === beside);
-  const place = named?.closest(".bk-row, .bk-limits, .bk-pair, .bk-prices") ?? named?.closest(".jupyter-widgets");
+  const place = box.querySelector(`.bk-controls [data-control="${CSS.escape(beside)}"]`);
   if (place?.clientWidth) place.insertAdjacentElement("afterend", element("p", { class: "bk-beside" }, text));
   return status;
 }
@@ -133,66 +114,8 @@ function skipButton(goal) {
   return button;
 }
 
-// Groups of controls that are seldom needed are folded away; their heading opens them.
-function foldGroups(box) {
-  const fold = ({ target }) => {
-    const button = target.closest(".bk-heading button");
-    if (!button) return;
-    const isFolded = button.closest(".bk-group").classList.toggle("bk-folded");
-    put(button, { "aria-expanded": String(!isFolded) });
-  };
-  box.addEventListener("click", fold);
-  return () => box.removeEventListener("click", fold);
-}
-
 // A kernel that is gone: the last picture stays, and one sentence says what to do.
 const GONE = "The kernel is gone; this is the last picture. Run the cell again to start from its code.";
-
-function watchKernel(box, lost) {
-  let isLost = false;
-  const look = () => {
-    const now = box.classList.contains("jupyter-widgets-disconnected");
-    if (now && !isLost) lost();
-    isLost = now;
-    box.toggleAttribute("inert", now);
-  };
-  const observer = new MutationObserver(look);
-  observer.observe(box, { attributes: true, attributeFilter: ["class"] });
-  look();
-  return () => observer.disconnect();
-}
-
-// ipywidgets gives a slider's handle no name of its own, and a button that stays pressed no state.
-function nameControls(box) {
-  for (const handle of box.querySelectorAll(".widget-slider .noUi-handle")) {
-    const slider = handle.closest(".widget-slider");
-    const readout = slider.querySelector(".widget-readout")?.textContent.trim();
-    put(handle, { "aria-label": labelOf(slider) });
-    if (readout) put(handle, { "aria-valuetext": readout });
-  }
-  const inputs = [...box.querySelectorAll(".bk-number input")];
-  const digits = Math.max(8, ...inputs.map((input) => input.value.length));
-  if (box.style.getPropertyValue("--bk-digits") != digits) box.style.setProperty("--bk-digits", digits);
-  for (const input of inputs.filter((each) => each.closest(".bk-row"))) {
-    put(input, { "aria-label": input.title || `${labelOf(input.closest(".bk-row"))}, tokens` });
-  }
-  for (const list of box.querySelectorAll(".bk-pair select[title]")) put(list, { "aria-label": list.title });
-  for (const button of box.querySelectorAll(".widget-toggle-button")) {
-    put(button, { "aria-pressed": button.classList.contains("mod-active"), "aria-label": button.title || null });
-  }
-}
-
-function labelOf(node) {
-  const label = node.querySelector(".widget-label")?.textContent.replace(/\u200b/g, "").trim();
-  return label || node.title || "slider";
-}
-
-function watchControls(box) {
-  const observer = new MutationObserver(oncePerFrame(() => nameControls(box)));
-  observer.observe(box, { subtree: true, childList: true, characterData: true, attributeFilter: ["class", "title"] });
-  nameControls(box);
-  return () => observer.disconnect();
-}
 
 // JupyterLab names the new theme before its style sheet has arrived, so the colours are looked at a few times.
 const THEME_LOOKS = [0, 60, 250, 1000, 3000]; // milliseconds after a change

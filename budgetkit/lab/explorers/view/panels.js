@@ -196,7 +196,7 @@ function createActions(post) {
 
 function undoByKey(box, post) {
   const listen = (event) => {
-    const typing = event.target.closest("input:not([type=number], .bk-number input), textarea, pre");
+    const typing = event.target.closest("input:not([type=number], [type=range], [type=checkbox], .bk-digits), textarea, pre");
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || typing) return;
     event.preventDefault();
     event.stopPropagation();

@@ -8,13 +8,17 @@ function createReceipt(receipt) {
   const status = element("div", { class: "bk-status", role: "status" }, element("div"));
   const bar = element("div", { class: "bk-card bk-receipt-bar" });
   const strip = createStrip();
-  const model = element("select", {}, ...receipt.models.map((name) => element("option", { value: name }, name)));
-  const slider = (values) => element("input", { type: "range", min: 0, max: values.length - 1, step: 1 });
-  const [window_, reserve] = [slider(receipt.windows), slider(receipt.reserves)];
-  const [windowText, reserveText] = [element("output"), element("output")];
-  const label = (name, ...parts) => element("label", {}, element("span", {}, name), ...parts);
-  const controls = element("form", { class: "bk-card bk-receipt-controls" }, label("Model", model), label("Window", window_, windowText), label("Output reserve", reserve, reserveText));
-  place.append(controls, element("div", { class: "bk-headline" }, over, title, text), kpis, status, bar, strip.root);
+  const now = Object.fromEntries(["model", "window", "output"].map((key, i) => [key, receipt.now[i]]));
+  // What the hand sets is answered at once from what is stored.
+  const controls = createControls(({ key, value }) => {
+    if (key) now[key] = value;
+    paint();
+  });
+  controls.root.classList.add("bk-card", "bk-receipt-controls");
+  const listed = (values) => values.map((value) => [value, String(value)]);
+  const choices = { models: listed(receipt.models), windows: listed(receipt.windows), reserves: listed(receipt.reserves) };
+  const line = (key, label, among, share) => ({ is: "line", key, label, share, slide: { among, value: now[key] } });
+  place.append(controls.root, element("div", { class: "bk-headline" }, over, title, text), kpis, status, bar, strip.root);
 
   // The window of the model that is nearest from below; the shortest where all are longer.
   const nearest = (name, size, part) => {
@@ -22,13 +26,14 @@ function createReceipt(receipt) {
     return has.filter((each) => each <= size).at(-1) ?? has[0];
   };
   const paint = () => {
-    const part = receipt.reserves[reserve.value];
-    const wanted = receipt.windows[window_.value];
-    const size = nearest(model.value, wanted, part);
-    const point = receipt.points[`${model.value}|${size}|${part}`];
-    say(windowText, size === wanted ? grouped(size) : `${grouped(size)}: ${model.value} has no ${grouped(wanted)}`);
-    say(reserveText, part);
-    put(place, { "data-point": `${model.value}|${size}|${part}` });
+    const { model, window: wanted, output: part } = now;
+    const size = nearest(model, wanted, part);
+    const point = receipt.points[`${model}|${size}|${part}`];
+    const sized = size === wanted ? grouped(size) : `${grouped(size)}: ${model} has no ${grouped(wanted)}`;
+    const chosen = { is: "choice", key: "model", label: "Model", value: model, among: "models" };
+    const lines = [line("window", "Window", "windows", sized), line("output", "Output reserve", "reserves", part)];
+    controls.paint([{ key: "receipt", heading: "", controls: [chosen, ...lines] }], choices);
+    put(place, { "data-point": `${model}|${size}|${part}` });
     for (const node of [kpis, bar, strip.root]) node.hidden = Boolean(point.refused);
     put(status, { class: `bk-status bk-is-${point.refused ? "over" : point.level}` });
     status.firstChild.replaceChildren(...(point.refused ? [point.refused] : point.status).map((each) => element("p", {}, each)));
@@ -44,12 +49,6 @@ function createReceipt(receipt) {
     bar.replaceChildren(makeMiniature(point.bar), makeKey(point.bar));
     strip.paint(point.strip);
   };
-  const [name, size, part] = receipt.now;
-  model.value = name;
-  window_.value = receipt.windows.indexOf(size);
-  reserve.value = receipt.reserves.indexOf(part);
-  for (const node of [model, window_, reserve]) node.addEventListener("input", paint);
-  controls.addEventListener("submit", (event) => event.preventDefault());
   paint();
 }
 

@@ -19,6 +19,8 @@ function createCard(isCard, actions) {
 // An explorer's view: it draws what the kernel says, and sends back what the hand does.
 
 const SETTLING = 100; // milliseconds between two looks whether a view is in the page
+// marimo runs dependent cells again for what the page sets, and not for what the kernel does.
+const IS_MARIMO = Boolean(document.querySelector("marimo-filename, marimo-mode"));
 
 // ipywidgets catches what fails while a change is shown and keeps one line of it: the page is to get it whole.
 function told(call) {
@@ -32,7 +34,7 @@ function told(call) {
 }
 
 function render({ model, el }) {
-  let box = null; // the whole explorer, once it is in the page
+  let resting = 0; // the timer that tells that the hand rests
   let gone = false; // a view that is scrolled away is out of the page for a while, and not gone
   const alive = () => !gone;
   const courier = createCourier(model, (isBusy) => put(head, { "data-busy": isBusy || null }));
@@ -65,7 +67,10 @@ function render({ model, el }) {
   const dock = element("div", { class: "bk-view bk-dock" }, reader.root);
 
   el.classList.add("bk-host");
-  el.append(head, front, body, dock);
+  const controls = createControls(courier.post, { follow: (...moved) => pane?.follow(...moved), steady: (on) => steady(on) });
+  const skip = skipButton(() => front.querySelector("[tabindex]") ?? body.querySelector("summary"));
+  const box = element("div", { class: "bk-explorer" }, skip, element("div", { class: "bk-layout" }, controls.root, head, front, body, dock));
+  el.append(box);
 
   const hover = (key) => {
     pane?.highlight(key);
@@ -81,6 +86,11 @@ function render({ model, el }) {
     const state = model.get("state");
     if (!state.kpis) return;
     courier.landed(state.ack);
+    if (IS_MARIMO) {
+      clearTimeout(resting);
+      if (state.ack) resting = setTimeout(() => (model.set("rested", state.serial), model.save_changes()), SETTLING);
+    }
+    controls.paint(state.controls, model.get("choices"));
     paintKpis(kpis, state.kpis);
     report(tellBeside(box, state.status));
     pane?.draw(state.bar);
@@ -119,6 +129,12 @@ function render({ model, el }) {
     "change:opened": () => [charts.drawAll(), folds.paint()],
     "change:folds": folds.paint,
     "msg:custom": receive,
+    // The view of an anywidget has no sign of a kernel that is gone; its model says so.
+    comm_live_update() {
+      put(box, { inert: "" });
+      box.classList.add("bk-gone");
+      report({ level: "note", text: GONE });
+    },
   };
   for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);
   for (const [name, call] of Object.entries(changes)) model.on(name, (changes[name] = told(call)));
@@ -133,17 +149,14 @@ function render({ model, el }) {
     sizes.observe(charts.root);
   };
   const stops = [watchTheme(body, redraw), () => sizes.disconnect()];
-  // A view far down a notebook is made before it is put beside its controls.
+  stops.push(guardKeys(box), undoByKey(box, courier.post));
+  const purpose = model.get("opens").find((each) => each.purpose !== "setup")?.purpose;
+  if (purpose) stops.push(watchDrops(box, (file) => uploads.send(file, purpose)));
+  // A view far down a notebook is made before it is put into the page.
   const settle = () => {
-    box = el.closest(".bk-explorer") ?? (el.isConnected ? el : null);
     if (gone) return;
-    if (!box) return void setTimeout(settle, SETTLING);
-    stops.push(guardKeys(box), watchControls(box), undoByKey(box, courier.post), keepInSight(box), foldGroups(box));
-    if (!box.querySelector(".bk-skip")) box.prepend(skipButton(() => front.querySelector("[tabindex]") ?? body.querySelector("summary")));
-    const purpose = model.get("opens").find((each) => each.purpose !== "setup")?.purpose;
-    if (purpose) stops.push(watchDrops(box, (file) => uploads.send(file, purpose)));
-    stops.push(watchGrabs(box, (message) => model.send(message), steady));
-    stops.push(watchKernel(box, () => report({ level: "note", text: GONE })));
+    if (!box.isConnected) return void setTimeout(settle, SETTLING);
+    stops.push(keepInSight(box));
   };
   requestAnimationFrame(settle);
   drawState();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -291,7 +291,11 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     width = 2.0 if len(table) <= _MOST_WIDE else 0.5
     fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
-    traces += [_entry(fate, _FATES[fate]) for fate in fates]
+    # Entries of the legend that are thick enough to see.
+    traces += [
+        line([None], [None], mode="lines", name=fate, line={"color": _FATES[fate], "width": 4})
+        for fate in fates
+    ]
     last = int(max(table["first"], default=1))
     every_turn = bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
@@ -314,13 +318,8 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
     )
 
 
-def _entry(name: str, colour: str) -> Spec:
-    """Return an entry of the legend that is thick enough to see."""
-    return line([None], [None], mode="lines", name=name, line={"color": colour, "width": 4})
-
-
 #: The columns of a ranking of policies that are shown.
-RANKING_COLUMNS: Final = [
+RANKING_COLUMNS = [
     "policy",
     "relative_cost",
     "cached_share",

@@ -1,0 +1,325 @@
+"""Panel: the controls beside the view as plain data: what the page draws of each, and the command that it sends.
+
+The page sends one message, ``set``, with the key of a control and what the hand put there; code calls `Explorer.set`
+with the same keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.files import read_toml
+
+Data = dict[str, Any]
+
+
+@cache
+def meaning(word: str) -> str:
+    """Return what a word on the screen means; nothing for one that explains itself.
+
+    Examples
+    --------
+    >>> meaning("usable"), meaning("kind")
+    ('The window less its reserves.', '')
+    """
+    words: dict[str, str] = read_toml("glossary.toml")["words"]
+    return words.get(word, "")
+
+
+def explained(tip: str, word: str) -> str:
+    """Return a tip with what its word means.
+
+    Examples
+    --------
+    >>> explained("usable: 6,964 tokens", "usable")
+    'usable: 6,964 tokens. The window less its reserves.'
+    """
+    if not meaning(word):
+        return tip
+    return f"{tip.rstrip('.')}. {meaning(word)}"
+
+
+TIPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Model": "Which model it is for: its window, its tokenizer and its prices. Type a part of its name",
+        "Preset": "A budget to start from; it sets all lines below",
+        "Window": "How many tokens the model takes in at once",
+        "Plan with": "What counts the tokens of the plan; empty for the model's own tokenizer",
+        "Compare with": "The quick count whose error is shown; it never changes the plan",
+        "From": "Where the messages come from: a shipped conversation, or one that was opened",
+        "File": "The path of a conversation on this machine, read when you press Enter",
+        "Which": "Which conversation of the file, by a part of its title",
+        "Turn": "The turn that is planned; each begins with what the user says",
+        "Request": "The request that is shown, as the model got it",
+        "A request for": "Whether the model is asked once a turn, or once for each of its answers and tool calls",
+        "In detail": "The policy that the figures show",
+        "If it won't fit": "What happens when what must stay is larger than its room",
+        "Rules": "How the provider's prompt cache works: what is cached, from which size, at what price",
+        "Lifetime": "How long the cache is kept after its last use",
+        "Prices of": "The day whose prices are taken, as YYYY-MM-DD; empty for today",
+        "Turns ahead": "How many turns the forecast looks ahead",
+        "Cheap counter": "The quick count whose error is measured",
+        "Exact encoding": "The tokenizer that is right; empty for the model's own",
+        "Texts": "The texts on which both are compared",
+        "Path": "A folder, a file or a pattern such as **/*.md on this machine",
+        "Kind of text": "The kind of the texts at hand: what is looked at, and what the buffer is for",
+        "Classes": "Kinds of text that are looked at; several with Ctrl",
+        "Policies": "The policies that are side by side",
+        "Prunes": "Whether the calls and results of the turn that is being answered can be pruned",
+        "of": "Unit of the floor",
+        "Cut to": "Whether documents are compared whole, or in pieces of about that length",
+        "Shortest": "The shortest documents that are looked at, in characters",
+        "Longest": "The longest documents that are looked at, in characters",
+        "Risk, %": "How many windows of a hundred may overflow",
+        "A window has": "Whether one window mixes all kinds of text, or holds one kind",
+        "Document": "The text that is shown below, token by token",
+    }
+)
+
+
+_DIGITS: Final = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
+_NUMBER: Final = re.compile(
+    rf"(?P<sign>[-+\u2212]?)\s*+(?P<digits>{_DIGITS})?(?P<fraction>\.\d+)?(?P<power>e[-+]?\d{{1,2}})?\s*(?P<unit>[km%]?)",
+    re.IGNORECASE | re.ASCII,
+)
+_UNITS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
+WAYS: Final = "type digits, such as 12,000, 1e5, 100k or 1.05M"
+
+
+def decimal(text: str) -> tuple[Decimal, bool]:
+    """Return a typed number, and whether it is in percent.
+
+    Examples
+    --------
+    >>> [float(decimal(text)[0]) for text in ("0.5", "12,000", "1.05M", "1e5", "1e-6")], decimal("50%")
+    ([0.5, 12000.0, 1050000.0, 100000.0, 1e-06], (Decimal('50'), True))
+    """
+    results = _NUMBER.fullmatch(text.strip())
+    if results is None or not (results["digits"] or results["fraction"]):
+        raise ValueError(f"{brief(text.strip())} is no number")
+    digits = re.sub(r"\D", "", results["digits"] or "0")
+    number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** int(
+        (results["power"] or "e0")[1:]
+    )
+    is_percent = results["unit"] == "%"
+    unit = results["unit"].lower().replace("%", "")
+    size = number * _UNITS[unit]
+    return (-size if results["sign"] in ("-", "\u2212") else size), is_percent
+
+
+def whole_number(text: str, whole: int | None = None) -> int:
+    """Return a typed number without a fraction; percent is of the whole, rounded down.
+
+    Examples
+    --------
+    >>> [whole_number(text) for text in ("8_192", "12,000", "1e5", "100k", "1.05M")], whole_number("50%", 8_192)
+    ([8192, 12000, 100000, 100000, 1050000], 4096)
+    """
+    number, is_percent = decimal(text)
+    if is_percent:
+        if whole is None:
+            raise ValueError(
+                f"{brief(text.strip())} is a share, and there is nothing here to take it of"
+            )
+        return int(number * whole // 100)
+    if number != int(number) or (number == int(number) and _is_ambiguous(text)):
+        raise ValueError(f"{brief(text.strip())} is not a whole number")
+    return int(number)
+
+
+def _is_ambiguous(text: str) -> bool:
+    """Tell whether a point could stand for thousands, as in 12.000."""
+    return "." in text and not re.search(r"[kme]", text, re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as people type it; anything else is refused in words, and the present number stays.
+
+    Examples
+    --------
+    >>> Number(800, whole=8_192).read("50%"), Number(800, may_be_empty=True).read("")
+    (4096, None)
+    >>> Number(800, whole=8_192, keeps_share=True).read("50%")
+    Share(0.5)
+    """
+
+    present: float | None
+    least: float = 0
+    most: float = 100_000_000
+    #: The tokens that 100 % stands for; None where percent means nothing.
+    whole: int | None = None
+    is_whole: bool = True
+    may_be_empty: bool = False
+    #: Whether percent is returned as a share and not as tokens.
+    keeps_share: bool = False
+    #: What a typed number is divided by, as percent are by 100.
+    per: int = 1
+
+    @property
+    def text(self) -> str:
+        """The present number as the page shows it."""
+        return written(self.present)
+
+    def read(self, value: Any) -> Any:
+        """Return what was typed, or what code gave as a number."""
+        if self.may_be_empty and (value is None or str(value).replace(" ", "") in ("", "100%")):
+            return None
+        stays = "it stays empty" if self.present is None else f"{self.text} stays"
+        try:
+            amount = self._amount(value)
+        except ValueError as problem:
+            raise ValueError(f"{problem}; {stays}; {WAYS}.") from None
+        size = amount.of(self.whole or 0) if isinstance(amount, Share) else amount
+        if self.least <= size <= self.most:
+            return amount if self.per == 1 else size / self.per
+        limit, end = (self.most, "most") if size > self.most else (self.least, "least")
+        empty = ", and an empty box is no cap" if self.may_be_empty and size > self.most else ""
+        reach = f"{written(limit)} is the {end} that can be here{empty}"
+        raise ValueError(f"{written(size)} was typed; {reach}; {stays}.")
+
+    def _amount(self, value: Any) -> Any:
+        if isinstance(value, int | float):
+            return value * self.per
+        text = str("" if value is None else value).strip()
+        if not text:
+            raise ValueError("Nothing was typed")
+        if not self.is_whole:
+            return float(decimal(text.removeprefix("$"))[0])  # a sum of money
+        number, is_percent = decimal(text)
+        if is_percent and self.keeps_share and 0 <= number <= 100:
+            return Share(number / 100)
+        return whole_number(text, self.whole)
+
+
+def written(number: float | None) -> str:
+    """Write a number as a box shows it.
+
+    Examples
+    --------
+    >>> written(12_000), written(0.25), written(None)
+    ('12,000', '0.25', '')
+    """
+    if number is None:
+        return ""
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
+
+
+def unchanged(value: Any) -> Any:
+    """Return a value as it is."""
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The command that an input sends, the name that its value has there, and how that is read."""
+
+    kind: str
+    name: str
+    read: Callable[[Any], Any]
+    values: Data
+
+    def arguments(self, value: Any) -> Data:
+        """Return the arguments of the command for what was put into the input."""
+        return {**self.values, self.name: self.read(value)}
+
+
+def command(kind: str, name: str, read: Callable[[Any], Any] = unchanged, **values: Any) -> Input:
+    """Return an input that sends a command.
+
+    Examples
+    --------
+    >>> command("limits", "at_least", Number(0).read, line="output").arguments("2k")
+    {'line': 'output', 'at_least': 2000}
+    """
+    return Input(kind, name, read, values)
+
+
+class Panel:
+    """All controls in their groups.
+
+    Attributes
+    ----------
+    choices : dict of str to sequence
+        The lists that controls choose from; the choice of a list is a value with its label, that of a text a text.
+    inputs : dict of str to Input
+        By the key of the control.
+
+    Examples
+    --------
+    >>> panel = Panel(models=["gpt-4o", "gpt-5"])
+    >>> panel.group("Model and window")
+    >>> panel.text("model", "Model", "gpt-4o", command("model", "name"), among="models")
+    >>> panel["model"].arguments("gpt-5"), [control["key"] for control in panel.groups[0]["controls"]]
+    ({'name': 'gpt-5'}, ['model'])
+    """
+
+    def __init__(self, **choices: Sequence[Any]) -> None:
+        self.choices: Data = choices
+        self.inputs: dict[str, Input] = {}
+        self._groups: list[Data] = []
+
+    def __getitem__(self, key: str) -> Input:
+        if key not in self.inputs:
+            raise LookupError(
+                f"Unknown control {brief(key)}. Choose one of: {quoted(self.inputs)}."
+            )
+        return self.inputs[key]
+
+    @property
+    def groups(self) -> list[Data]:
+        """The groups that have controls, as the page draws them."""
+        return [group for group in self._groups if group["controls"]]
+
+    @property
+    def controls(self) -> dict[str, Data]:
+        """The controls as the page draws them, by key."""
+        return {drawn["key"]: drawn for group in self._groups for drawn in group["controls"]}
+
+    def group(self, heading: str, folds: bool = False) -> None:
+        """Begin a group; one that folds begins folded."""
+        key = f"group {len(self._groups)}"
+        self._groups.append({"key": key, "heading": heading, "folds": folds, "controls": []})
+
+    def drop(self, key: str) -> None:
+        """Leave out a control."""
+        self.inputs.pop(key, None)
+        for group in self._groups:
+            group["controls"] = [drawn for drawn in group["controls"] if drawn["key"] != key]
+
+    def _add(self, key: str, kind: str, label: str, command: Input, drawn: Data) -> None:
+        self.inputs[key] = command
+        control = {"is": kind, "key": key, "label": label, "tip": TIPS.get(label, label), **drawn}
+        self._groups[-1]["controls"].append(control)
+
+    def text(self, key: str, label: str, value: str, command: Input, **drawn: Any) -> None:
+        """Add a box for text; `among` names the list that it is completed from."""
+        self._add(key, "text", label, command, {"value": value, **drawn})
+
+    def number(self, key: str, label: str, number: Number, command: Input, **drawn: Any) -> None:
+        """Add a box for a number, half as wide as the panel."""
+        self.text(key, label, number.text, command, **{"digits": True, "half": True, **drawn})
+
+    def choice(
+        self, key: str, label: str, value: Any, command: Input, among: str, **drawn: Any
+    ) -> None:
+        """Add a list to choose from; with `rows`, several can be chosen."""
+        self._add(key, "choice", label, command, {"value": value, "among": among, **drawn})
+
+    def ticks(self, key: str, label: str, value: Sequence[str], command: Input, among: str) -> None:
+        """Add boxes to tick; the choice of the list is a name with its tip."""
+        self._add(key, "ticks", label, command, {"value": value, "among": among})
+
+    def line(
+        self, key: str, label: str, slide: Data, number: Number, command: Input, **drawn: Any
+    ) -> None:
+        """Add a slider with a box for its number; `locked` adds a lock."""
+        self._add(key, "line", label, command, {"slide": slide, "text": number.text, **drawn})

@@ -1,0 +1,179 @@
+// The controls: the kernel lists them and says how they stand; what a hand does there is one message, "set". A page
+// without a kernel answers the same message from what is stored in it.
+
+function createControls(post, { follow = () => {}, steady = () => {} } = {}) {
+  const root = element("div", { class: "bk-controls", role: "group", "aria-label": "Controls" });
+  const sent = new Map(); // key -> asks whether what the hand put there is answered
+  const panel = {
+    choices: {},
+    moves: freshName(),
+    post,
+    follow,
+    steady,
+    put(key, value, gesture) {
+      sent.set(key, post({ kind: "set", key, value, ...(gesture && { gesture }) }));
+    },
+    // What was set stays as the hand left it until the kernel has answered.
+    rests: (key) => sent.get(key)?.() !== false,
+  };
+  const paint = (groups, choices) => {
+    panel.choices = choices;
+    const digits = groups.flatMap(({ controls }) => controls).map(({ is, text = "" }) => (is === "line" ? text.length : 0));
+    root.style.setProperty("--bk-digits", Math.max(7, ...digits));
+    keep(root, groups, makeGroup, (node, { heading, controls }) => {
+      const title = node.querySelector("h3");
+      title.hidden = !heading;
+      say(title, heading);
+      const entries = controls.map((control) => ({ key: `${control.is} ${control.key}`, control, kind: CONTROLS[control.is] }));
+      const make = ({ kind, control }) => put(kind.make(control, panel), { "data-control": control.key });
+      keep(node.lastElementChild, entries, make, (child, { kind, control }) => kind.paint(child, control, panel));
+    });
+  };
+  return { root, paint };
+}
+
+function makeGroup({ folds }) {
+  const heading = element("h3", {});
+  const inside = element("div", { class: "bk-fields" });
+  if (folds) return element("details", { class: "bk-group" }, element("summary", {}, heading), inside);
+  return element("section", { class: "bk-group" }, heading, inside);
+}
+
+const CONTROLS = {
+  text: { make: makeText, paint: paintText },
+  choice: { make: makeChoice, paint: paintChoice },
+  ticks: { make: makeTicks, paint: paintTicks },
+  line: { make: makeLine, paint: paintLine },
+};
+
+// What is typed is taken when the box is left or Enter is pressed, and not while it is typed.
+function typedBox(key, panel, attributes) {
+  const input = element("input", { type: "text", spellcheck: "false", autocomplete: "off", ...attributes });
+  input.addEventListener("input", () => (input.typing = true));
+  input.addEventListener("blur", () => (input.typing = false)); // what was typed and taken back is no change
+  input.addEventListener("change", () => {
+    input.typing = false;
+    panel.put(key, input.value);
+  });
+  return input;
+}
+
+function writeBox(input, key, text, panel) {
+  if (!input.typing && panel.rests(key) && input.value !== text) input.value = text;
+}
+
+function makeText({ key, among, hint, digits, half }, panel) {
+  const list = among && element("datalist", { id: `bk-${freshName()}` });
+  const input = typedBox(key, panel, { placeholder: hint, list: list?.id, class: digits && "bk-digits", inputmode: digits && "decimal" });
+  return element("label", { class: half ? "bk-field bk-half" : "bk-field" }, element("span"), input, ...(list ? [list] : []));
+}
+
+function paintText(node, { key, label, tip, value, among, locked }, panel) {
+  const [name, input, list] = node.children;
+  say(name, label);
+  put(input, { title: tip });
+  input.disabled = Boolean(locked);
+  writeBox(input, key, value, panel);
+  relist(list, panel.choices[among], (text) => element("option", { value: text }));
+}
+
+function relist(list, choices, make) {
+  if (!list || list.listed === choices) return;
+  list.listed = choices;
+  list.replaceChildren(...choices.map(make));
+}
+
+function makeChoice({ key, among, rows, half }, panel) {
+  const select = element("select", { multiple: rows && "", size: rows });
+  select.addEventListener("change", () => {
+    const values = [...select.selectedOptions].map(({ index }) => panel.choices[among][index][0]);
+    panel.put(key, rows ? values : values[0]);
+  });
+  return element("label", { class: half ? "bk-field bk-half" : "bk-field" }, element("span"), select);
+}
+
+function paintChoice(node, { key, label, tip, value, among, rows }, panel) {
+  const [name, select] = node.children;
+  const choices = panel.choices[among];
+  say(name, label);
+  put(select, { title: tip });
+  relist(select, choices, ([, text]) => element("option", {}, text));
+  if (!panel.rests(key)) return;
+  const chosen = new Set((rows ? value : [value]).map((each) => JSON.stringify(each)));
+  choices.forEach(([each], i) => {
+    const isChosen = chosen.has(JSON.stringify(each));
+    if (select.options[i].selected !== isChosen) select.options[i].selected = isChosen;
+  });
+}
+
+function makeTicks({ key }, panel) {
+  const node = element("div", { class: "bk-ticks", role: "group" });
+  node.addEventListener("change", ({ target }) => {
+    node.value = node.value.filter((name) => name !== target.name);
+    if (target.checked) node.value.push(target.name);
+    panel.put(key, [...node.value]);
+  });
+  return node;
+}
+
+function paintTicks(node, { key, label, value, among }, panel) {
+  put(node, { "aria-label": label });
+  const make = ({ key: name }) => element("label", {}, element("input", { type: "checkbox", name }), element("span", {}, name));
+  if (panel.rests(key)) node.value = [...value];
+  keep(node, panel.choices[among].map(([name, tip]) => ({ key: name, tip })), make, (tick, { key: name, tip }) => {
+    put(tick, { title: tip });
+    tick.firstChild.checked = node.value.includes(name);
+  });
+}
+
+// A slider, what it comes to, a box for its number and a lock.
+function makeLine({ key, slide, lock }, panel) {
+  const range = element("input", { type: "range" });
+  const box = typedBox(key, panel, { class: "bk-digits", inputmode: "decimal" });
+  const locker = element("button", { type: "button", class: "bk-lock" });
+  const node = element("div", { class: "bk-slide" }, element("span", { class: "bk-name" }), element("span", { class: "bk-share" }), box, locker, range);
+  let gesture = "";
+  range.addEventListener("pointerdown", ({ button }) => {
+    if (button) return;
+    gesture = `drag ${key} ${freshName()}`;
+    node.isHeld = true;
+    panel.steady(true);
+    untilLetGo(() => {
+      panel.post({ kind: "rest" });
+      gesture = "";
+      node.isHeld = false;
+      panel.steady(false);
+    });
+  });
+  range.addEventListener("input", () => {
+    const { of, line } = node.slide;
+    const value = node.stops ? node.stops[range.value][0] : Number(range.value);
+    panel.put(key, of ? `${value}%` : value, gesture || `key ${key}`);
+    if (line) panel.follow(line, Math.floor((value / 100) * of), () => panel.rests(key));
+  });
+  locker.addEventListener("click", () => panel.put(lock, locker.getAttribute("aria-pressed") !== "true"));
+  return node;
+}
+
+function paintLine(node, { key, label, tip, slide, text, box_tip, share, color, hint, locked, lock }, panel) {
+  const [name, part, box, button, range] = node.children;
+  node.slide = slide;
+  // The stops stay under the hand that holds the slider.
+  if (!node.isHeld) node.stops = panel.choices[slide.among];
+  const { stops } = node;
+  const place = stops ? stops.findIndex(([stop]) => stop === slide.value) : slide.value;
+  say(name, label);
+  say(part, share ?? "");
+  part.hidden = share === undefined;
+  const style = color && `--bk-color:${color}`;
+  const reach = stops ? { min: 0, max: stops.length - 1, step: 1 } : { min: slide.min ?? 0, max: slide.max, step: slide.step };
+  put(range, { ...reach, style, title: tip, "aria-label": label, "aria-valuetext": share ?? text ?? stops?.[place]?.[1] });
+  if (panel.rests(key)) range.value = place;
+  const about = box_tip ?? `${label}, in tokens`;
+  put(box, { placeholder: hint, title: about, "aria-label": about });
+  box.hidden = text === undefined; // what is stored in a page has no other numbers
+  writeBox(box, key, text ?? "", panel);
+  range.disabled = box.disabled = Boolean(locked);
+  button.hidden = !lock;
+  put(button, { "aria-pressed": String(Boolean(locked)), "aria-label": `Lock ${slide.line}`, title: `Lock ${slide.line}` });
+}

@@ -1,0 +1,223 @@
+"""Limits beside the window: what a program makes of a model's window, and how much a model may think."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from budgetkit.budget.allocation import Reserve
+from budgetkit.budget.amounts import Share, check_tokens
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.validation import OUTPUT
+from budgetkit.files import Table, read_rows, read_table
+from budgetkit.models import Model, model_name
+from budgetkit.models.names import bare
+
+
+@dataclass(frozen=True, slots=True)
+class ProductWindow:
+    """What a program makes of a model's window.
+
+    Parameters
+    ----------
+    label : str
+        What people call the program.
+    window : int
+        The model's window, in tokens.
+    shown : int
+        What the program shows or lets through of it, in tokens.
+    acts_at : int
+        The size of a prompt at which its rule acts, in tokens; what is shown where it has none.
+    source, date : str
+        Where that was read, and when.
+
+    Examples
+    --------
+    >>> codex = product_window("codex")
+    >>> codex.window, codex.shown, codex.acts_at
+    (272000, 258400, 244800)
+    """
+
+    label: str
+    window: int
+    shown: int
+    acts_at: int
+    source: str
+    date: str
+
+
+def product_window(name: str, window: int | None = None) -> ProductWindow:
+    """Return what a program makes of a model's window.
+
+    Parameters
+    ----------
+    name : str
+        A name of :data:`PRODUCT_WINDOWS`.
+    window : int, optional
+        The model's window, in tokens; what the program's own list says when left out.
+
+    Returns
+    -------
+    ProductWindow
+        In tokens.
+
+    Raises
+    ------
+    LookupError
+        If there is no such program.
+    ValueError
+        If no window is given and the program's list says none.
+
+    Examples
+    --------
+    >>> product_window("claude-code", 1_000_000).acts_at, product_window("ollama", 131_072).shown
+    (967000, 4096)
+    """
+    if name not in PRODUCT_WINDOWS:
+        raise LookupError(
+            f"no window of {brief(name)}; known are {quoted(PRODUCT_WINDOWS)}; choose from these"
+        )
+    row = PRODUCT_WINDOWS[name]
+    if window is None:
+        whole = row.get("catalogue", row.get("shown"))
+    else:
+        whole = check_tokens("window", window)
+    if whole is None:
+        raise ValueError(
+            f"{row['label']} has the model's window, and none was given; give it, as in window=200_000"
+        )
+    if "shown" in row:
+        shown = min(whole, row["shown"])
+    else:
+        shown = Share(row.get("shown_share", 1)).of(whole)
+    acts_at = shown
+    if "acts_less" in row:
+        acts_at = max(0, whole - row["acts_less"])
+    elif "acts_share" in row:
+        acts_at = Share(row["acts_share"]).of(shown if "shown" in row else whole)
+    return ProductWindow(
+        label=row["label"],
+        window=whole,
+        shown=shown,
+        acts_at=acts_at,
+        source=row["source"],
+        date=row["date"],
+    )
+
+
+def catalogue_of(name: str, shown: int) -> int:
+    """Return the window that a program's rule goes by, of what it shows.
+
+    Examples
+    --------
+    >>> catalogue_of("codex", 258_400)
+    272000
+    """
+    share: float = PRODUCT_WINDOWS[name].get("shown_share", 1)
+    return round(shown / share)
+
+
+#: The rows of data/windows.toml by name.
+PRODUCT_WINDOWS: Final[Mapping[str, dict[str, Any]]] = Table(
+    lambda: read_rows("windows.toml", "window")
+)
+
+
+#: Efforts that providers know, from least to most.
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Say how many tokens a model may think.
+
+    Parameters
+    ----------
+    model, effort : str
+        What was asked for.
+    tokens : int or None
+        The most, in tokens; None where nobody says.
+    source, date : str
+        Where it was read, or who says that it is unknown, and when.
+    """
+
+    model: str
+    effort: str
+    tokens: int | None
+    source: str
+    date: str
+
+    def reserve(self, tokens: int | None = None) -> Reserve:
+        """Reserve what may be thought, beside the answer's own reserve.
+
+        Parameters
+        ----------
+        tokens : int, optional
+            Your own number, such as a quantile of your answers' usage; the published one when left out.
+
+        Returns
+        -------
+        Reserve
+            Named "thinking"; it serves the output.
+
+        Raises
+        ------
+        ValueError
+            If neither is known.
+        """
+        size = self.tokens if tokens is None else tokens
+        if size is None:
+            raise ValueError(
+                f"a reserve for {one_line(self.model)} at effort {brief(self.effort)}; {self.source} (read "
+                f"{self.date}); give the tokens that your own answers' usage shows: reserve(tokens=...)"
+            )
+        return Reserve("thinking", size, serves=OUTPUT)
+
+
+def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
+    """Look up how many tokens a model may think at an effort.
+
+    Parameters
+    ----------
+    model : str or Model
+        Its name, or itself.
+    effort : {"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+        As the request says it.
+    through : str
+        The library that sends the request, where it turns an effort into tokens, such as "litellm".
+
+    Returns
+    -------
+    Thinking
+        Its `tokens` are None where nobody says; `source` and `date` say where that was read.
+
+    Raises
+    ------
+    ValueError
+        If there is no such effort.
+
+    Examples
+    --------
+    >>> thinking("gemini-2.5-flash", "medium").reserve()
+    Reserve('thinking', 8192, serves='output')
+    >>> thinking("gpt-5.1", "high").tokens is None, thinking("gpt-5.1", "none").tokens
+    (True, 0)
+    """
+    if effort not in EFFORTS:
+        raise ValueError(f"effort {brief(effort)}; known are {', '.join(EFFORTS)}; use one of them")
+    name = model_name(model)
+    for row in read_table("thinking.csv"):
+        is_row = row["effort"] in ("", effort) and row["through"] in ("", through)
+        if is_row and re.match(row["pattern"], bare(name)):
+            return Thinking(
+                name,
+                effort,
+                int(row["tokens"]) if row["tokens"] else None,
+                row["source"],
+                row["date"],
+            )
+    return Thinking(
+        name, effort, None, "nothing is known here of how much this model thinks", "2026-11-22"
+    )
