@@ -16,6 +16,7 @@ import time
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from benchmarks.sample import sampled
 from budgetkit import accuracy, corpora, files
 from budgetkit.counters import counter, encodings
 from budgetkit.lab.accuracy.corpora import Corpus, Document
+from budgetkit.lab.accuracy.corpora.reading import LANGUAGES
 
 RESULTS = Path(__file__).parent / "accuracy.md"
 COUNTERS = [
@@ -39,6 +41,25 @@ COUNTERS = [
 ]
 MOST_A_SOURCE = 60  # pieces of one class, language and source
 LARGE = 1_500_000  # characters of a large document
+
+
+def installed_packages(most: int) -> Corpus:
+    """Read files of the installed packages, at most so many of one suffix of one package."""
+    corpus = Corpus(())
+    for distribution in sorted(metadata.distributions(), key=lambda package: package.name or ""):
+        by_suffix: dict[str, list[Path]] = {}
+        for file in distribution.files or ():
+            if file.suffix in LANGUAGES and ".." not in file.parts:
+                path = Path(str(distribution.locate_file(file)))
+                by_suffix.setdefault(file.suffix, []).append(path)
+        root = Path(str(distribution.locate_file("")))
+        for paths in by_suffix.values():
+            step = max(len(paths) / most, 1)
+            spread = [sorted(paths)[int(at * step)] for at in range(min(most, len(paths)))]
+            chosen = [path for path in spread if path.is_file()]
+            source = f"{distribution.name} {distribution.version}"
+            corpus += corpora.files(chosen, source, root, most=300_000)
+    return corpus
 
 
 def main() -> None:
@@ -91,7 +112,7 @@ def gathered(folders: Sequence[Path]) -> Corpus:
             corpora.shipped()
             + corpora.odd()
             + corpora.standard_library()
-            + corpora.packages(most=3)
+            + installed_packages(most=3)
         )
     found = Corpus(())
     for folder in folders:

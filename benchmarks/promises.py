@@ -16,7 +16,8 @@ import pandas as pd
 import budgetkit as bk
 from budgetkit import accuracy
 from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths
-from budgetkit.lab.deciding.objectives import Floats, Gain
+from budgetkit.lab.deciding.objectives import Gain
+from budgetkit.plan import Floats
 from budgetkit.promise import needed, upper
 
 RISK = 0.05

@@ -24,8 +24,8 @@ import pandas as pd
 import budgetkit as bk
 from budgetkit.lab.sessions import causes as cause_rules
 from budgetkit.lab.sessions.causes import LEAST_MISS, expected
-from budgetkit.lab.sessions.comparing import RECORDED
-from budgetkit.lab.sessions.turning import by_price_of_reading
+from budgetkit.lab.sessions.comparing import RECORDED, UNLIMITED, replayed, setup_of
+from budgetkit.lab.sessions.turning import READS, input_cost
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
 _ENDINGS: Final = (".jsonl", ".json", ".jsonl.xz", ".json.xz")
@@ -322,9 +322,16 @@ def masking(sessions: list[tuple[str, bk.Session]]) -> list[str]:
     tables = []
     for _, session in sessions:
         sent = int(bk.compare(session, [])["sent"].max())
-        prices = by_price_of_reading(session, {"masking": rule})
-        paid = prices["relative"] * sent
-        tables.append(prices.assign(paid=paid, whole=paid / (1 + prices["change"])))
+        setup = setup_of(session, None, None, None, None)
+        base = replayed(setup, bk.policies.OldestFirst(), UNLIMITED)
+        masked = replayed(setup, rule)
+        scale = sent / max(1, int(base.sent.sum()))
+        whole, paid = (
+            scale * np.array([input_cost(outcome, setup, read) for read in READS])
+            for outcome in (base, masked)
+        )
+        table = pd.DataFrame({"read": READS, "whole": whole, "paid": paid})
+        tables.append(table.assign(change=table["paid"] / table["whole"] - 1))
     rows = pd.concat(tables)
     alone = rows.loc[rows["read"] == 1, "change"]
     sums = rows.groupby("read", sort=False)[["paid", "whole"]].sum()

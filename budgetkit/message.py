@@ -16,6 +16,10 @@ from typing import Any
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief, quoted
 
+#: A JSON object as it was read, and one that is being made.
+Raw = Mapping[str, Any]
+Data = dict[str, Any]
+
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
 #: Roles of what is said in a conversation: all but the instructions.

@@ -5,8 +5,14 @@
 - `errors.py` and `quoting.py` word errors and warnings for all packages, `html.py` writes HTML and SVG for them.
 """
 
-from budgetkit.budget.allocation import Allocation, Line, Reserve
-from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.allocation import Allocation, Line, Reserve, check_choice
+from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.budget import Budget
+from budgetkit.budget.html import block
+from budgetkit.budget.quoting import brief, many, one_line, printable, quoted, warn_caller
+from budgetkit.budget.validation import unknown_section
 
 __all__ = ["Allocation", "Amount", "Budget", "Line", "Reserve", "Share"]
+# What the packages above use.
+__all__ += ["block", "brief", "check_choice", "check_tokens", "many", "one_line", "printable"]
+__all__ += ["quoted", "unknown_section", "warn_caller"]

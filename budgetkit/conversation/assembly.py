@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.conversation.reading import AnyListings, check_listings, listings_of, written_as_one
 from budgetkit.conversation.reading import Listing as Listing
-from budgetkit.counters import count_of
-from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.plan import Plan
-from budgetkit.plan.items import Item
+from budgetkit.counters import Count, count_of
+from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.plan import Item, Plan
 from budgetkit.requests import Framing, framing_of
 
 __all__ = ["BUDGETKIT", "Listing", "PLAN_195", "Wording", "describe", "messages", "tools"]
@@ -20,7 +18,7 @@ __all__ = ["BUDGETKIT", "Listing", "PLAN_195", "Wording", "describe", "messages"
 NEAR_LIMIT = 0.9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wording:
     """How a plan is told to a model.
 
@@ -54,7 +52,7 @@ def messages(
     context_role: str = "system",
     question_last: bool = False,
     as_one: AnyListings = None,
-) -> list[dict[str, Any]]:
+) -> list[Data]:
     """Return the messages to send, in the order of the sections.
 
     What was said stays in the order in which it was said: all messages of users, assistants and tools stand
@@ -128,7 +126,7 @@ def messages(
     return written_as_one(sent, listings)
 
 
-def tools(plan: Plan) -> list[dict[str, Any]]:
+def tools(plan: Plan) -> list[Data]:
     """Return the tool schemas that the plan kept.
 
     Parameters
@@ -151,7 +149,7 @@ def tools(plan: Plan) -> list[dict[str, Any]]:
     return [dict(schema) for raw in raws if raw.get("role") == "tools" for schema in raw["tools"]]
 
 
-def _raw(item: Item) -> Mapping[str, Any]:
+def _raw(item: Item) -> Raw:
     """Return what an item stands for as a message; a bare text is a passage's."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
@@ -170,7 +168,7 @@ def _raw(item: Item) -> Mapping[str, Any]:
     return payload
 
 
-def _written(raw: Mapping[str, Any], context_role: str) -> dict[str, Any]:
+def _written(raw: Raw, context_role: str) -> Data:
     """Return a message as it is sent."""
     if raw["role"] in CHAT_ROLES or raw["role"] in (*SYSTEM_ROLES, "tools"):
         # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
@@ -180,8 +178,7 @@ def _written(raw: Mapping[str, Any], context_role: str) -> dict[str, Any]:
 
 def describe(
     plan: Plan,
-    counter: Callable[[str], int] | str,
-    title: str | None = None,
+    counter: Count | str,
     framing: Framing | None = None,
     wording: Wording = BUDGETKIT,
 ) -> str:
@@ -197,8 +194,6 @@ def describe(
         What was granted.
     counter : callable or str
         Text to tokens, or the name of a counter.
-    title : str, optional
-        The heading, where it is another than the wording's.
     framing : Framing, optional
         What the message costs beyond its text, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
         joins a message which is sent anyway.
@@ -229,7 +224,7 @@ def describe(
     used = plan.used
     text = ""
     for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
-        text = _text(plan, used, title or wording.title, wording)
+        text = _text(plan, used, wording)
         needed = plan.used + _sent(text, count, framing)
         if needed <= used:
             break
@@ -237,15 +232,15 @@ def describe(
     return text if _sent(text, count, framing) <= max(0, plan.free) else ""
 
 
-def _sent(text: str, count: Callable[[str], int], framing: Framing | None) -> int:
+def _sent(text: str, count: Count, framing: Framing | None) -> int:
     return framing_of(count, framing).message({"role": "system", "content": text}, count)
 
 
-def _text(plan: Plan, used: int, title: str, wording: Wording) -> str:
+def _text(plan: Plan, used: int, wording: Wording) -> str:
     window = plan.budget.window
     number = f"{{:{wording.thousands}}}".format
     share = round(100 * used / max(1, window))
-    lines = [f"## {title}", f"Using {number(used)}/{number(window)} tokens ({share}%)"]
+    lines = [f"## {wording.title}", f"Using {number(used)}/{number(window)} tokens ({share}%)"]
     for grant in plan.grants:
         cap = plan.budget.caps[grant.section]
         limit = grant.limit if cap is None else cap

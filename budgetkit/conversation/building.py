@@ -14,10 +14,7 @@ from itertools import groupby
 from numbers import Real
 from typing import Any, get_args
 
-from budgetkit.budget import Allocation, Budget
-from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.quoting import brief
-from budgetkit.budget.validation import unknown_section
+from budgetkit.budget import Allocation, Budget, brief, check_choice, unknown_section
 from budgetkit.conversation.assembly import describe, messages, tools
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.reading import (
@@ -30,20 +27,17 @@ from budgetkit.conversation.reading import (
     provider_form,
     read,
 )
-from budgetkit.conversation.running_tally import Count
 from budgetkit.conversation.sent import USER_FIRST, SentRequest
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
+from budgetkit.counters import Count
+from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
 from budgetkit.inputs.conversations import Piece, piece_of
 from budgetkit.message import CHAT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Item, Plan, fit
-from budgetkit.pruning.dropping import StartOn
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.reading.writing import system_text
-from budgetkit.trace import DEFAULT_ROLES
-from budgetkit.trace.conversation import messages_in
-from budgetkit.trace.opening import json_value
+from budgetkit.trace import DEFAULT_ROLES, json_value, messages_in
 from budgetkit.truncation.cutting import SECTION_MARKERS, cutter
 
 #: Names by which `build` takes the question, whatever the budget calls its section.
@@ -52,7 +46,7 @@ QUESTION_NAMES = ("question", "query", "user", "current")
 _INSTRUCT = ("system", "procedure")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Built:
     """Hold one request, ready to send.
 
@@ -174,21 +168,23 @@ def build(
     cut = cutter(count, markers=markers)
 
     # Each section is counted by itself; the question may share one with the history.
-    parts: dict[str, list[Item]] = {}
+    parts = {}
     question: list[Item] = []
     for keyword, value in sections.items():
         section, is_question = _section_of(keyword, budget, roles, question_section)
-        if is_question:
-            default_role = "user"
-        else:
-            default_role = _speaker(section, roles, question_section)
+        default_role = "user" if is_question else _speaker(section, roles, question_section)
         section_items = _items(section, _listed(value), default_role, count, framing)
         if is_question and question:
             raise ValueError(
                 f"the question was given twice, once as {brief(keyword)}; give it once"
             )
         if is_question:
-            _check_question(section_items)
+            # What the model did about it, calls and results, may follow it.
+            if section_items and section_items[0].payload.role != "user":
+                raise ValueError(
+                    f"the question was given as a message of {brief(section_items[0].payload.role)}; it is the "
+                    "user's; give its text, or a message whose role is user"
+                )
             question = section_items
         else:
             parts[section] = section_items
@@ -208,10 +204,7 @@ def build(
     if question:
         question = _primed(question, priming)
     elif filled:
-        if question_section in filled:
-            last = question_section
-        else:
-            last = filled[-1]
+        last = question_section if question_section in filled else filled[-1]
         if last not in listings:
             parts[last] = _primed(parts[last], priming)
 
@@ -317,10 +310,7 @@ def _section_of(
     if keyword in roles.values() and budget.undeclared == "pool":
         return keyword, False
     unknown = unknown_section([keyword], budget.sections)
-    if "user" in roles:
-        history = f"; the history is {brief(roles['user'])}"
-    else:
-        history = ""
+    history = f"; the history is {brief(roles['user'])}" if "user" in roles else ""
     raise LookupError(f"{unknown.args[0]}{history}; the question is question=")
 
 
@@ -331,15 +321,6 @@ def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:
     if section == question:
         return "user"
     return "context"
-
-
-def _check_question(items: list[Item]) -> None:
-    """Refuse a question of somebody else's; what the model did about it, calls and results, may follow it."""
-    if items and items[0].payload.role != "user":
-        raise ValueError(
-            f"the question was given as a message of {brief(items[0].payload.role)}; it is the user's; give its text, "
-            "or a message whose role is user"
-        )
 
 
 async def build_async(

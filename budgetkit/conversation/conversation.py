@@ -24,15 +24,15 @@ import inspect
 import json
 import time
 from asyncio import sleep
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from functools import cached_property
 from threading import get_ident
 from typing import Any, get_args
 
-from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget import brief, check_choice, one_line
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
 from budgetkit.conversation.reading import check_sendable, read
 from budgetkit.conversation.running_tally import (
@@ -52,22 +52,14 @@ from budgetkit.conversation.saved_settings import (
 )
 from budgetkit.conversation.saving import restored, saved
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
-from budgetkit.message import ROLES, Message
-from budgetkit.pruning.dropping import StartOn
-from budgetkit.pruning.policies import (
-    CapResults,
-    DropToolResults,
-    OldestFirst,
-    Policy,
-    Summarise,
-)
+from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, general_policy_of, setup_of
+from budgetkit.message import ROLES, Data, Message
+from budgetkit.pruning import OldestFirst, Policy, StartOn
+from budgetkit.pruning.policies import CapResults, DropToolResults, Summarise
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.records import Pairing, paired
-from budgetkit.trace import DEFAULT_ROLES
-from budgetkit.trace.opening import json_value
-from budgetkit.trace.tally import Roles, past_section
+from budgetkit.trace import DEFAULT_ROLES, Roles, json_value, past_section
 
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
 #: What is said where a request would wait for itself.
@@ -200,7 +192,7 @@ class Conversation:
         self._busy = ForkSafeLock()
         self._busy_thread: int | None = None
         #: The conversation as it was before the request that is under way, where that may wait for a summary.
-        self._before: dict[str, Any] | None = None
+        self._before: Data | None = None
 
     def add(self, *messages: Any) -> None:
         """Add messages to the conversation.
@@ -271,14 +263,21 @@ class Conversation:
     def _request(self, write: Callable[[Request], Request]) -> Request:
         if self._busy_thread == get_ident() or id(self) in _SUMMARISED.get():
             raise RuntimeError(UNDER_WAY)
-        with self._busy:
-            mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
-            try:
-                self._busy_thread = get_ident()
-                return write(_answered(self._next(), self._write_now))
-            finally:
-                _SUMMARISED.reset(mark)
-                self._end_request()
+        with self._busy, self._asking():
+            return write(_answered(self._next(), self._write_now))
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Note that a request is under way, and for whom."""
+        mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
+        self._busy_thread = get_ident()
+        try:
+            yield
+        finally:
+            _SUMMARISED.reset(mark)
+            with self._lock:
+                self._busy_thread = None
+                self._before = None
 
     async def arequest(self) -> Request:
         """Return the next request, summaries written by an ``async`` function.
@@ -299,23 +298,16 @@ class Conversation:
             blocking=False
         ):  # held over an await: by this loop, another, or a thread
             await sleep(0.001)
-        mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
         try:
-            self._busy_thread = get_ident()
-            asks = self._next()
-            try:
-                replaced = next(asks)
-                while True:
-                    text = self._write(replaced)
-                    replaced = asks.send(await text if inspect.isawaitable(text) else text)
-            except StopIteration as stop:
-                request: Request = stop.value
-                return self._engine.in_form(request)
-            finally:
-                asks.close()
+            with self._asking(), closing(self._next()) as asks:
+                try:
+                    replaced = next(asks)
+                    while True:
+                        text = self._write(replaced)
+                        replaced = asks.send(await text if inspect.isawaitable(text) else text)
+                except StopIteration as stop:
+                    return self._engine.in_form(stop.value)
         finally:
-            _SUMMARISED.reset(mark)
-            self._end_request()
             self._busy.release()
 
     def to_json(self) -> str:
@@ -368,25 +360,14 @@ class Conversation:
         if self._model is None:
             name = str(getattr(tally.rules.count, "name", None) or code_name(tally.rules.count))
         else:
-            if isinstance(self._model, str):
-                name = self._model
-            else:
-                name = self._model.name
+            name = self._model if isinstance(self._model, str) else self._model.name
         messages = f"{len(lines) + waiting:,} message{'' if len(lines) + waiting == 1 else 's'}"
-        if waiting:
-            uncounted = f", {waiting:,} of them not counted yet"
-        else:
-            uncounted = ""
+        uncounted = f", {waiting:,} of them not counted yet" if waiting else ""
         tokens = f"{sum(line.tokens for line in lines):,} of {self.budget.window:,} tokens"
         return f"Conversation({one_line(name)}, {messages}{uncounted}, {tokens})"
 
-    def _saved(self) -> dict[str, Any]:
+    def _saved(self) -> Data:
         return saved(self.budget, self._settings, self._engine.tally, self._inbox)
-
-    def _end_request(self) -> None:
-        with self._lock:
-            self._busy_thread = None
-            self._before = None
 
     @classmethod
     def from_json(
@@ -484,12 +465,11 @@ class Conversation:
 
 
 def _answered(asks: RequestSteps, write: Callable[[list[Message]], str]) -> Request:
-    try:
-        replaced = next(asks)
-        while True:
-            replaced = asks.send(write(replaced))
-    except StopIteration as stop:
-        request: Request = stop.value
-        return request
-    finally:
-        asks.close()
+    with closing(asks):
+        try:
+            replaced = next(asks)
+            while True:
+                replaced = asks.send(write(replaced))
+        except StopIteration as stop:
+            request: Request = stop.value
+            return request

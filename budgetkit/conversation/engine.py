@@ -22,8 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from zlib import crc32
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, warn_caller
+from budgetkit.budget import Budget, brief, warn_caller
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.running_tally import (
     Left,
@@ -40,22 +39,13 @@ from budgetkit.conversation.running_tally import (
 from budgetkit.conversation.saving import packed, unpack
 from budgetkit.conversation.sent import USER_FIRST, SentRequest, is_sum
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, empty_notices
-from budgetkit.plan import Grant, Plan, allocate
-from budgetkit.plan.allocating import with_undeclared
-from budgetkit.plan.items import Item
-from budgetkit.pruning.dropping import (
-    StartOn,
-    Steps,
-    floor_notices,
-    prune,
-    room_for_history,
-    summary_role,
-)
-from budgetkit.pruning.history import SHRUNK, WHOLE
-from budgetkit.pruning.policies import DropToolResults, Policy
+from budgetkit.plan import Grant, Item, Plan, allocate, with_undeclared
+from budgetkit.pruning import SHRUNK, WHOLE, Policy, StartOn
+from budgetkit.pruning.dropping import Steps, floor_notices, prune, room_for_history, summary_role
+from budgetkit.pruning.policies import DropToolResults
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.writing import as_it_came, system_text
-from budgetkit.trace.opening import json_value
+from budgetkit.trace import json_value
 
 Overrun = Literal["warn", "raise", "tell"]
 RequestSteps = Generator[list[Message], str, Request]
@@ -201,8 +191,9 @@ class Engine:
                 left += shorten_results(tally, missing)
                 plan = self._plan()
             # A section that is sent whole above its cap leaves less than its plan says: passages give way to it.
+            required = {line.section for line in self.budget.allocations if line.required}
             for grant in plan.grants:
-                if (missing := _missing(plan)) > 0 and not _is_required(self.budget, grant.section):
+                if (missing := _missing(plan)) > 0 and grant.section not in required:
                     left += self._drop_passages(grant, grant.demand - missing)
                     plan = self._plan()
         return plan
@@ -260,7 +251,7 @@ class Engine:
         rules = self.tally.rules
         entries = self.tally.entries
         summaries = self.tally.summaries
-        texts: list[tuple[int, int, str]] = []
+        texts = []
         try:
             place, replaced = next(steps)
             while True:
@@ -460,10 +451,6 @@ def _passage(item: Item, turn: int) -> TallyEntry:
     message = Message({"role": "system", "content": item.payload.text})
     stamp = ~crc32(f"{turn} {message.text}".encode("utf-8", "replace"))
     return TallyEntry(message=message, tokens=item.tokens, past="", present="", stamp=stamp)
-
-
-def _is_required(budget: Budget, section: str) -> bool:
-    return any(line.section == section and line.required for line in budget.allocations)
 
 
 def _missing(plan: Plan) -> int:

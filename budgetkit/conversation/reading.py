@@ -11,22 +11,19 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from budgetkit.budget.quoting import brief, one_line
-from budgetkit.budget.validation import unknown_section
-from budgetkit.counters import counter
-from budgetkit.inputs.budgets import AnyModel
-from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Message
+from budgetkit.budget import brief, one_line, unknown_section
+from budgetkit.counters import Count, counter
+from budgetkit.inputs import AnyModel
+from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.models import DEFAULT_ENCODING
 from budgetkit.models import model as look_up
-from budgetkit.plan import allocate
-from budgetkit.plan.items import Item
-from budgetkit.plan.plan import Plan
+from budgetkit.plan import Item, Plan, allocate
 from budgetkit.presets import memory_engine
 from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
 from budgetkit.requests.reading.records import Pairing
-from budgetkit.trace.conversation import messages_in, messages_of, plain
-from budgetkit.trace.opening import json_value
+from budgetkit.trace import json_value, messages_in, messages_of
+from budgetkit.trace.conversation import plain
 from budgetkit.truncation import cutter
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
@@ -62,7 +59,11 @@ def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]
                 value if isinstance(value, Message) else Message(dict(value)) for value in records
             ]
         elif form == "other":
-            messages += map(_sent, messages_of(records, pairing))
+            # No request takes what a format of its own said beside a message.
+            messages += [
+                Message({name: field for name, field in message.raw.items() if name != "native"})
+                for message in messages_of(records, pairing)
+            ]
         else:
             messages += read_form([_record(value) for value in records], form, pairing)
     pairing.forget_answered()
@@ -172,7 +173,7 @@ def _dumped(value: Any) -> Any:
         return value
 
 
-def _record(value: Any) -> dict[str, Any]:
+def _record(value: Any) -> Data:
     """Return a record as a request takes it."""
     raw = dict(value.raw if isinstance(value, Message) else value)
     if raw.get("type") == "message" and "stop_reason" in raw:
@@ -180,12 +181,7 @@ def _record(value: Any) -> dict[str, Any]:
     return raw
 
 
-def _sent(message: Message) -> Message:
-    """Leave out what its own format said beside it, which no request takes."""
-    return Message({name: value for name, value in message.raw.items() if name != "native"})
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MemoryTokens:
     """Hold what the memory engine says of one request; all sizes are in tokens.
 
@@ -270,7 +266,7 @@ def memory_tokens(
 Cut = Callable[[Item, int, Any], Item | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing:
     r"""Say how the passages of a section become one text.
 
@@ -344,7 +340,7 @@ def listings_of(value: AnyListings) -> dict[str, Listing]:
 
 def check_listings(
     listings: Mapping[str, Listing],
-    messages: Iterable[tuple[str, Mapping[str, Any]]],
+    messages: Iterable[tuple[str, Raw]],
     sections: Collection[str],
 ) -> None:
     """Refuse a listing of a section that is not there, or whose messages are more than texts of nobody's."""
@@ -359,7 +355,7 @@ def check_listings(
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ListedSection:
     """Price the passages of one section as the one message that they become.
 
@@ -376,7 +372,7 @@ class ListedSection:
     """
 
     listing: Listing
-    count: Callable[[str], int]
+    count: Count
     framing: Framing
     more: int = 0
 
@@ -459,8 +455,8 @@ def plan_with_listings(
 
 
 def written_as_one(
-    messages: Sequence[tuple[str, dict[str, Any]]], listings: Mapping[str, Listing]
-) -> list[dict[str, Any]]:
+    messages: Sequence[tuple[str, Data]], listings: Mapping[str, Listing]
+) -> list[Data]:
     """Return messages, each with its section, of which those of a listed section are one, where the first stood."""
     texts: dict[str, list[str]] = {}
     for section, message in messages:

@@ -22,7 +22,7 @@ What is pinned in the history's section, and no policy may touch, is its demand 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -30,23 +30,15 @@ from typing import Any, Literal
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.conversation.sent import TextSizes
-from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.plan import Grant, Plan, fit
-from budgetkit.plan.items import Item
+from budgetkit.counters import Count
+from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.plan import Grant, Item, Plan, fit
+from budgetkit.pruning import History, Slots
 from budgetkit.pruning.dropping import LEAST_RESULT, least_tokens
-from budgetkit.pruning.history import History, Slots
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
-from budgetkit.trace.tally import (
-    Roles,
-    answered_call,
-    enters_at_once,
-    passage_scores,
-    past_section,
-    present_section,
-    schemas_section,
-    section_beside_call,
-)
+from budgetkit.trace import Roles, enters_at_once, past_section, section_beside_call
+from budgetkit.trace.tally import answered_call, passage_scores, present_section, schemas_message
 from budgetkit.truncation import cutter, truncate
 
 Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
@@ -70,7 +62,7 @@ class Left:
     'dropped'
     """
 
-    message: Mapping[str, Any]
+    message: Raw
     why: Why
 
 
@@ -115,8 +107,8 @@ class Request:
     ([{'role': 'user', 'content': 'Hello world'}], 9)
     """
 
-    messages: list[dict[str, Any]]
-    tools: list[dict[str, Any]]
+    messages: list[Data]
+    tools: list[Data]
     plan: Plan
     tokens: int
     over: int = 0
@@ -127,7 +119,6 @@ class Request:
     system: Any = None
 
 
-Count = Callable[[str], int]
 _OF_TEXTS = {"role", "content", "contexts"}
 _WAITS = 8  # turns after which a call is given up whose result never came
 
@@ -180,7 +171,7 @@ class RunningTally:
     """Hold a conversation's messages, and the sums of its sections; a slot is a message's place in the conversation."""
 
     rules: TallyRules
-    tools: Sequence[Mapping[str, Any]] = ()
+    tools: Sequence[Raw] = ()
     history: History = field(default_factory=lambda: History(Slots([], [], [], [], [])))
 
     # the messages that are still there, and what they ask for
@@ -264,7 +255,9 @@ class RunningTally:
         for item in self.passages:
             demand[item.section] += item.tokens
         if self.tools:
-            demand[schemas_section(self.tools, self.rules.roles)] += self.schema_tokens
+            demand[past_section(schemas_message(self.tools), self.rules.roles)] += (
+                self.schema_tokens
+            )
         return demand
 
     def with_surplus(self, demand: Counter[str]) -> Counter[str]:
@@ -397,10 +390,7 @@ class RunningTally:
             self.calling_slots.update({call.id: slot for call in message.tool_calls})
             self.open_calls[slot] = {call.id for call in message.tool_calls if call.id}
             return None
-        if answered is None:
-            caller = None
-        else:
-            caller = self.calling_slots.get(answered)
+        caller = None if answered is None else self.calling_slots.get(answered)
         if caller is not None and answered:
             self.open_calls[caller] = self.open_calls.get(caller, set()) - {answered}
         return caller
@@ -450,7 +440,7 @@ class RunningTally:
             id: slot for id, slot in self.calling_slots.items() if slot in self.entries
         }
 
-    def count_schemas(self, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
+    def count_schemas(self, tools: Sequence[Raw] | None = None) -> None:
         """Count the tool schemas, or others in their place; it may depend on whether there is a system message."""
         if tools is not None:
             self.tools = tools
@@ -485,7 +475,7 @@ def capped(result: Message, limit: int, rules: TallyRules) -> Message:
     )
 
 
-def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Callable[[str], int]:
+def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Count:
     """Return what the result holds with another text; refuse a limit that it exceeds without one."""
 
     def cost(text: str) -> int:

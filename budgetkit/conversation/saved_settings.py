@@ -14,33 +14,32 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from pydantic import StrictBool
 
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, one_line, warn_caller
+from budgetkit.budget import Share, brief, one_line, warn_caller
 from budgetkit.counters import counter as counter_of
 from budgetkit.counters.protocol import FunctionCounter
-from budgetkit.pruning import policies
-from budgetkit.pruning.policies import Policy, PruningContext
+from budgetkit.message import Data, Raw
+from budgetkit.pruning import Policy, policies
+from budgetkit.pruning.policies import PruningContext
 from budgetkit.requests import FRAMINGS, Framing, ToolConstants, framing_for, framing_of
-from budgetkit.trace.tally import Roles
+from budgetkit.trace import Roles
 
-Raw = dict[str, Any]
 #: The key that names code, which no file can hold.
-CODE: Final = "code"
+CODE = "code"
 #: The name of the framing that goes with the counter.
-BY_COUNTER: Final = "counter"
+BY_COUNTER = "counter"
 #: The classes whose values are saved field by field.
-_KINDS: Final[Mapping[str, Any]] = {
+_KINDS: Raw = {
     kind.__name__: kind
     for kind in [*vars(policies).values(), Framing, ToolConstants, Share]
     if isinstance(kind, type) and is_dataclass(kind)
 }
 #: The sizes in a file rest on these: under another one the conversation would hold two kinds of tokens.
-_MEASURES: Final = ("counter", "framing", "roles", "section")
-_TRIAL_CONTEXT: Final = PruningContext(
+_MEASURES = ("counter", "framing", "roles", "section")
+_TRIAL_CONTEXT = PruningContext(
     tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4
 )
 
@@ -49,10 +48,10 @@ _TRIAL_CONTEXT: Final = PruningContext(
 class SavedSettings:
     """Each setting of a conversation as plain data; `keywords` makes arguments of them again."""
 
-    policy: Raw
-    counter: Raw
-    framing: Raw
-    roles: Raw | None
+    policy: Data
+    counter: Data
+    framing: Data
+    roles: Data | None
     section: str | None
     shorten: StrictBool
     tell: StrictBool
@@ -60,14 +59,18 @@ class SavedSettings:
     start_on: str
     form: str | None = None
 
-    def keywords(self, overridden: Collection[str]) -> Raw:
+    def keywords(self, overridden: Collection[str]) -> Data:
         """Return the arguments that a conversation had, but for those that are given.
 
         A model that is given decides on counter and framing, as it does for a new conversation.
         """
         names = [name for name in _READERS if name not in _decided(overridden)]
         for name in names:
-            _refuse_code(name, getattr(self, name))
+            if code := _code_in(getattr(self, name)):
+                raise ValueError(
+                    f"the {name} of the saved conversation is or holds {brief(code)}, code that a file cannot hold; "
+                    f"pass {name}= as it was when the conversation was made"
+                )
         with refusing():
             return {name: _READERS[name](getattr(self, name)) for name in names}
 
@@ -165,21 +168,14 @@ def plain_value(value: Any) -> Any:
         return {CODE: code_name(value)}
 
     name = type(value).__name__
-    if _KINDS.get(name) is type(value):
-        kind = {"class": name}
-    else:
-        kind = {CODE: code_name(value)}
+    kind = {"class": name} if _KINDS.get(name) is type(value) else {CODE: code_name(value)}
     return kind | {
         field.name: plain_value(getattr(value, field.name))
         for field in fields(value)
-        if field.init and getattr(value, field.name) != _default(field)
+        if field.init
+        and getattr(value, field.name)
+        != (field.default if field.default_factory is MISSING else field.default_factory())
     }
-
-
-def _default(field: Any) -> Any:
-    if field.default_factory is MISSING:
-        return field.default
-    return field.default_factory()
 
 
 def read_value(data: Any) -> Any:
@@ -208,14 +204,11 @@ def read_value(data: Any) -> Any:
 
 def code_name(value: Any) -> str:
     """Return what code is called; a function's line is left out, since it moves when a program is edited."""
-    if isinstance(value, FunctionCounter):
-        function = value.function
-    else:
-        function = value
+    function = value.function if isinstance(value, FunctionCounter) else value
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-def _plain_roles(roles: Roles | None) -> Raw | None:
+def _plain_roles(roles: Roles | None) -> Data | None:
     if roles is None:
         return None
     if callable(roles):
@@ -223,7 +216,7 @@ def _plain_roles(roles: Roles | None) -> Raw | None:
     return {"table": dict(roles)}
 
 
-def _plain_counter(counter: Any) -> Raw:
+def _plain_counter(counter: Any) -> Data:
     name = getattr(counter, "name", None)
     if isinstance(name, str) and _opens_nothing(name):
         try:
@@ -243,7 +236,7 @@ def _opens_nothing(name: str) -> bool:
     )
 
 
-def _plain_framing(framing: Framing, counter: Any, model: Any) -> Raw:
+def _plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
     if framing == framing_of(counter):
         return {"name": BY_COUNTER}
     for name, framing_of_name in FRAMINGS.items():
@@ -256,7 +249,7 @@ def _plain_framing(framing: Framing, counter: Any, model: Any) -> Raw:
     return {CODE: code_name(framing.rules)}
 
 
-def _read_policy(data: Raw) -> Policy:
+def _read_policy(data: Data) -> Policy:
     policy = read_value(data)
     if not isinstance(policy, Policy):
         raise ValueError(f"its policy is {brief(policy)}, which is no policy")
@@ -268,14 +261,14 @@ def _read_policy(data: Raw) -> Policy:
     return policy
 
 
-def _read_counter(data: Raw) -> Any:
+def _read_counter(data: Data) -> Any:
     name = data["name"]
     if not isinstance(name, str) or not _opens_nothing(name):
         raise ValueError(f"its counter is {brief(name)}, which is no name of one")
     return counter_of(name)
 
 
-def _read_framing(data: Raw) -> Framing | None:
+def _read_framing(data: Data) -> Framing | None:
     if data.get("name") == BY_COUNTER:
         return None
     if "name" in data:
@@ -289,24 +282,15 @@ def _read_framing(data: Raw) -> Framing | None:
     return framing
 
 
-def _read_roles(data: Raw | None) -> Raw | None:
+def _read_roles(data: Data | None) -> Data | None:
     if data is None:
         return None
-    table: Raw = data["table"]
+    table: Data = data["table"]
     if not all(isinstance(section, str) for section in table.values()):
         raise ValueError(
             f"its roles are {brief(table)}; known is the name of a section for each role"
         )
     return table
-
-
-def _refuse_code(name: str, data: Raw) -> None:
-    """Raise where a saved setting is or holds code, which its file cannot hold."""
-    if code := _code_in(data):
-        raise ValueError(
-            f"the {name} of the saved conversation is or holds {brief(code)}, code that a file cannot hold; "
-            f"pass {name}= as it was when the conversation was made"
-        )
 
 
 def _code_in(data: Any) -> str | None:
@@ -333,7 +317,7 @@ def _shown(data: Any) -> str:
     return one_line(f"{data['class']}({', '.join(parts)})")
 
 
-_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+_READERS: Mapping[str, Callable[[Any], Any]] = {
     "policy": _read_policy,
     "counter": _read_counter,
     "framing": _read_framing,

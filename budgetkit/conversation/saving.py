@@ -20,24 +20,22 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from pydantic import Field, StrictBool, TypeAdapter
 
 from budgetkit import state
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, brief
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.quoting import brief
 from budgetkit.conversation.running_tally import RunningTally, TallyEntry
 from budgetkit.conversation.saved_settings import SavedSettings, refusing
-from budgetkit.message import Message
-from budgetkit.plan.allocating import with_undeclared
-from budgetkit.plan.items import Item
-from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
+from budgetkit.message import Data, Message
+from budgetkit.plan import Item, with_undeclared
+from budgetkit.pruning import NEVER, SHRUNK, WHOLE, History, Slots
+from budgetkit.pruning.history import WAITING
 from budgetkit.state import plain_data
 from budgetkit.state.saved import VERSION, check_version
 
-Raw = dict[str, Any]
 #: A whole number, as JSON writes it.
 Whole = Annotated[int, Field(strict=True, ge=-MOST_TOKENS, le=2 * MOST_TOKENS)]
 Text = Annotated[str, Field(strict=True)]
@@ -62,7 +60,7 @@ class SavedLine:
     """A message that is or will be sent, and the sections that it counts in."""
 
     slot: Whole
-    message: Raw
+    message: Data
     tokens: Whole
     past: Text  # its section once its turn has passed
     present: Text  # its section while its turn lasts
@@ -110,7 +108,7 @@ class SavedPassage:
     section: Text
     tokens: Whole
     score: float
-    passage: Raw
+    passage: Data
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ class SavedState:
     unanswered: list[SavedCall]
     answers: list[SavedAnswers]
     passages: list[SavedPassage]
-    system: list[Raw]
+    system: list[Data]
     past: dict[str, Whole]
     present: dict[str, Whole]
     start: Whole
@@ -142,7 +140,8 @@ class SavedState:
     carrier: Text
 
 
-_PLAIN: Final = ("turn", "entered", "stamps", "surplus", "is_text")
+_OF_SLOTS = ("tokens", "turn", "is_result", "importance", "role")
+_PLAIN = ("turn", "entered", "stamps", "surplus", "is_text")
 
 
 @dataclass(frozen=True)
@@ -151,9 +150,9 @@ class SavedFile:
 
     settings: SavedSettings
     section: Text
-    tools: list[Raw]
+    tools: list[Data]
     conversation: SavedState
-    inbox: list[Raw]
+    inbox: list[Data]
     sent: list[Whole]
     requests: Whole
 
@@ -166,7 +165,7 @@ def saved(
     settings: SavedSettings,
     tally: RunningTally,
     inbox: Sequence[Message],
-) -> dict[str, Any]:
+) -> Data:
     """Return a conversation as plain data."""
     conversation = adapter(SavedState).dump_python(packed(tally))
     return {
@@ -291,13 +290,9 @@ def packed(tally: RunningTally) -> SavedState:
     rows = [
         SavedSlot(
             unit=new[slots.unit[slot]],
-            tokens=slots.tokens[slot],
-            turn=slots.turn[slot],
-            is_result=slots.is_result[slot],
-            importance=slots.importance[slot],
             size=history.size[slot],
             state=history.state[slot],
-            role=slots.role[slot],
+            **{name: getattr(slots, name)[slot] for name in _OF_SLOTS},
         )
         for slot in order
     ]
@@ -338,26 +333,16 @@ def packed(tally: RunningTally) -> SavedState:
         past=dict(tally.past),
         present=dict(tally.present),
         start=bisect_left(order, tally.start),
-        turn=tally.turn,
-        entered=tally.entered,
-        stamps=tally.stamps,
-        surplus=tally.surplus,
-        is_text=tally.is_text,
         carrier=tally.priming_section,
+        **{name: getattr(tally, name) for name in _PLAIN},
     )
 
 
 def unpack(tally: RunningTally, state: SavedState) -> None:
     """Fill a tally with what `packed` returned."""
     rows = state.slots
-    slots = Slots(
-        tokens=[row.tokens for row in rows],
-        unit=[row.unit for row in rows],
-        turn=[row.turn for row in rows],
-        is_result=[row.is_result for row in rows],
-        importance=[row.importance for row in rows],
-        role=[row.role for row in rows],
-    )
+    names = ("unit", *_OF_SLOTS)
+    slots = Slots(**{name: [getattr(row, name) for row in rows] for name in names})
     history = tally.history = History(slots)
     history.take_up(
         size=[row.size for row in rows],

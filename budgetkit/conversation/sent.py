@@ -6,10 +6,11 @@ written as one. So the count of a request is that of the whole, by the rules of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
+from budgetkit.counters import Count
 from budgetkit.counters.protocol import checked
 from budgetkit.message import RESULT_ROLES, Message, empty_notices
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
@@ -19,9 +20,9 @@ from budgetkit.requests.billing.registry import OpenAIRules
 from budgetkit.requests.reading.writing import Written, system_text, written
 
 #: Forms whose providers want a user's message first.
-USER_FIRST: Final = ("anthropic", "converse", "gemini")
+USER_FIRST = ("anthropic", "converse", "gemini")
 #: Where a form has its messages and its system text; only Converse has the last field.
-_BODIES: Final = {
+_BODIES = {
     "responses": ("input", "instructions", ()),
     "anthropic": ("messages", "system", ()),
     "gemini": ("contents", "systemInstruction", ()),
@@ -38,7 +39,7 @@ class TextSizes:
     [5, 6]
     """
 
-    def __init__(self, count: Callable[[str], int]) -> None:
+    def __init__(self, count: Count) -> None:
         self._count = checked(count).many
         self._last: dict[str, int] = {}  # texts of the last request
         self._sizes: dict[str, int] = {}  # those used since
@@ -68,7 +69,7 @@ def is_sum(framing: Framing) -> bool:
     return framing.rules is None or isinstance(framing.rules, OpenAIRules)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SentRequest:
     """Hold a finished request as its provider reads and bills it."""
 
@@ -104,7 +105,7 @@ class SentRequest:
             framing=framing,
         )
 
-    def tokens(self, count: Callable[[str], int]) -> int:
+    def tokens(self, count: Count) -> int:
         """Count the whole request."""
         return sum(sizes(self.framing.charges(self.billed), count))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
 from budgetkit.files import read_toml
@@ -27,9 +27,9 @@ from budgetkit.trace.filler import Filler, alike
 from budgetkit.trace.provider_usage import usage_frame
 
 Count = Callable[[str], int]
-_NAMED: Final = ("properties", "patternProperties", "dependentRequired", "$defs", "definitions")
-_DETAILS: Final = ("auto", "low", "high", "original")  # any other is somebody's own word
-_VALUES: Final = ("default", "const", "enum", "example", "examples")
+_NAMED = ("properties", "patternProperties", "dependentRequired", "$defs", "definitions")
+_DETAILS = ("auto", "low", "high", "original")  # any other is somebody's own word
+_VALUES = ("default", "const", "enum", "example", "examples")
 
 
 def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:

@@ -15,24 +15,22 @@ called a path open files. What is not understood is refused in a sentence.
 from __future__ import annotations
 
 from budgetkit.inputs.budgets import (
+    DEFAULT_COUNTER,
+    AnyBudget,
+    AnyCounter,
+    AnyModel,
     Setup,
     budget_of,
     general_policy_of,
     policies_of,
     preset_of,
+    read_budget,
     setup_of,
 )
-from budgetkit.inputs.conversations import trace_of, traces_of
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.inputs.configuration import filled_in
+from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
+from budgetkit.pruning import policy_of
 
-__all__ = [
-    "Setup",
-    "budget_of",
-    "policies_of",
-    "general_policy_of",
-    "policy_of",
-    "preset_of",
-    "setup_of",
-    "trace_of",
-    "traces_of",
-]
+__all__ = ["DEFAULT_COUNTER", "AnyBudget", "AnyCounter", "AnyModel", "AnyTrace", "Setup"]
+__all__ += ["budget_of", "filled_in", "general_policy_of", "policies_of", "policy_of", "preset_of"]
+__all__ += ["read_budget", "setup_of", "trace_of", "traces_of"]

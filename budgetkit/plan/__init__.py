@@ -7,11 +7,11 @@
   any plan).
 """
 
-from budgetkit.plan.allocating import allocate
+from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
 from budgetkit.plan.batch import allocate_many, cut_share, sweep
 from budgetkit.plan.decisions import Decision, Grant
 from budgetkit.plan.fitting import fit
-from budgetkit.plan.items import Item
+from budgetkit.plan.items import Flags, Floats, Ints, Item
 from budgetkit.plan.plan import Plan
 
 __all__ = [
@@ -25,3 +25,5 @@ __all__ = [
     "fit",
     "sweep",
 ]
+# What the packages above use.
+__all__ += ["Flags", "Floats", "Ints", "allocate_columns", "with_undeclared"]

@@ -15,10 +15,9 @@ from typing import Any
 
 import yaml
 
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, quoted
 from budgetkit.budget.errors import wrong_type
-from budgetkit.budget.quoting import quoted
-from budgetkit.plan.plan import Plan
+from budgetkit.plan import Plan
 from budgetkit.state.plain_data import (
     SAVED_STATE,
     changed,
@@ -101,10 +100,7 @@ def from_dict(data: object) -> Budget | Plan:
         raise ValueError(
             f"{problem}, and has 'budget' or 'plan'; give one that to_json or to_yaml wrote"
         )
-    if isinstance(data, Mapping):
-        version = data["budgetkit"]
-    else:
-        version = VERSION
+    version = data["budgetkit"] if isinstance(data, Mapping) else VERSION
     check_version(version, SAVED_STATE)
     value: Budget | Plan = read(reader(), data)
     return value

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from functools import cache, partial
-from typing import Annotated, Any, Final, NotRequired, get_type_hints
+from typing import Annotated, Any, NotRequired, get_type_hints
 
 import numpy as np
 import yaml
@@ -34,9 +34,9 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
-from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget import Share, brief, one_line, quoted
+from budgetkit.budget.amounts import Amount
 from budgetkit.budget.errors import wrong_choice, wrong_type
-from budgetkit.budget.quoting import brief, one_line, quoted
 
 DEEPEST = 100  # levels of lists and mappings that are written; YAML's reader takes some 300
 _LARGEST = 10**4_000  # Python reads numbers of 4,300 digits
@@ -83,7 +83,7 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
     )
 
 
-SAVED_STATE: Final = "saved state"
+SAVED_STATE = "saved state"
 
 
 def json_data(text: str, what: str = SAVED_STATE) -> object:

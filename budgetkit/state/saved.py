@@ -13,13 +13,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import PlainValidator, TypeAdapter, WithJsonSchema
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Reserve
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import Allocation, Budget, Reserve, brief
 from budgetkit.message import Message
+from budgetkit.plan import Item, Plan
 from budgetkit.plan.decisions import REASONS, Grant, decisions_of
-from budgetkit.plan.items import Item
-from budgetkit.plan.plan import Plan, plan_of
+from budgetkit.plan.plan import plan_of
 from budgetkit.state.plain_data import TEXT, TOKENS, changed, list_of, plain, shape, shape_of
 
 VERSION = 1

@@ -8,7 +8,7 @@
 """
 
 from budgetkit.message import Message
-from budgetkit.trace.conversation import Trace, messages_of
+from budgetkit.trace.conversation import Trace, messages_in, messages_of
 from budgetkit.trace.loading import (
     iter_traces,
     list_traces,
@@ -16,9 +16,18 @@ from budgetkit.trace.loading import (
     load_traces,
     shipped_traces,
 )
-from budgetkit.trace.opening import to_line
-from budgetkit.trace.provider_usage import readings, unpaired, usage_frame
-from budgetkit.trace.tally import DEFAULT_ROLES, Tally, Turn
+from budgetkit.trace.opening import json_value, to_line
+from budgetkit.trace.provider_usage import flags, in_line, ints, readings, unpaired, usage_frame
+from budgetkit.trace.tally import (
+    DEFAULT_ROLES,
+    UNSENT,
+    Roles,
+    Tally,
+    Turn,
+    enters_at_once,
+    past_section,
+    section_beside_call,
+)
 
 __all__ = [
     "DEFAULT_ROLES",
@@ -32,3 +41,6 @@ __all__ = [
 ]
 __all__ += ["load_traces", "messages_of", "readings", "shipped_traces"]
 __all__ += ["to_line", "unpaired", "usage_frame"]
+# What the packages above use.
+__all__ += ["UNSENT", "Roles", "enters_at_once", "flags", "in_line", "ints", "json_value"]
+__all__ += ["messages_in", "past_section", "section_beside_call"]

@@ -18,20 +18,23 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
-from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
-from budgetkit.trace.outflow import (
+from budgetkit.trace.jsonl import (
+    LONGEST_LINE,
     MOST_MEMBERS,
+    Numbered,
     Outflow,
+    Progress,
     XzStream,
     buffered,
     kind_of,
     kind_of_archive,
     kind_of_text,
     measure,
+    values,
 )
 
 #: A name for errors, and the numbered values of one file in a container.
@@ -271,7 +274,7 @@ def _told(parts: Iterable[Made], name: str) -> Iterator[Made]:
         raise ValueError(f"{name}: cannot be unpacked; {error}; pack it again") from None
 
 
-_PACKED: Final[dict[bytes, Callable[[BinaryIO, str], Any]]] = {
+_PACKED: dict[bytes, Callable[[BinaryIO, str], Any]] = {
     b"\x1f\x8b": lambda stream, _: gzip.GzipFile(fileobj=stream),
     b"BZh": lambda stream, _: bz2.BZ2File(stream),
     b"\xfd7zXZ\x00": lambda stream, _: XzStream(stream),

@@ -9,16 +9,14 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief, one_line
-from budgetkit.counters import count_of
+from budgetkit.budget import block, brief, one_line
+from budgetkit.counters import Count, count_of
 from budgetkit.counters.memory import Made, Memo
-from budgetkit.message import Message, Passage, empty_notices
+from budgetkit.message import SYSTEM_ROLES, Message, Passage, Raw, empty_notices
 from budgetkit.models import Model, resolve
-from budgetkit.plan.items import Item
+from budgetkit.plan import Ints, Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
 from budgetkit.requests.reading.formats import label
 from budgetkit.requests.reading.forms import BYTES
@@ -30,10 +28,14 @@ from budgetkit.trace.tally import (
     Roles,
     Tally,
     Turn,
-    count_all,
     gone,
+    groups_of,
+    opening,
+    past_section,
+    present_section,
+    retrieved_items,
     roles_key,
-    tally,
+    schemas_message,
     turns,
     unwritable,
 )
@@ -155,7 +157,6 @@ def _written(value: Any) -> Any:
     raise TypeError(f"a value of type {type(value).__name__}; {advice}")
 
 
-Count = Callable[[str], int]
 Counts = str | Model | Count
 _MOST_KEPT = 32
 
@@ -210,11 +211,11 @@ class Trace:
 
     id: str
     messages: tuple[Message, ...] = ()
-    tools: tuple[Mapping[str, Any], ...] = ()
+    tools: tuple[Raw, ...] = ()
     contexts: Mapping[int, tuple[Passage, ...]] = field(default_factory=dict)
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Raw = field(default_factory=dict)
     source: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    fields: Raw = field(default_factory=dict, repr=False)
     # Counting is slow and a trace never changes, so what was counted is kept beside it.
     _memo: Memo = field(
         default_factory=lambda: Memo(_MOST_KEPT), init=False, repr=False, compare=False
@@ -267,6 +268,17 @@ class Trace:
     def turns(self) -> tuple[Turn, ...]:
         """The turns in order. A conversation in which no user speaks is one turn."""
         return self._memo.once("turns", lambda: turns(self.messages))
+
+    @property
+    def turn_numbers(self) -> Ints:
+        """For each message the number of its turn; 0 before the first."""
+        starts = [turn.start for turn in self.turns]
+        return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
+
+    def history_section(self, roles: Roles) -> str:
+        """Return the section of what the user said in earlier turns."""
+        users = (message for message in self.messages if message.role == "user")
+        return past_section(next(users, Message({"role": "user"})), roles)
 
     @property
     def title(self) -> str:
@@ -327,7 +339,7 @@ class Trace:
         return all(message.is_silent for message in self.messages)
 
     @property
-    def gone(self) -> npt.NDArray[np.int64]:
+    def gone(self) -> Ints:
         """For each message the index of the summary that replaced it; requests from there on no longer hold it."""
         return self._memo.once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
 
@@ -341,7 +353,7 @@ class Trace:
 
         return self._memo.once("uncounted", kinds)
 
-    def counts(self, counter: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+    def counts(self, counter: Counts, framing: Framing | None = None) -> Ints:
         """Count every message once; asked again, the same counts come from memory.
 
         Parameters
@@ -358,7 +370,7 @@ class Trace:
         """
         return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
-    def answers(self, counter: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+    def answers(self, counter: Counts, framing: Framing | None = None) -> Ints:
         """Count what each answer bills as output, once; asked again, the same counts come from memory.
 
         Parameters
@@ -374,7 +386,7 @@ class Trace:
         framing = self.framing_of(counter, framing)
         count = count_of(counter)
 
-        def counted() -> npt.NDArray[np.int64]:
+        def counted() -> Ints:
             if framing.rules is not None:
                 return unwritable(framing.answers(self.messages, count))
             # An answer bills what its message counts, and that is known.
@@ -467,16 +479,38 @@ class Trace:
         roles = DEFAULT_ROLES if roles is None else roles
         framing = self.framing_of(counter, framing)
         count = count_of(counter)
-        return self._memo.once(
-            ("tally", count, framing, roles_key(roles)),
-            lambda: tally(
-                self.messages,
-                self.contexts,
-                self.tools,
-                self._counted(count, framing),
-                roles,
-                self.gone,
-            ),
+        key = ("tally", count, framing, roles_key(roles))
+        return self._memo.once(key, lambda: self._placed(self._counted(count, framing), roles))
+
+    def _placed(self, counted: CountedMessages, roles: Roles) -> Tally:
+        """Place all messages, once they are counted, in sections."""
+        table = dict(roles) if isinstance(roles, Mapping) else None
+        roles = roles if table is None else table
+        groups = groups_of(self.messages)
+        sized = list(zip(self.messages, counted.messages.tolist(), groups, strict=True))
+        past, present = (
+            [
+                Item(place(message, roles), size, group=group, payload=message, roles=table)
+                for message, size, group in sized
+            ]
+            for place in (past_section, present_section)
+        )
+        schemas = []
+        if self.tools:
+            message = schemas_message(self.tools)
+            section = past_section(message, roles)
+            schemas.append(Item(section, counted.tools, payload=message, roles=table))
+        return Tally(
+            opening=opening(self.messages),
+            past=past,
+            present=present,
+            schemas=schemas,
+            retrieved={
+                index: retrieved_items(passages, counted.passages[index], roles, table)
+                for index, passages in self.contexts.items()
+            },
+            priming=counted.priming,
+            gone=self.gone,
         )
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -490,13 +524,27 @@ class Trace:
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> CountedMessages:
+        """Count the whole conversation in one go."""
+
         def made() -> CountedMessages:
-            return count_all(self.messages, self.contexts, self.tools, count, framing)
+            passages = [passage.message for group in self.contexts.values() for passage in group]
+            sizes = framing.messages([*self.messages, *passages], count)
+            sizes_of_passages = iter(sizes[len(self.messages) :])
+            system = [message for message in self.messages if message.role in SYSTEM_ROLES][:1]
+            return CountedMessages(
+                messages=unwritable(sizes[: len(self.messages)]),
+                passages={
+                    index: [next(sizes_of_passages) for _ in group]
+                    for index, group in self.contexts.items()
+                },
+                tools=framing.schemas(self.tools, count, system),
+                priming=framing.primed(bool(system)),
+            )
 
         return self._memo.once(("counted", count, framing), made)
 
 
-def _model_of(fields: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
+def _model_of(fields: Raw, meta: Raw) -> str | None:
     """Return the model that answered last, else the one that the file or its description names."""
     usage = fields.get("usage")
     if isinstance(usage, list | tuple):

@@ -17,15 +17,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
 from itertools import count as counting
-from typing import Final
 
 import regex
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
+from budgetkit.counters import Count
 from budgetkit.requests.billing.openai_chat import compact
 from budgetkit.requests.reading.request import parsed
-
-Count = Callable[[str], int]
 
 # Letters that Unicode calls signs may spell words too: circled and squared ones, Braille, invisible and private ones.
 _LETTER = (
@@ -36,11 +34,11 @@ _WORD = regex.compile(rf"{_LETTER}+(?:['’]{_LETTER}+)*")
 _JSON_PIECE = regex.compile(rf'\\u[0-9a-fA-F]{{4}}|\\[bfnrt"\\/]|{_WORD.pattern}')
 # A string before a colon; any other string is skipped as a whole.
 _KEY = regex.compile(r'"((?:[^"\\]|\\.)*+)(?:"(?=\s*+:)|"?(*SKIP)(*FAIL))')
-_STAYS: Final = {"true", "false", "null"}
-_LETTERS: Final = "xabcdefghijklmnopqrstuvwyz"
-_BEFORE_NAMES: Final = ("", " ", ".", '"', "\n")
+_STAYS = {"true", "false", "null"}
+_LETTERS = "xabcdefghijklmnopqrstuvwyz"
+_BEFORE_NAMES = ("", " ", ".", '"', "\n")
 # What may stand before a word elsewhere: a description's first word, and text in JSON, where signs are escaped.
-_ELSEWHERE: Final = {
+_ELSEWHERE = {
     "": (" ", '"', ":"),
     '"': ("",),
     "\n": (" ", "\\n"),
@@ -48,7 +46,7 @@ _ELSEWHERE: Final = {
     "\t": ("\\t",),
 }
 # Tried where words do not add up to their text.
-_OTHERS: Final = (
+_OTHERS = (
     "x",
     "X",
     "a",
@@ -62,7 +60,7 @@ _MENDED = 16  # words that are tried so, from the end
 _TRIED = 700  # names of a word's own length, before shorter ones are tried
 
 
-@dataclass(slots=True)
+@dataclass
 class Filler:
     """Makes filler that counts like what it replaces, and remembers it."""
 

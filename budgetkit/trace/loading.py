@@ -18,11 +18,13 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, one_line, quoted, warn_caller
+from budgetkit.budget import brief, one_line, quoted, warn_caller
 from budgetkit.files import data_files, data_path
+from budgetkit.message import Data, Raw
 from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.requests.reading.formats import (
     Format,
+    found,
     holds,
     label,
     names,
@@ -35,11 +37,17 @@ from budgetkit.trace.containers import MEMBERS, Part, opened
 from budgetkit.trace.conversation import Trace, plain
 from budgetkit.trace.importers import sessions
 from budgetkit.trace.importers.documents import converted, converted_lines
-from budgetkit.trace.jsonl import BrokenLine, Numbered, Progress, broken_lines, unbroken
+from budgetkit.trace.jsonl import (
+    BrokenLine,
+    Numbered,
+    OutflowError,
+    Progress,
+    broken_lines,
+    unbroken,
+)
 from budgetkit.trace.opening import made_trace
-from budgetkit.trace.outflow import OutflowError
+from budgetkit.trace.tables import Columns, frame_rows, is_row
 from budgetkit.trace.tables import conversations as table_conversations
-from budgetkit.trace.tables import frame_rows, is_row
 
 _DEEPEST = 12
 _SPAN = "attributes & context|span_id|spanId|trace_id|traceId|parent_id"
@@ -53,7 +61,7 @@ class NoConversationError(ValueError):
 
 
 def conversations(
-    numbered: Iterator[Numbered], name: str, columns: Mapping[str, str] | None = None
+    numbered: Iterator[Numbered], name: str, columns: Columns = None
 ) -> Iterator[Numbered]:
     """Give each conversation of a file with the line it starts on, in any of the shapes."""
     first = next(numbered, None)
@@ -63,7 +71,9 @@ def conversations(
     if is_row(first[1], columns):
         yield from table_conversations(unbroken(everything), name, columns)
         return
-    if _is_saved_here(first[1]):
+    # A whole conversation that `to_line` wrote, whatever else its own format has kept.
+    is_list = isinstance(found(first[1], "messages"), list)
+    if is_list and str(found(first[1], "format")) in names():
         for line, value in unbroken(everything):
             yield from ((line, entry) for entry in _split(value, f"{name}, line {line}"))
         return
@@ -84,7 +94,7 @@ def conversations(
         yield from ((first[0], entry) for entry in _converted(document) or [document])
         return
     spans: list[Numbered] = []  # of a log of spans those of models hold conversations
-    refused: list[NoConversationError] = []
+    refused = []
     for line, value in everything:
         place = f"{name}, line {line}"
         if not holds(value, _SPAN):
@@ -103,17 +113,10 @@ def conversations(
     yield from spans
 
 
-def _is_saved_here(value: Any) -> bool:
-    """Say whether a line is a whole conversation that `to_line` wrote, whatever else its own format has kept."""
-    if not isinstance(value, Mapping) or not isinstance(value.get("messages"), list):
-        return False
-    return isinstance(value.get("format"), str) and value["format"] in names()
-
-
-def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[dict[str, Any]]:
+def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]:
     """Read lines that are one document; lines that cannot be read are left out, and a warning says so."""
     lines: list[Any] = []
-    broken: list[int] = []
+    broken = []
     for line, value in numbered:
         if isinstance(value, BrokenLine):
             broken.append(line)
@@ -129,9 +132,7 @@ def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[dict[
     return conversations
 
 
-def _split(
-    value: Any, where: str, columns: Mapping[str, str] | None = None, depth: int = 0
-) -> list[Mapping[str, Any]]:
+def _split(value: Any, where: str, columns: Columns = None, depth: int = 0) -> list[Raw]:
     """Read one JSON value as conversations: an object, a list of messages, or a list of either."""
     if isinstance(value, list) and value and is_row(value[0], columns):
         return [row for _, row in table_conversations(enumerate(value, start=1), where, columns)]
@@ -176,12 +177,10 @@ def _split(
     raise NoConversationError(f"{where}: no conversation in {has}. {nearest(value) or _WANTED}")
 
 
-def _entries(
-    value: list[Any], where: str, columns: Mapping[str, str] | None, depth: int
-) -> list[Mapping[str, Any]]:
+def _entries(value: list[Any], where: str, columns: Columns, depth: int) -> list[Raw]:
     """Read the entries of a list; those without a conversation are left out and named."""
-    read: list[Mapping[str, Any]] = []
-    refused: list[tuple[str, NoConversationError]] = []
+    read: list[Raw] = []
+    refused = []
     for number, entry in enumerate(value, start=1):
         try:
             read += _split(entry, where, columns, depth + 1)
@@ -197,7 +196,7 @@ def _entries(
     return read
 
 
-def _by_plugin(value: Any, where: str) -> list[Mapping[str, Any]] | None:
+def _by_plugin(value: Any, where: str) -> list[Raw] | None:
     """Read one JSON value by the formats of other packages: the first that does not return None."""
     for name in plugin_names("formats"):
         try:
@@ -211,12 +210,9 @@ def _by_plugin(value: Any, where: str) -> list[Mapping[str, Any]] | None:
     return None
 
 
-def _converted(value: Any) -> list[dict[str, Any]] | None:
+def _converted(value: Any) -> list[Data] | None:
     """Read one JSON value as conversations; return None for OpenAI's chat format and for unknown formats."""
-    if isinstance(value, Mapping):
-        lines = value.get("loglines")
-    else:
-        lines = value
+    lines = value.get("loglines") if isinstance(value, Mapping) else value
     if isinstance(lines, list) and lines and sessions.matches(lines[0]):
         read = [
             conversation for _, conversation in sessions.conversations(enumerate(lines, start=1))
@@ -257,7 +253,7 @@ def load_trace(
     source: Source,
     conversation: int | str = 0,
     progress: Progress | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Columns = None,
 ) -> Trace:
     """Load one conversation.
 
@@ -294,7 +290,7 @@ def load_trace(
     >>> load_trace([{"type": "human", "content": "Hello world"}]).format
     'LangChain messages'
     """
-    trace_ids: list[str] = []
+    trace_ids = []
     for place, trace in enumerate(iter_traces(source, progress, columns)):
         if conversation in (place, trace.id, _title(trace.fields)):
             return trace
@@ -311,7 +307,7 @@ def load_trace(
 
 
 def load_traces(
-    source: Source, progress: Progress | None = None, columns: Mapping[str, str] | None = None
+    source: Source, progress: Progress | None = None, columns: Columns = None
 ) -> list[Trace]:
     """Load every conversation of a file or a folder.
 
@@ -338,7 +334,7 @@ def load_traces(
     return list(iter_traces(source, progress, columns))
 
 
-def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     """List the conversations of a file with title and size, for choosing; nothing is counted or checked.
 
     Parameters
@@ -361,12 +357,9 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
     >>> list_traces("support-chat")[["id", "format"]].to_dict("records")
     [{'id': 'support-chat', 'format': 'OpenAI chat'}]
     """
-    rows: list[tuple[str, str, str, int, int]] = []
+    rows = []
     for id, value, _ in _named(source, None, columns):
-        if isinstance(value["messages"], list):
-            messages = value["messages"]
-        else:
-            messages = []
+        messages = value["messages"] if isinstance(value["messages"], list) else []
         name = str(id if value.get("id") is None else value["id"])
         format_name = str(value.get("format") or "openai-chat")
         rows.append(
@@ -376,7 +369,7 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
 
 
 def iter_traces(
-    source: Source, progress: Progress | None = None, columns: Mapping[str, str] | None = None
+    source: Source, progress: Progress | None = None, columns: Columns = None
 ) -> Iterator[Trace]:
     """Load a file's conversations one after the other, holding one at a time.
 
@@ -396,12 +389,12 @@ def iter_traces(
 
 def _named(
     source: Source, progress: Progress | None, columns: Any
-) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+) -> Iterator[tuple[str, Raw, str]]:
     """Give each conversation with a default id and its place in the file."""
     stem = PurePosixPath(_name(source)).stem
     places = count()
     if files := _files_in(source):
-        left_out: dict[str, str] = {}
+        left_out = {}
         for path in files:
             try:
                 yield from _named(path, progress, columns)
@@ -414,8 +407,8 @@ def _named(
             raise ValueError(next(iter(left_out.values())))
         _tell_left_out(source, left_out)
         return
-    empty: list[str] = []
-    refused: dict[str, str] = {}  # of an archive, files of other kinds are left out
+    empty = []
+    refused = {}  # of an archive, files of other kinds are left out
     for file in (source, *_of_sub_agents(source)):
         with _opened(file) as stream:
             for name, numbered in _parts(stream, file, progress, columns):
@@ -485,7 +478,7 @@ def _name(source: Source) -> str:
     return one_line(Path(named).name)
 
 
-def _title(value: Mapping[str, Any]) -> str:
+def _title(value: Raw) -> str:
     title = next(
         (value[name] for name in ("title", "name") if isinstance(value.get(name), str)), ""
     )
@@ -495,14 +488,8 @@ def _title(value: Mapping[str, Any]) -> str:
 def _length(record: Any) -> int:
     """Count the characters of text in a message that has not been checked."""
     raw = placed(record)[1]
-    if isinstance(raw, Mapping):
-        content = raw.get("content")
-    else:
-        content = None
-    if isinstance(content, list):
-        parts = content
-    else:
-        parts = [content]
+    content = found(raw, "content")
+    parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return sum(len(text) for text in texts if isinstance(text, str))
 

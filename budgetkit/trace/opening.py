@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from budgetkit.budget import brief, one_line, warn_caller
 from budgetkit.budget.allocation import check_whole
-from budgetkit.budget.quoting import brief, one_line, warn_caller
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.message import Message, Passage
+from budgetkit.message import Data, Message, Passage, Raw
 from budgetkit.requests.reading.formats import table, unpacked
 from budgetkit.requests.reading.records import placed
 from budgetkit.requests.reading.tools import read_tools
@@ -20,7 +20,7 @@ from budgetkit.trace.conversation import Trace
 from budgetkit.trace.tally import last_user
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Intake:
     """Hold what was read of a file.
 
@@ -108,16 +108,13 @@ def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
 _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 
 
-def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
+def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     """Read one conversation; every error says where it is."""
     written = value["messages"]
     if isinstance(written, tuple):
         written = list(written)
     if not isinstance(written, list) or not written:
-        if written == []:
-            kind = "an empty list"
-        else:
-            kind = type(written).__name__
+        kind = "an empty list" if written == [] else type(written).__name__
         wanted = "give it a list of at least one message with a role"
         raise ValueError(f"{where}: an empty trace; 'messages' is {kind}; {wanted}")
     file = where.rpartition(", line ")[0]
@@ -128,10 +125,7 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     ]
     messages = tuple(_message(raw, place) for raw, place in zip(values, places, strict=True))
     _refuse_orphans(messages, places)
-    if isinstance(value.get("meta"), Mapping):
-        meta = value.get("meta")
-    else:
-        meta = None
+    meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
     read_fields = _BESIDE - ({"meta"} if meta is None else set())
     fields = {key: field for key, field in value.items() if key not in read_fields}
     if "usage" in fields:
@@ -169,7 +163,17 @@ def json_value(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else replace_surrogates(value)
     if isinstance(value, Mapping):
-        pairs = [(name, field, _json_key(name), json_value(field)) for name, field in value.items()]
+        pairs = [
+            (
+                name,
+                field,
+                json.dumps(name)
+                if name is None or isinstance(name, int | float)
+                else json_value(name),
+                json_value(field),
+            )
+            for name, field in value.items()
+        ]
         if all(name is new_name and field is new for name, field, new_name, new in pairs):
             return value
         return {new_name: new for _, _, new_name, new in pairs}
@@ -178,12 +182,6 @@ def json_value(value: Any) -> Any:
         is_whole = all(member is new for member, new in zip(value, members, strict=True))
         return value if is_whole and isinstance(value, list) else members
     return value
-
-
-def _json_key(name: Any) -> Any:
-    if name is None or isinstance(name, bool | int | float):
-        return json.dumps(name)
-    return json_value(name) if isinstance(name, str) else name
 
 
 def _unknown_usage(usage: Any) -> list[str]:
@@ -224,8 +222,8 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
             raise ValueError(f"{problem}; the calls before it are {choices}; {wanted}")
 
 
-def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
-    tools: list[Mapping[str, Any]] = []
+def _tools(value: Raw, where: str) -> tuple[Raw, ...]:
+    tools: list[Raw] = []
     # A body has both while it moves from the older form to the newer one.
     for name in (
         "tools",
@@ -239,7 +237,7 @@ def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...
 
 
 def _contexts(
-    messages: tuple[Message, ...], passages: Any, meta: Mapping[str, Any], where: str
+    messages: tuple[Message, ...], passages: Any, meta: Raw, where: str
 ) -> dict[int, tuple[Passage, ...]]:
     """Collect the passages by message; those of the conversation go to the message they apply to."""
     contexts = {
@@ -281,7 +279,7 @@ def to_line(trace: Trace) -> str:
     >>> to_line(bk.Trace("toy", (bk.Message({"role": "user", "content": "Hello world"}),)))
     '{"id": "toy", "messages": [{"role": "user", "content": "Hello world"}]}'
     """
-    record: dict[str, Any] = {
+    record: Data = {
         "id": trace.id,
         "messages": [dict(message.raw) for message in trace.messages],
     }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.counters import Count
 from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.plan import Flags, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.reading.formats import seconds
 from budgetkit.trace.conversation import Trace
@@ -38,6 +39,16 @@ _COLUMNS = [
     *_PAID,
 ]
 _MOST = 1 << 53
+
+
+def ints(column: pd.Series[Any]) -> Ints:
+    """Return a column of whole numbers as an array, with -1 for a missing one."""
+    return column.fillna(-1).to_numpy(dtype="int64")
+
+
+def flags(column: pd.Series[Any]) -> Flags:
+    """Return a column of truth values as an array."""
+    return column.to_numpy(dtype="bool")
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
@@ -95,7 +106,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     return frame
 
 
-def in_line(usage: pd.DataFrame) -> npt.NDArray[np.int64]:
+def in_line(usage: pd.DataFrame) -> Ints:
     """Return the places of the requests that stand in line: their answers are messages, each later than the one before.
 
     Left out are those that wrote summaries, and those on branches that were left.
@@ -104,8 +115,8 @@ def in_line(usage: pd.DataFrame) -> npt.NDArray[np.int64]:
     >>> in_line(pd.DataFrame(marks)).tolist()
     [0, 2]
     """
-    places = usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
-    places = np.where(usage["is_summary"].to_numpy(dtype=np.bool_), -1, places)
+    places = ints(usage["message_index"])
+    places = np.where(flags(usage["is_summary"]), -1, places)
     latest = np.concatenate(([0], np.maximum.accumulate(places)[:-1])) if len(places) else places
     return np.flatnonzero(places > np.maximum(latest, 0))
 
@@ -155,9 +166,9 @@ def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
     >>> unpaired(bk.Trace("broken off", tuple(map(bk.Message, said))))
     [1]
     """
-    callers: dict[str, int] = {}
-    waiting: set[tuple[int, str]] = set()
-    results: list[tuple[int, int]] = []
+    callers = {}
+    waiting = set()
+    results = []
     messages = trace.messages if isinstance(trace, Trace) else trace
     for index, message in enumerate(messages):
         for call in message.tool_calls:
@@ -171,9 +182,7 @@ def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
     return sorted((broken - {-1}) | {index for index, caller in results if caller in broken})
 
 
-def readings(
-    trace: Trace, counter: Callable[[str], int], framing: Framing | None = None
-) -> pd.DataFrame:
+def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd.DataFrame:
     """Set what the provider counted beside what is counted here.
 
     Parameters
@@ -202,14 +211,14 @@ def readings(
     tokens[unpaired(trace)] = 0
     taken = np.bincount(np.minimum(trace.gone, len(tokens)), tokens, len(tokens) + 1)[
         : len(tokens)
-    ].astype(np.int64)
+    ].astype("int64")
     before = np.concatenate(([0], np.cumsum(tokens - taken)))
     system = [message for message in trace.messages if message.role in SYSTEM_ROLES][:1]
     fixed = framing.priming + framing.schemas(trace.tools, counter, system)
     usage = usage_frame(trace)
     usage = usage[usage["message_index"].notna()]
-    index = usage["message_index"].to_numpy(dtype=np.int64)
-    billed = usage["context_tokens"].to_numpy(dtype=np.int64)
+    index = ints(usage["message_index"])
+    billed = ints(usage["context_tokens"])
     return pd.DataFrame(
         {"message_index": index, "counted": before[index] + fixed, "billed": billed}
     )

@@ -17,13 +17,13 @@ from typing import Any
 
 import yaml
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line, quoted
 from budgetkit.files import extra
+from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import filled, row_of, unpacked
 from budgetkit.requests.reading.formats import table as format_table
 from budgetkit.requests.reading.records import is_record, read_records
-from budgetkit.trace.jsonl import Numbered
-from budgetkit.trace.outflow import Outflow, OutflowError, marks
+from budgetkit.trace.jsonl import Numbered, Outflow, OutflowError, marks
 
 Columns = Mapping[str, str] | None
 _LONGEST_CELL = 1 << 30  # in characters
@@ -81,15 +81,12 @@ def rows(
             f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx"
         )
     outflow = outflow or Outflow(name, len(written))
-    if kind == "excel":
-        read = _excel
-    else:
-        read = partial(_arrow, kind=kind)
+    read = _excel if kind == "excel" else partial(_arrow, kind=kind)
     table = _counted(_readable(read(written, name=name, outflow=outflow), name), outflow)
     yield from conversations(enumerate(table, start=2), name, columns)
 
 
-def _readable(table: Iterator[dict[str, Any]], name: str) -> Iterator[dict[str, Any]]:
+def _readable(table: Iterator[Data], name: str) -> Iterator[Data]:
     """Pass rows on; what a library says of a broken file becomes one sentence."""
     try:
         yield from table
@@ -104,7 +101,7 @@ def _readable(table: Iterator[dict[str, Any]], name: str) -> Iterator[dict[str, 
         raise ValueError(f"{name}: no table that can be read; {reason}; save it again") from None
 
 
-def _counted(table: Iterator[dict[str, Any]], outflow: Outflow) -> Iterator[dict[str, Any]]:
+def _counted(table: Iterator[Data], outflow: Outflow) -> Iterator[Data]:
     """Pass rows on, and count what stands as JSON in their cells, which becomes values too."""
     for row in table:
         for cell in row.values():
@@ -122,12 +119,15 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     """Read CSV, TSV or YAML; None for a text that is neither."""
     suffix = PurePosixPath(name).suffix
     if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
-        return [(1, _yaml(text, name))]
+        try:
+            return [(1, _cell(yaml.load(text, _Plain)))]
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"{name}: YAML that cannot be read; {reason:.200}; mend it, or write it as JSON"
+            ) from None
     header = text.partition("\n")[0].lower()
-    if header.count(";") > header.count(","):
-        delimiter = ";"
-    else:
-        delimiter = ","
+    delimiter = ";" if header.count(";") > header.count(",") else ","
     if "\t" in header:
         delimiter = "\t"
     cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
@@ -163,7 +163,7 @@ def is_row(value: Any, columns: Columns) -> bool:
 
 def conversations(table: Iterable[Numbered], name: str, columns: Columns) -> Iterator[Numbered]:
     """Read rows that are a conversation each, or rows that are a message each and name their conversation."""
-    by_conversation: dict[str, list[dict[str, Any]]] = {}
+    by_conversation: dict[str, list[Data]] = {}
     where: dict[str, int] = {}
     chosen: Mapping[str, str | None] | None = None
     first = None
@@ -201,12 +201,12 @@ def conversations(table: Iterable[Numbered], name: str, columns: Columns) -> Ite
         yield where[key], {**named, "messages": read.messages, "format": "table"}
 
 
-def _is_document(row: Mapping[str, Any]) -> bool:
+def _is_document(row: Raw) -> bool:
     """Say whether a row is a conversation by itself, in a form that is known."""
     return "messages" in row or row_of(row) is not None or is_record(row)
 
 
-def _alone(messages: list[dict[str, Any]]) -> list[str]:
+def _alone(messages: list[Data]) -> list[str]:
     """Say that all rows were taken as one conversation, where a column has values that several of them share."""
     columns = dict.fromkeys(
         key for entry in messages for key in entry if key not in ("role", "content")
@@ -237,7 +237,7 @@ def _parts(content: Any) -> Any:
     return "" if content is None else str(content)
 
 
-def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, str | None]:
+def _chosen(cells: Raw, columns: Columns, name: str) -> dict[str, str | None]:
     """Say which column holds the role, the content and the conversation."""
     if columns is not None and (
         wrong := [column for column in columns.values() if column not in cells]
@@ -277,7 +277,7 @@ def _cell(value: Any) -> Any:
     return str(value)
 
 
-def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[dict[str, Any]]:
+def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[Data]:
     """Give the rows of a spreadsheet's first sheet, looked over before any of it is held."""
     with extra("lab", name):
         import openpyxl  # type: ignore[import-untyped]
@@ -305,10 +305,7 @@ def _check_excel_files(written: bytes, outflow: Outflow) -> None:
     """Count what the files of a spreadsheet unpack to, its cells and its other elements."""
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         for member in archive.infolist():
-            if member.filename.startswith("xl/worksheets/"):
-                mark = b"<c"
-            else:
-                mark = b"<"
+            mark = b"<c" if member.filename.startswith("xl/worksheets/") else b"<"
             elements = 0
             with archive.open(member) as stream:
                 while block := stream.read(_BLOCK):
@@ -320,14 +317,11 @@ def _check_excel_files(written: bytes, outflow: Outflow) -> None:
                         )
 
 
-def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[dict[str, Any]]:
+def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[Data]:
     """Give the rows of a parquet or arrow file, a few at a time."""
     with extra("lab", name):
         import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    if kind == "parquet":
-        batches = _parquet(written, outflow)
-    else:
-        batches = _feather(written, outflow)
+    batches = _parquet(written, outflow) if kind == "parquet" else _feather(written, outflow)
     for batch in batches:
         for column in batch.columns:
             values, size = _weight(column, pa)
@@ -417,10 +411,7 @@ def _feather(written: bytes, outflow: Outflow) -> Iterator[Any]:
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     outflow.check(size=_unpacked_size(written))
-    if written.startswith(_STREAM):
-        opened = pa.ipc.open_stream
-    else:
-        opened = pa.ipc.open_file
+    opened = pa.ipc.open_stream if written.startswith(_STREAM) else pa.ipc.open_file
     if written.startswith(b"FEA1"):
         from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -455,19 +446,18 @@ def _weight(array: Any, pa: Any) -> tuple[int, int]:
     kinds = pa.types
     kind = array.type
     length = len(array)
+    inside = None
     if kinds.is_struct(kind):
-        inside = [_weight(field, pa) for field in array.flatten()]
-        return length + sum(values for values, _ in inside), sum(size for _, size in inside)
-    if kinds.is_map(kind):
+        inside = array.flatten()
+    elif kinds.is_map(kind):
         first = array.offsets[0].as_py()
         last = array.offsets[-1].as_py()
-        inside = [
-            _weight(part.slice(first, last - first), pa) for part in (array.keys, array.items)
-        ]
-        return length + sum(values for values, _ in inside), sum(size for _, size in inside)
-    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
-        values, size = _weight(array.flatten(), pa)
-        return length + values, size
+        inside = [part.slice(first, last - first) for part in (array.keys, array.items)]
+    elif kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        inside = [array.flatten()]
+    if inside is not None:
+        weights = [_weight(part, pa) for part in inside]
+        return length + sum(values for values, _ in weights), sum(size for _, size in weights)
     if kinds.is_dictionary(kind):
         # Each row repeats an entry: what one is at most, as often as there are rows; exactly so for texts.
         entries = array.dictionary
@@ -526,13 +516,3 @@ def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:
 
 
 _Plain.add_constructor("tag:yaml.org,2002:int", _whole_number)
-
-
-def _yaml(text: str, name: str) -> Any:
-    try:
-        return _cell(yaml.load(text, _Plain))  # noqa: S506 - a loader of plain values
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(
-            f"{name}: YAML that cannot be read; {reason:.200}; mend it, or write it as JSON"
-        ) from None

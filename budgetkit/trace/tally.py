@@ -21,19 +21,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress, pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.files import Table, read_toml
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, Passage
-from budgetkit.plan.items import Item
-from budgetkit.requests import Framing
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, Passage, Raw
+from budgetkit.plan import Flags, Ints, Item
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """Hold where one turn lies in its conversation.
 
@@ -103,7 +102,7 @@ def _sent(messages: Sequence[Message], start: int, end: int) -> int:
 
 Roles = Mapping[str, str] | Callable[[Message], str]
 
-DEFAULT_ROLES: Final[Mapping[str, str]] = Table(
+DEFAULT_ROLES: Mapping[str, str] = Table(
     lambda: read_toml("presets.toml")["roles"]["working_memory"]
 )
 
@@ -159,18 +158,7 @@ def enters_at_once(role: str, present: str, pruned: str) -> bool:
     return present == pruned and role != "user"
 
 
-def schemas_section(tools: Sequence[Mapping[str, Any]], roles: Roles) -> str:
-    """Return the section of the tool schemas.
-
-    Examples
-    --------
-    >>> schemas_section([], DEFAULT_ROLES)
-    'system'
-    """
-    return past_section(schemas_message(tools), roles)
-
-
-def schemas_message(tools: Sequence[Mapping[str, Any]]) -> Message:
+def schemas_message(tools: Sequence[Raw]) -> Message:
     """Return the message that stands for the tool schemas where a role table is asked for their section."""
     return Message({"role": "tools", "tools": list(tools)})
 
@@ -182,24 +170,22 @@ def roles_key(roles: Roles) -> Hashable:
     return tuple(roles.items())
 
 
-Count = Callable[[str], int]
-Tokens = npt.NDArray[np.int64]
 _NEVER = np.iinfo(np.int64).max
 #: Section of the messages that no request holds.
-UNSENT: Final = "not sent"
+UNSENT = "not sent"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CountedMessages:
     """Hold sizes under one counter and framing, all in tokens."""
 
-    messages: Tokens
+    messages: Ints
     passages: Mapping[int, Sequence[int]]  # by the index of the message they were retrieved for
     tools: int  # all tool schemas together
     priming: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tally:
     """Hold a conversation as items.
 
@@ -225,7 +211,7 @@ class Tally:
     schemas: list[Item]
     retrieved: Mapping[int, list[Item]]
     priming: int
-    gone: Tokens
+    gone: Ints
 
     def items(self, turn: Turn) -> list[Item]:
         """List one turn's items in the order of its request.
@@ -284,7 +270,7 @@ class Tally:
         ]
         of_extras = [item.section for _, item in extras]
         columns = dict.fromkeys([*sections, *earlier_sums, *present_sums, *of_extras])
-        table = {section: np.zeros(len(turns), dtype=np.int64) for section in columns}
+        table = {section: np.zeros(len(turns), "int64") for section in columns}
         for section, sums in earlier_sums.items():
             table[section] += sums[starts]
         for section, sums in present_sums.items():
@@ -297,7 +283,7 @@ class Tally:
                 table[carrier.section][row] += self.priming
         return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
 
-    def _take_gone(self, table: Mapping[str, Tokens], starts: Tokens, sents: Tokens) -> None:
+    def _take_gone(self, table: Mapping[str, Ints], starts: Ints, sents: Ints) -> None:
         """Subtract from each request the messages that earlier compactions have removed."""
         for at in np.unique(self.gone[self.gone < _NEVER]).tolist():
             rows = sents > at
@@ -338,77 +324,16 @@ class Tally:
         return [item for place in places for item in self.retrieved.get(place, ())]
 
 
-def unwritable(tokens: npt.ArrayLike) -> Tokens:
+def unwritable(tokens: npt.ArrayLike) -> Ints:
     """Return token counts as a read-only array, since it is kept and handed out again."""
-    array = np.array(tokens, dtype=np.int64)
+    array = np.array(tokens, "int64")
     array.flags.writeable = False
     return array
 
 
-def count_all(
-    messages: Sequence[Message],
-    contexts: Mapping[int, Sequence[Passage]],
-    tools: Sequence[Mapping[str, Any]],
-    count: Count,
-    framing: Framing,
-) -> CountedMessages:
-    """Count a whole conversation in one go."""
-    passages = [passage.message for group in contexts.values() for passage in group]
-    sizes = framing.messages([*messages, *passages], count)
-    sizes_of_passages = iter(sizes[len(messages) :])
-    retrieved = {
-        index: [next(sizes_of_passages) for _ in group] for index, group in contexts.items()
-    }
-    system = [message for message in messages if message.role in SYSTEM_ROLES][:1]
-    return CountedMessages(
-        messages=unwritable(sizes[: len(messages)]),
-        passages=retrieved,
-        tools=framing.schemas(tools, count, system),
-        priming=framing.primed(bool(system)),
-    )
-
-
-def tally(
-    messages: Sequence[Message],
-    contexts: Mapping[int, Sequence[Passage]],
-    tools: Sequence[Mapping[str, Any]],
-    counted: CountedMessages,
-    roles: Roles,
-    gone: Tokens,
-) -> Tally:
-    """Place a counted conversation in sections."""
-    table = dict(roles) if isinstance(roles, Mapping) else None
-    roles = roles if table is None else table
-    sized = list(zip(messages, counted.messages.tolist(), _groups(messages), strict=True))
-    past, present = (
-        [
-            Item(place(message, roles), size, group=group, payload=message, roles=table)
-            for message, size, group in sized
-        ]
-        for place in (past_section, present_section)
-    )
-    schemas = []
-    if tools:
-        section = schemas_section(tools, roles)
-        schemas.append(Item(section, counted.tools, payload=schemas_message(tools), roles=table))
-    retrieved = {
-        index: _retrieved(passages, counted.passages[index], roles, table)
-        for index, passages in contexts.items()
-    }
-    return Tally(
-        opening=opening(messages),
-        past=past,
-        present=present,
-        schemas=schemas,
-        retrieved=retrieved,
-        priming=counted.priming,
-        gone=gone,
-    )
-
-
-def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
+def gone(messages: Sequence[Message], compactions: Any) -> Ints:
     """Return for each message the index of the summary that replaced it; opening system messages stay."""
-    last = np.full(len(messages), _NEVER, dtype=np.int64)
+    last = np.full(len(messages), _NEVER, dtype="int64")
     if not isinstance(compactions, list | tuple):
         return last
     for compaction in compactions:
@@ -432,7 +357,7 @@ def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
     return last
 
 
-def _retrieved(
+def retrieved_items(
     passages: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
 ) -> list[Item]:
     """Return the passages of one message as items, in the sections of their role."""
@@ -456,9 +381,9 @@ def passage_scores(passages: Sequence[Passage]) -> list[float]:
     return scores
 
 
-def _groups(messages: Sequence[Message]) -> list[Hashable]:
+def groups_of(messages: Sequence[Message]) -> list[Hashable]:
     """Return each message's group: tool calls and their results share one, other messages have None."""
-    groups: list[Hashable] = []
+    groups = []
     callers: dict[str | None, Hashable] = {}
     for index, message in enumerate(messages):
         group = callers.get(answered_call(message))
@@ -476,9 +401,9 @@ def answered_call(message: Message) -> str | None:
     return message.tool_call_id
 
 
-def _running(items: Sequence[Item], only: npt.NDArray[np.bool_] | None = None) -> dict[str, Tokens]:
+def _running(items: Sequence[Item], only: Flags | None = None) -> dict[str, Ints]:
     """Return running sums of tokens for each section: before each item, and after the last."""
-    tokens = np.array([item.tokens for item in items], dtype=np.int64)
+    tokens = np.array([item.tokens for item in items], "int64")
     if only is not None:
         tokens = tokens * only
     names = np.array([item.section for item in items], dtype=object)

@@ -72,19 +72,13 @@ def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict
     """Split a text at its speakers; text before the first speaker is left out, and a warning says so."""
     turns = list(turn.finditer(text))
     ends = [following.start() for following in turns[1:]] + [len(text)]
-    messages: list[dict[str, str]] = []
+    messages = []
     for speaker, end in zip(turns, ends, strict=True):
         name = speaker[1].lower()
-        if name == user:
-            role = "user"
-        else:
-            role = _ROLES.get(name, "assistant")
+        role = "user" if name == user else _ROLES.get(name, "assistant")
         content = text[speaker.end() : end].strip().removesuffix("\n---")
         messages.append({"role": role, "content": content.strip()})
-    if turns:
-        before = text[: turns[0].start()].strip(" \n-")
-    else:
-        before = ""
+    before = text[: turns[0].start()].strip(" \n-") if turns else ""
     if before:
         warnings = [f"{len(before):,} characters before the first speaker are left out"]
     else:
@@ -98,7 +92,7 @@ def _aider(text: str) -> list[Numbered]:
     # A history that was cut begins in the middle of a session.
     starts = [(0, 0, "")] + [(header.start(), header.end(), header[1]) for header in headers]
     ends = [header.start() for header in headers] + [len(text)]
-    sessions: list[Numbered] = []
+    sessions = []
     number = 1  # the line that a session begins on
     counted_to = 0
     for (start, after, title), end in zip(starts, ends, strict=True):
@@ -119,10 +113,7 @@ def _aider(text: str) -> list[Numbered]:
         messages = [{"role": role, "content": "\n".join(texts).strip()} for role, texts in turns]
 
         aside = sum(line.startswith(">") for line in lines)
-        if aside:
-            warnings = [f"{aside:,} lines of Aider's own output are left out"]
-        else:
-            warnings = []
+        warnings = [f"{aside:,} lines of Aider's own output are left out"] if aside else []
         conversation = {
             "messages": messages,
             "format": "aider",

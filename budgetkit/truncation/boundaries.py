@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 import regex
 
@@ -39,14 +39,14 @@ _CERTAIN = (
 _SURE = regex.compile(rf"(?rs)(?:{'|'.join(_CERTAIN)})")
 _LAST_FLAG = regex.compile(rf"(?r){_FLAG}")
 _FLAGS = regex.compile(rf"(?r){_FLAG}+")
-_NEAR: Final = 64  # code points; most places are sure from as few
-_FAR: Final = 1_024  # code points; what is read over more is remembered
+_NEAR = 64  # code points; most places are sure from as few
+_FAR = 1_024  # code points; what is read over more is remembered
 
 _CLOSING = "[\"'”’»」』)\\]]{0,16}"
 _SENTENCE_END = regex.compile(rf"(?r)(?:[.!?…]{_CLOSING}(?=\s)|[。！？]{_CLOSING}|(?<=\S)(?=\n))")
 _SENTENCE_START = regex.compile(rf"(?:[.!?…]{_CLOSING}\s+|[。！？]{_CLOSING}\s*|\n\s*)")
-_LOOK_BACK: Final = 20  # code points: a mark and all that may close after it
-_CHUNK: Final = 4_096  # code points
+_LOOK_BACK = 20  # code points: a mark and all that may close after it
+_CHUNK = 4_096  # code points
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,7 @@ class Boundaries:
         if by == "line":
             newline = self.text.find("\n", place - 1)
             return size if newline < 0 else newline + 1
-        if by == "token":
-            boundary = place
-        else:
-            boundary = self._sentence_start(place)
+        boundary = place if by == "token" else self._sentence_start(place)
         if boundary < size:
             return self._around(boundary)[1]
         return size
@@ -143,10 +140,7 @@ class Boundaries:
     def _flag(self, begin: int, place: int) -> int:
         """Return where the last flag begins that follows another, or 0; flags are pairs from where their row begins."""
         letter = _LAST_FLAG.search(self.text, begin, place)
-        if letter:
-            row = _FLAGS.match(self.text, 0, letter.end())
-        else:
-            row = None
+        row = _FLAGS.match(self.text, 0, letter.end()) if letter else None
         if row and len(row[0]) > 2:
             return row.start() + (len(row[0]) - 1) // 2 * 2
         return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.errors import out_of_range, wrong_choice
@@ -18,7 +18,7 @@ from budgetkit.counters import count_of
 from budgetkit.counters.protocol import checked
 from budgetkit.message import Message
 from budgetkit.models import Model
-from budgetkit.plan.items import Item
+from budgetkit.plan import Item
 from budgetkit.requests import Framing, framing_of
 from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.measures import Count, Measure, measured
@@ -35,7 +35,7 @@ MARKERS: dict[str, str] = {
     "tail": "[what came before is left out]\n",
     "middle": "\n[a part is left out]\n",
 }
-_CHOICES: Final = {"keep": get_args(Keep), "by": get_args(By), "marker_at": get_args(MarkerAt)}
+_CHOICES = {"keep": get_args(Keep), "by": get_args(By), "marker_at": get_args(MarkerAt)}
 # A longer text may cost less, where letters that were tokens of their own close up to a word. So a cut is also
 # tried some characters further on, the longest first.
 _FURTHER = (24, 16, 12, 8, 6, 4, 3, 2)
@@ -162,10 +162,7 @@ class _Cut(NamedTuple):
         text = self.measure.text
         front = {"head": tokens, "tail": 0, "middle": tokens - tokens // 2}[self.keep]
         back = tokens - front
-        if front:
-            head = self.boundaries.end(self.by, front)
-        else:
-            head = 0
+        head = self.boundaries.end(self.by, front) if front else 0
         return head, self.boundaries.start(self.by, len(text) - back) if back else len(text)
 
     def _cost(self, tokens: int) -> int:
@@ -203,10 +200,7 @@ class _Cut(NamedTuple):
             step = (
                 max(1, round((spare if not excess or spare <= excess else excess) * rate)) * stride
             )
-            if not excess or spare <= excess:
-                place = fits + step
-            else:
-                place = over - step
+            place = fits + step if not excess or spare <= excess else over - step
             if not fits < place < over:
                 place = (fits + over) // 2
             here = self._edges(place)
@@ -235,16 +229,14 @@ def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
 
 
 #: What stands where text was left out, by what the section keeps.
-SECTION_MARKERS: Final[Mapping[str, str]] = MappingProxyType(
+SECTION_MARKERS: Mapping[str, str] = MappingProxyType(
     {
         "newest": "[older text is left out here]\n",
         "best": "\n[less relevant text is left out here]",
         "first": "\n[more text is left out here]",
     }
 )
-_STAYS: Final[Mapping[str, Keep]] = MappingProxyType(
-    {"newest": "tail", "best": "head", "first": "head"}
-)
+_STAYS: Mapping[str, Keep] = MappingProxyType({"newest": "tail", "best": "head", "first": "head"})
 
 
 class Cutting(Protocol):

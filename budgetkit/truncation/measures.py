@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from itertools import accumulate, pairwise
-from typing import Final
 
 from budgetkit.counters.exact import last_seam, next_seam, seams_between
 
@@ -18,20 +17,20 @@ __all__ = ["Count", "Measure", "SeamMeasure", "measured"]
 
 Count = Callable[[str], int]
 
-CHARACTERS_A_TOKEN: Final = 4.0
+CHARACTERS_A_TOKEN = 4.0
 # A text may cost less than its own beginning by the few tokens that close up at the cut, never by half.
 _NEVER_HALF = 2
 _CHUNK = 16
-_NEAR: Final = 64  # code points beyond a cut that fits in which every other cut is tried
-_ASIDE: Final = 24  # code points to either side of a place that is guessed
-_SEAMLESS: Final = 4_096  # code points at most to look for a seam
+_NEAR = 64  # code points beyond a cut that fits in which every other cut is tried
+_ASIDE = 24  # code points to either side of a place that is guessed
+_SEAMLESS = 4_096  # code points at most to look for a seam
 # Each step towards a limit goes most of the way that its tokens are worth, and the last a little beyond it; code points
 # a token as found so far, but no more than this, for blanks say little of what follows.
 _MOST_OF_THE_WAY = 0.85
 _FIRST_RATE = 2.5
 _MOST_RATE = 8.0
-_FEW: Final = 256  # code points, which are not worth another step
-_GUESSES: Final = 8
+_FEW = 256  # code points, which are not worth another step
+_GUESSES = 8
 
 
 class Measure:
@@ -101,14 +100,8 @@ class SeamMeasure(Measure):
     def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
         """Return how much can probably be kept, and how much at most, in code points."""
         # What of the marker lies between its seams costs the same beside any text, and any text costs a token.
-        if front:
-            first = next_seam(marker, 1, len(marker)) or 0
-        else:
-            first = 0
-        if back:
-            last = last_seam(marker, 0, len(marker))
-        else:
-            last = len(marker)
+        first = next_seam(marker, 1, len(marker)) or 0 if front else 0
+        last = last_seam(marker, 0, len(marker)) if back else len(marker)
         room = limit - (self.count(marker) if marker else 0)
         full = limit - (self.count(marker[first:last]) if first < last else 0)
         if full <= 0:
@@ -158,10 +151,7 @@ class _Side:
             seam = self._seam(
                 max(self.places[before], tokens - _SEAMLESS) + 1, tokens - 1, last=True
             )
-            if seam is None:
-                before = before
-            else:
-                before = self._insert(before, seam)
+            before = before if seam is None else self._insert(before, seam)
         return self.places[before], self.tokens[before]
 
     def go_beyond(self, limit: int) -> None:

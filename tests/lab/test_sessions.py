@@ -446,11 +446,13 @@ def test_claude_code_stops_where_its_prompt_fills_again_and_again(made_up: bk.Se
 def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(
     made_up: bk.Session,
 ) -> None:
-    from budgetkit.lab.sessions.turning import by_price_of_reading
+    from budgetkit.lab.sessions.turning import by_price_and_window
 
     rule = bk.policies.ClearResults(keep_uses=10)
-    table = by_price_of_reading(made_up, {"mask": rule}, reads=[1.0, 0.5, 0.1, 0.02])
-    change = table.set_index("read")["change"]
+    table = by_price_and_window(
+        made_up, {"mask": rule}, reads=[1.0, 0.5, 0.1, 0.02], windows=[1_000_000]
+    )
+    change = table[table["system"] == "mask"].set_index("read")["change"]
     assert (
         change.is_monotonic_decreasing is False
         and change.loc[1.0] < change.loc[0.1] < change.loc[0.02]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.deciding.objectives import OBJECTIVES, Floats, Gain
+from budgetkit.lab.deciding.objectives import OBJECTIVES, Gain
 from budgetkit.lab.deciding.space import SearchSpace
 from budgetkit.lab.deciding.tuning import TuningResult, split
+from budgetkit.plan import Floats
 from tests.lab.test_deciding import TIGHT, conversations
 
 FEWER = OBJECTIVES["cut"]

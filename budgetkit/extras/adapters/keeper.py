@@ -11,9 +11,9 @@ from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.running_tally import Request
 from budgetkit.conversation.trimming import budget_of, trim
 from budgetkit.counters.encodings import ForkSafeLock
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, general_policy_of
+from budgetkit.inputs import AnyBudget, AnyCounter, general_policy_of
 from budgetkit.message import Message
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning import Policy
 
 #: The field of a message that holds the framework's own object.
 NATIVE = "native"

@@ -102,10 +102,7 @@ def _parts(content: Any) -> str | list[Any]:
 
 
 def _text(content: Any) -> str:
-    if isinstance(content, str):
-        parts = [content]
-    else:
-        parts = content or []
+    parts = [content] if isinstance(content, str) else content or []
     return "\n".join(
         part if isinstance(part, str) else str(part.get("text") or "") for part in parts
     )

@@ -15,17 +15,18 @@ from xml.etree import ElementTree
 
 import click
 
+from budgetkit.budget import brief, one_line, printable, warn_caller
 from budgetkit.budget.amounts import whole_number
-from budgetkit.budget.quoting import brief, one_line, printable, warn_caller
 from budgetkit.extras.shell.gate import Checked, Failure, check
 from budgetkit.extras.shell.inputs import tools_of, traces_of, with_budget
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.files import write_whole
 from budgetkit.models import today
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning import policy_of
 
 #: The version of a baseline's file.
 VERSION = 1
+_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 
 
 @click.command("check")
@@ -206,13 +207,9 @@ def github(checked: Checked, changes: Mapping[str, int], since: str) -> str:
         lines.append((kind_of_finding, finding.code, f"{finding.sentence}; {finding.mend}"))
     lines += [("notice", "growth", sentence) for sentence in grown(changes, since)]
     return "\n".join(
-        f"::{kind} title=budgetkit {code}::{_escaped(printable(text))}"
+        f"::{kind} title=budgetkit {code}::{printable(text).translate(_ESCAPES)}"
         for kind, code, text in lines
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def junit(checked: Checked, changes: Mapping[str, int], since: str) -> str:

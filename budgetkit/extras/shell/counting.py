@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from budgetkit.budget.quoting import many
+from budgetkit.budget import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines, show_table, text_of
 from budgetkit.models import Model, models, resolve
@@ -194,14 +194,8 @@ def _basis_line(count: RequestCount) -> str:
     if count.exact:
         return f"{basis}: by the {count.counted_by}."
     low, high = count.interval
-    if high is None:
-        most = "nobody can say how many"
-    else:
-        most = f"{high:,}"
-    if count.uncounted:
-        missing = f" Not counted: {', '.join(count.uncounted)}."
-    else:
-        missing = ""
+    most = "nobody can say how many" if high is None else f"{high:,}"
+    missing = f" Not counted: {', '.join(count.uncounted)}." if count.uncounted else ""
     return f"{basis}, {low:,} to {most}: by the {count.counted_by}.{missing}"
 
 
@@ -229,10 +223,7 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
     A name that is not in the table is looked up as everywhere else; what stands in for it is said.
     """
     resolved = [resolve(name) for name in names]
-    if names:
-        rows = resolved
-    else:
-        rows = [*models()]
+    rows = resolved if names else [*models()]
     if as_json:
         return show_json([{field: getattr(model, field) for field in _FIELDS} for model in rows])
     columns = [

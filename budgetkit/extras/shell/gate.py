@@ -13,18 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief, many, nearest_name, one_line
-from budgetkit.budget.validation import unknown_section
+from budgetkit.budget import Budget, brief, check_tokens, many, one_line, unknown_section
+from budgetkit.budget.quoting import nearest_name
 from budgetkit.counters import (
+    Count,
     FunctionCounter,
     basis_for,
     basis_of,
@@ -34,41 +33,37 @@ from budgetkit.counters import (
 )
 from budgetkit.extras.shell.inputs import check_tools
 from budgetkit.extras.shell.terminal import text_of
-from budgetkit.inputs.budgets import (
+from budgetkit.inputs import (
     DEFAULT_COUNTER,
     AnyBudget,
     AnyCounter,
     AnyModel,
     budget_of,
+    filled_in,
     read_budget,
 )
-from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import own_model
-from budgetkit.lab.replay import replay
-from budgetkit.lab.replay.cost import prices
+from budgetkit.lab.replay import prices, replay
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
-from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
 from budgetkit.requests.reading.tools import Toolset, function_name
-from budgetkit.trace.conversation import Trace
-from budgetkit.trace.tally import DEFAULT_ROLES
+from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Columns = dict[str, dict[str, Any]]
-Count = Callable[[str], int]
 #: One word that is written as the path of a file is: with a folder, or with an ending; "/no_think" is a command.
-_PATH: Final = re.compile(
+_PATH = re.compile(
     r"(?!/[\w@+-]*\Z)(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}"
 )
 
 # Keys of a message that are counted, and others that are spelt much like them.
-_COUNTED_KEYS: Final = ("content", "tool_calls", "function_call", "reasoning_content", "refusal")
-_MESSAGE_KEYS: Final = {
+_COUNTED_KEYS = ("content", "tool_calls", "function_call", "reasoning_content", "refusal")
+_MESSAGE_KEYS = {
     *_COUNTED_KEYS,
     "context",
     "contexts",
@@ -78,7 +73,7 @@ _MESSAGE_KEYS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Failure:
     """One reason why a gate is closed.
 
@@ -267,8 +262,15 @@ def check(
     >>> print(found.failures[0].sentence)
     system asks for 13 tokens, 8 above its cap (5)
     """
-    if most_cut is not None:
-        most_cut = _share(most_cut)
+    # A truth value is a mistake.
+    if most_cut is not None and (
+        isinstance(most_cut, bool)
+        or not isinstance(most_cut, int | float)
+        or not 0 <= most_cut <= 1
+    ):
+        raise ValueError(
+            f"most_cut is {brief(most_cut)}; a share lies between 0 and 1; write 10 % as 0.1"
+        )
     floor = None if floor is None else check_tokens("floor", floor)
     thinking = check_tokens("thinking", thinking)
     if all(given is None for given in (prompts, tools, traces, model)) and not strict:
@@ -301,10 +303,10 @@ def check(
     }
     demands = [pd.DataFrame([sent])] if sent else []
     models = [model]
-    failures_in = partial(_failures, lines, _floors(lines, floor))
+    floors = _floors(lines, floor)
     failures: list[Failure] = []
     for sizes in demands:
-        failures += failures_in("prompts and tools", sizes, _columns(lines, sizes), {*sent})
+        failures += Requests(lines, "prompts and tools", sizes).failures(floors, {*sent})
     failing = {*prompt_sizes, *(failure.section for failure in failures)}
     fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - failing
     cut = list[bool]()
@@ -318,11 +320,11 @@ def check(
         _check_messages(trace)
         models.append(model or own_model(trace))
         demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
-        columns = _columns(lines, demand)
-        own_failures = list(failures_in(one_line(trace.id), demand, columns, fixed))
+        requests = Requests(lines, one_line(trace.id), demand)
+        own_failures = list(requests.failures(floors, fixed))
         failures += own_failures
         conversations_failing += bool(own_failures)
-        cut.append(any(column["cut"].any() for column in columns.values()))
+        cut.append(any(column["cut"].any() for column in requests.columns.values()))
         if policy is not None:
             pruned = replay(
                 trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing
@@ -330,16 +332,14 @@ def check(
             lost += [*pruned.dropped_messages, 0]
     if traces is not None and not cut:
         raise ValueError("No conversation in traces. Give some, or leave traces out.")
+    largest = pd.concat(demands).max() if demands else pd.Series(dtype=int)
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or this_day())
-    if demands:
-        estimates = _estimated(lines, count, models, toolset.uncounted)
-    else:
-        estimates = []
+    estimates = _estimated(lines, count, models, toolset.uncounted) if demands else []
     failures += estimates
 
     # A prompt alone says nothing of how long a request is, which is what a cache goes by.
-    minimum = _least_cached(model) if cut else 0
+    minimum = CACHES[provider_rules(model)].minimum if cut and model is not None else 0
     known_of = partial(
         findings,
         budget,
@@ -356,25 +356,12 @@ def check(
     return Checked(
         failures=tuple(failures),
         findings=outcome,
-        sections=_most(demands),
+        sections={str(name): int(most) for name, most in largest.items()},
         conversations=len(cut),
         cut=sum(cut),
         strict=strict,
         failing=conversations_failing,
     )
-
-
-def _share(most_cut: Any) -> float:
-    """Return the greatest share of conversations, or say why it is none; a truth value is a mistake."""
-    if (
-        isinstance(most_cut, bool)
-        or not isinstance(most_cut, int | float)
-        or not 0 <= most_cut <= 1
-    ):
-        raise ValueError(
-            f"most_cut is {brief(most_cut)}; a share lies between 0 and 1; write 10 % as 0.1"
-        )
-    return float(most_cut)
 
 
 def _texts(prompts: Any) -> dict[str, str]:
@@ -442,16 +429,10 @@ def _estimated(
             Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")
         ]
     for model in models:
-        if model is None:
-            basis = basis_of(count)
-        else:
-            basis = basis_for(count, model)
+        basis = basis_of(count) if model is None else basis_for(count, model)
         if basis == "estimate":
-            name = _name(count)
-            if model is None or model.name in name:
-                of_model = ""
-            else:
-                of_model = f" of {one_line(model.name)}"
+            name = one_line(getattr(count, "name", "") or FunctionCounter(count).name)
+            of_model = "" if model is None or model.name in name else f" of {one_line(model.name)}"
             problem = (
                 f"{name} estimates the tokens{of_model}, and no reserve is a buffer for its error"
             )
@@ -466,11 +447,6 @@ def _estimated(
                 )
             ]
     return []
-
-
-def _name(count: Count) -> str:
-    """Return what a counter or a function is called, in one line."""
-    return one_line(getattr(count, "name", "") or FunctionCounter(count).name)
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
@@ -511,16 +487,6 @@ def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
             "cut", "conversations", problem, "raise a cap or the window, or agree to a larger share"
         )
     ]
-
-
-def _least_cached(model: Model | None) -> int:
-    if model is None:
-        return 0
-    return CACHES[provider_rules(model)].minimum
-
-
-def _columns(budget: Budget, demand: pd.DataFrame) -> Columns:
-    return RequestBatch(demand).columns(budget)
 
 
 def _found(
@@ -589,75 +555,69 @@ def _asked(
     return demand
 
 
-def _failures(
-    budget: Budget,
-    floors: Mapping[str, int],
-    where: str,
-    demand: pd.DataFrame,
-    columns: Columns,
-    fixed: set[str],
-) -> Iterator[Failure]:
-    """List each failure once: at the request where it is worst."""
-    for section, column in columns.items():
-        cap = budget.caps.get(section)
-        over = column["demand"] - (column["limit"] if cap is None else cap)
-        if section in fixed and (worst := int(over.argmax())) >= 0 and over[worst] > 0:
-            if cap is not None:
-                limit = f"its cap ({cap:,})"
-            else:
+@dataclass(frozen=True)
+class Requests:
+    """What requests ask of a budget, one row each, and where they stand."""
+
+    budget: Budget
+    where: str
+    demand: pd.DataFrame
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The grants of all requests."""
+        return RequestBatch(self.demand).columns(self.budget)
+
+    def failures(self, floors: Mapping[str, int], fixed: set[str]) -> Iterator[Failure]:
+        """List each failure once: at the request where it is worst."""
+        budget = self.budget
+        for section, column in self.columns.items():
+            cap = budget.caps.get(section)
+            over = column["demand"] - (column["limit"] if cap is None else cap)
+            if section in fixed and (worst := int(over.argmax())) >= 0 and over[worst] > 0:
                 limit = f"what is left for it ({column['limit'][worst]:,})"
-            problem = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens, {over[worst]:,} above {limit}"
-            yield _failure("cap", where, problem, budget, demand, worst, section)
-    free = _free(budget, columns)
-    if (worst := int(free.argmin())) >= 0 and free[worst] < 0:
-        problem = f"a request overruns the window ({budget.window:,}) by {-free[worst]:,} tokens"
-        yield _failure("overrun", where, problem, budget, demand, worst)
-    for section, floor in floors.items():
-        limit = columns[section]["limit"]
-        if (worst := int(limit.argmin())) >= 0 and limit[worst] < floor:
-            problem = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left, below its floor ({floor:,})"
-            failure = _failure("floor", where, problem, budget, demand, worst, section)
-            wide = (budget.caps[section] or floor) >= floor
-            if wide:
-                mend = "lower a reserve, or shorten what is asked before it"
-            else:
-                mend = f"raise its cap to {floor:,}"
-            mends = [failure.mend, f"- {mend[0].upper()}{mend[1:]}."]
-            yield replace(failure, mend="\n".join(filter(None, mends)))
+                if cap is not None:
+                    limit = f"its cap ({cap:,})"
+                asked = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens"
+                yield self._failure(
+                    "cap", f"{asked}, {over[worst]:,} above {limit}", worst, section
+                )
+        # The tokens that each request leaves free, below 0 where it overruns the window.
+        free = budget.window - budget.reserved + np.zeros(1, "int64")
+        for section, column in self.columns.items():
+            free = (
+                free
+                - column["granted"]
+                + np.minimum(column["granted"], budget.held.get(section, 0))
+            )
+        if (worst := int(free.argmin())) >= 0 and free[worst] < 0:
+            over_by = f"by {-free[worst]:,} tokens"
+            problem = f"a request overruns the window ({budget.window:,}) {over_by}"
+            yield self._failure("overrun", problem, worst)
+        for section, floor in floors.items():
+            limit = self.columns[section]["limit"]
+            if (worst := int(limit.argmin())) >= 0 and limit[worst] < floor:
+                left = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left"
+                mend = f"- Raise its cap to {floor:,}."
+                if (budget.caps[section] or floor) >= floor:
+                    mend = "- Lower a reserve, or shorten what is asked before it."
+                yield self._failure(
+                    "floor", f"{left}, below its floor ({floor:,})", worst, section, mend
+                )
 
-
-def _free(budget: Budget, columns: Columns) -> Any:
-    """Return the tokens that each request leaves free, below 0 where it overruns the window."""
-    used = sum(column["granted"] for column in columns.values())
-    floors = sum(
-        np.minimum(columns[section]["granted"], tokens) for section, tokens in budget.held.items()
-    )
-    return budget.window - budget.reserved - used + floors + np.zeros(1, dtype=np.int64)
-
-
-def _failure(
-    code: str,
-    where: str,
-    problem: str,
-    budget: Budget,
-    demand: pd.DataFrame,
-    row: int,
-    section: str | None = None,
-) -> Failure:
-    plan = allocate(budget, {str(name): int(demand[name].iloc[row]) for name in demand})
-    if demand.index.name == "turn":
-        turn = f", turn {demand.index[row]}"
-    else:
-        turn = ""
-    mends = plan.why(section).mends if section else ()
-    return Failure(
-        code=code,
-        where=where + turn,
-        sentence=problem,
-        mend="\n".join(f"- {mend.sentence}" for mend in mends),
-        section=section or "",
-        plan=explained(plan),
-    )
+    def _failure(self, code: str, problem: str, row: int, section: str = "", *more: str) -> Failure:
+        demand = self.demand
+        plan = allocate(self.budget, {str(name): int(demand[name].iloc[row]) for name in demand})
+        turn = f", turn {demand.index[row]}" if demand.index.name == "turn" else ""
+        mends = [f"- {mend.sentence}" for mend in plan.why(section).mends] if section else []
+        return Failure(
+            code=code,
+            where=self.where + turn,
+            sentence=problem,
+            mend="\n".join([*mends, *more]),
+            section=section,
+            plan=explained(plan),
+        )
 
 
 def explained(plan: Plan) -> str:
@@ -668,10 +628,3 @@ def explained(plan: Plan) -> str:
     ]
     heading = f"Plan of {plan.budget.window:,} tokens, {plan.free:,} free:"
     return "\n".join([heading, *rows, *plan.warnings])
-
-
-def _most(demands: Sequence[pd.DataFrame]) -> dict[str, int]:
-    """Return the most that each section ever asks for."""
-    if not demands:
-        return {}
-    return {str(section): int(most) for section, most in pd.concat(demands).max().items()}

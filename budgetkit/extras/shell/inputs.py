@@ -11,39 +11,38 @@ from contextlib import suppress
 from functools import wraps
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from warnings import catch_warnings
 
 import click
 from click.core import ParameterSource
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line, printable, quoted, warn_caller
+from budgetkit.budget import Budget, brief, one_line, printable, quoted, warn_caller
 from budgetkit.counters import basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, text_of
-from budgetkit.inputs.budgets import AnyBudget, budget_in, policies_of, read_budget
+from budgetkit.inputs import AnyBudget, filled_in, policies_of, read_budget
+from budgetkit.inputs.budgets import budget_in
 from budgetkit.inputs.budgets import budget_of as any_budget
-from budgetkit.inputs.configuration import Configuration, filled_in
+from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.presets import PRESETS
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning import Policy
 from budgetkit.requests import framing_for, read_tools
 from budgetkit.requests.reading.formats import table as format_table
 from budgetkit.requests.reading.tools import entries, has_more_pages, opened
-from budgetkit.trace.conversation import Trace
-from budgetkit.trace.loading import iter_traces, load_trace, load_traces, shipped_traces
+from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.opening import intake
 
 # Types of tools: a function, or what a provider runs itself.
-_KINDS: Final = re.compile(
+_KINDS = re.compile(
     r"function|custom|namespace|(?:web_search|web_fetch|x_search|file_search|code_interpreter|code_execution|retrieval"
     r"|image_generation|mcp|mcp_toolset|local_shell|shell|computer|computer_use|bash|text_editor|apply_patch|memory"
     r"|advisor|tool_search)(?:_preview)?(?:_\d[\d_]*)?|tool_search_tool_\w+|computer-use-preview"
 )
 # Keys of a tool whose values are named by its author.
-_NAMED: Final = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+_NAMED = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 # Keys of a tool whose values are texts, or lists of them.
-_TEXTS: Final = {"name", "title", "description", "type"}
+_TEXTS = {"name", "title", "description", "type"}
 
 
 class Piped(io.BytesIO):
@@ -66,10 +65,7 @@ def settings_at(name: str) -> AnyBudget:
         return budget_in(text, "standard input")
     path = Path(name).expanduser()
     if not path.is_file():
-        if path.exists():
-            problem = "that is no file"
-        else:
-            problem = "there is no such file"
+        problem = "that is no file" if path.exists() else "there is no such file"
         raise ValueError(
             f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one"
         )
@@ -269,7 +265,8 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
         trace = rest.get("trace")
         settings = settings_at(budget)
         model, counting, own_policy = filled_in(settings, model, counting)
-        if own_policy is not None and _is_left_out("policy"):
+        source = click.get_current_context().get_parameter_source("policy")
+        if own_policy is not None and source is ParameterSource.DEFAULT:
             rest["policy"] = own_policy
         opened = opening_model(model, trace)
         lines = budget_of(settings, window, model, trace)
@@ -295,11 +292,6 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         called = option(called)
     return called
-
-
-def _is_left_out(option: str) -> bool:
-    """Say whether an option of the command was not typed."""
-    return click.get_current_context().get_parameter_source(option) is ParameterSource.DEFAULT
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,14 +19,13 @@ from typing import Any
 import click
 
 import budgetkit
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget import Budget, brief, one_line
 from budgetkit.extras.shell.inputs import policies_named, with_conversation
 from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines
 from budgetkit.files import extra, shipped_folder
+from budgetkit.message import Data
 from budgetkit.presets import PRESETS
-from budgetkit.trace.conversation import Trace
-from budgetkit.trace.loading import load_traces, shipped_traces
+from budgetkit.trace import Trace, load_traces, shipped_traces
 
 #: The notebook that the extension under scripts/lab runs as soon as JupyterLab shows it.
 _RUN_FIRST = "notebooks/00-start.ipynb"
@@ -75,14 +74,14 @@ def report_command(
     as_json: bool,
     model: str | None,
     window: int | None,
-    named_options: dict[str, Any],
+    named_options: Data,
     **_: Any,
 ) -> None:
     """Write a report of a conversation: one file of HTML, which needs no kernel and no network."""
     # What was named is handed on as it was, so that the report opens as the explorer of the same arguments does.
     preset = named_options["budget"]
     lines = preset if preset in PRESETS else budget
-    named: dict[str, Any] = {"model": model, "window": window, "counter": named_options["counter"]}
+    named: Data = {"model": model, "window": window, "counter": named_options["counter"]}
     explorer: Any
     if is_plan:
         explorer = budgetkit.BudgetExplorer(lines, trace, **named)
@@ -176,9 +175,9 @@ def notebook_command(name: str, folder: str, options: list[str]) -> int:
     return _open_lab(first, options, first.name in written)
 
 
-def _notebook(code: str) -> dict[str, Any]:
+def _notebook(code: str) -> Data:
     """Return a notebook of one cell."""
-    cell: dict[str, Any] = {
+    cell: Data = {
         "cell_type": "code",
         "id": "card",
         "metadata": {},

@@ -6,19 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import click
-import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.extras.shell.inputs import policies_named, with_conversation
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
-from budgetkit.inputs.budgets import policies_of
-from budgetkit.lab.replay import Replay, rank_policies, replay
-from budgetkit.lab.replay.cost import Prices, known_prices
+from budgetkit.inputs import policies_of
+from budgetkit.lab.replay import Prices, rank_policies, replay
+from budgetkit.lab.replay.cost import known_prices
 from budgetkit.plan import fit
 from budgetkit.requests import Framing
 from budgetkit.state import to_dict
-from budgetkit.trace.conversation import Trace
+from budgetkit.trace import Trace
 from budgetkit.truncation import cutter
 
 _BY = click.option(
@@ -50,10 +49,7 @@ def fit_command(
         len(trace.turns) if turn is None else turn, count, budget.roles or None, framing
     )
     plan = fit(replace(budget, deficit="signed", undeclared="pool"), items, cutter(count, framing))
-    if section:
-        why = str(plan.why(section)).splitlines()
-    else:
-        why = []
+    why = str(plan.why(section)).splitlines() if section else []
     if as_json:
         return show_json(to_dict(plan) | {"free": plan.free, "warnings": plan.warnings, "why": why})
     caps = budget.caps
@@ -184,7 +180,7 @@ def compare_command(
     table = rank_policies(replays)
     if as_json:
         return show_json(table.to_dict("records"))
-    idle = [name for name, outcome in replays.items() if not _acts(outcome)]
+    idle = [name for name, outcome in replays.items() if not outcome.acts.any()]
     rows = table[~table["policy"].isin(idle)]
     if idle:
         unpruned = table[table["policy"] == idle[0]].assign(
@@ -206,11 +202,3 @@ def compare_command(
         size = f"the largest request takes {largest:,} of {budget.window:,} tokens; --window gives a smaller one"
         notes.append(f"These do not act here: {', '.join(idle)}; {size}.")
     return show_lines(notes)
-
-
-def _acts(outcome: Replay) -> bool:
-    """Say whether a policy has taken anything out."""
-    pruned = outcome.kept
-    return bool(
-        np.any(pruned.dropped) or np.any(pruned.shrunk_messages) or np.any(pruned.summaries)
-    )

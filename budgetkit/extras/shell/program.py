@@ -8,15 +8,15 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from budgetkit.budget.quoting import brief, printable
+from budgetkit.budget import brief, printable
 
 #: The commands, each with its module and its line of help; the list of commands imports none of them.
-COMMANDS: Final = {
+COMMANDS = {
     "sessions": ("sessions", "Show what filled your agents' sessions and what misses cost."),
     "count": ("counting", "Count the tokens of texts, files, conversations or a request."),
     "fit": ("planning", "Fit one request of a conversation into a budget."),
@@ -30,13 +30,13 @@ COMMANDS: Final = {
     "redact": ("counting", "Print conversations with filler for their words."),
 }
 #: What a program without a command says after the sessions.
-NEXT_STEPS: Final = """Next steps:
+NEXT_STEPS = """Next steps:
   budgetkit sessions {}: see what filled that session and what its cache misses cost
   budgetkit explore FILE: move the sliders of a budget on your own conversation
   budgetkit notebook: learn it step by step in Jupyter
 All commands: budgetkit --help"""
 #: What is wrong with what was given; anything else is a defect, and keeps its traceback.
-WRONG: Final = (ValueError, TypeError, LookupError, OSError, ImportError)
+WRONG = (ValueError, TypeError, LookupError, OSError, ImportError)
 
 
 class Commands(click.Group):

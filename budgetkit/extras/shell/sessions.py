@@ -6,12 +6,12 @@ import re
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 import click
 import pandas as pd
 
-from budgetkit.budget.quoting import many
+from budgetkit.budget import many
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.bills import BILLED, Bills, cache_folder
@@ -23,7 +23,7 @@ from budgetkit.lab.sessions.settings import sentences_of, usual_values, what_if
 from budgetkit.models.limits import catalogue_of, product_window
 
 #: The session that is offered where there is none.
-SHIPPED: Final = "made-up-session"
+SHIPPED = "made-up-session"
 _COMPACTIONS = 3  # that are told one by one
 KINDS = 8  # rows of what filled a prompt
 _SUMS = ["requests", "cost", "from cache", "misses", "misses cost", "compactions"]
@@ -129,10 +129,8 @@ def list_sessions(
     table = sessions(folder, newest=_ALL)
     folders = table.attrs["folders"]
     if table.empty:
-        if folders:
-            looked = f"in {', '.join(folders)}"
-        else:
-            looked = "in the usual places of Claude Code, Codex, Gemini CLI and pi"
+        usual = "the usual places of Claude Code, Codex, Gemini CLI and pi"
+        looked = f"in {', '.join(folders) or usual}"
         if as_json:
             show_json([])
         else:
@@ -149,7 +147,9 @@ def list_sessions(
     if as_json:
         names = [*(columns if by else table.columns.drop(["day", "agent", *BILLED])), *BILLED]
         rows = shown[[name for name in names if name in shown]].astype(object)
-        show_json(rows.where(rows.notna(), None).assign(**_as_text(rows)).to_dict("records"))
+        if "changed" in rows:
+            rows["changed"] = rows["changed"].astype(str)
+        show_json(rows.where(rows.notna(), None).to_dict("records"))
         return "1"
     where = ", ".join(folders)
     title = (
@@ -202,25 +202,14 @@ def _heads(row: dict[Any, Any], columns: list[str]) -> list[Any]:
 
 
 def _sums_shown(row: dict[Any, Any]) -> list[Any]:
-    share = ""
-    if row["prompt"]:
-        share = f"{(row['read'] or 0) / row['prompt']:.0%}"
-    counts = {
-        name: "" if pd.isna(row[name]) else int(row[name])
+    share = f"{(row['read'] or 0) / row['prompt']:.0%}" if row["prompt"] else ""
+    requests, misses, compactions = (
+        "" if pd.isna(row[name]) else int(row[name])
         for name in ("requests", "misses", "compactions")
-    }
-    return [
-        counts["requests"],
-        dollars(row["cost"]),
-        share,
-        counts["misses"],
-        dollars(row["missed_cost"]),
-        counts["compactions"],
-    ]
+    )
 
-
-def _as_text(rows: pd.DataFrame) -> dict[str, Any]:
-    return {"changed": rows["changed"].astype(str)} if "changed" in rows else {}
+    cost, missed_cost = map(dollars, (row["cost"], row["missed_cost"]))
+    return [requests, cost, share, misses, missed_cost, compactions]
 
 
 def _path(which: str, folder: str | None) -> str:
@@ -229,10 +218,9 @@ def _path(which: str, folder: str | None) -> str:
         return which
     table = sessions(folder, newest=int(which))
     if not 1 <= int(which) <= len(table):
+        advice = f"there is none; {SHIPPED} is a made-up one"
         if len(table):
             advice = f"there are {len(table):,}"
-        else:
-            advice = f"there is none; {SHIPPED} is a made-up one"
         raise ValueError(f"session {which} was asked for; {advice}; budgetkit sessions lists them")
     return str(table["path"].iloc[int(which) - 1])
 
@@ -275,20 +263,21 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     question = (
         f"What filled the largest prompt? {prompt:,} tokens by the provider's count, which is exact"
     )
-    show_table(question, ["what", "tokens", "share", "mark"], [_filled(row) for row in largest])
+    show_table(
+        question,
+        ["what", "tokens", "share", "mark"],
+        [(name, int(size), f"{share:.0%}", mark) for name, size, share, mark in largest],
+    )
     if session.gap_sentence:
         show_lines([session.gap_sentence])
 
     by_cause = missed.groupby("cause").agg(
         misses=("missed", "size"), tokens=("paid", "sum"), cost=("cost", "sum")
     )
-    causes = [
-        [cause, *row] for cause, row in zip(by_cause.index, by_cause.values.tolist(), strict=True)
-    ]
-    if causes:
+    if len(by_cause):
         cells = [
-            [cause, int(number), int(tokens), dollars(cost)]
-            for cause, number, tokens, cost in causes
+            [row["cause"], int(row["misses"]), int(row["tokens"]), dollars(row["cost"])]
+            for row in by_cause.reset_index().to_dict("records")
         ]
         show_table(
             "Why did the cache miss?", ["cause", "misses", "tokens paid anew", "cost"], cells
@@ -446,10 +435,6 @@ def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
         share=rest["share"].sum(),
     )
     return pd.concat([rows.iloc[:KINDS], other, difference])
-
-
-def _filled(row: list[Any]) -> list[Any]:
-    return [row[0], int(row[1]), f"{row[2]:.0%}", row[3]]
 
 
 def _rule(row: dict[Any, Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.quoting import many, one_line
+from budgetkit.budget import many, one_line
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.sessions import dollars, filled_by, largest_of
@@ -101,10 +101,7 @@ def save(session: Session, window: int | None, output: str, with_text: bool) -> 
         raise ValueError(
             f"a report was to be saved as {named}; it is HTML; end the name with .html"
         )
-    if with_text:
-        trace = session.trace
-    else:
-        trace = redact(session.trace, counter("chars/4"))
+    trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(session, USUAL, window=window, prices=session.prices)
     cost = dollars(session.totals()["cost"])
     named = session.model or "a model that is not named"
@@ -129,8 +126,5 @@ def save(session: Session, window: int | None, output: str, with_text: bool) -> 
         os.umask(before)
     path = Path(output).expanduser()
     path.chmod(0o600)
-    if with_text:
-        texts = "with its texts"
-    else:
-        texts = "with filler for its words; --text keeps them"
+    texts = "with its texts" if with_text else "with filler for its words; --text keeps them"
     show_lines([f"{one_line(output)}: {path.stat().st_size / 1_000:,.0f} kB, {texts}"])

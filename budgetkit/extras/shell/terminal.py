@@ -7,22 +7,19 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from budgetkit.budget.quoting import one_line, printable
+from budgetkit.budget import one_line, printable
 
 #: The name of a file that stands for standard input.
-PIPE: Final = "-"
+PIPE = "-"
 
 
 def text_of(source: str) -> str:
     """Read a text in UTF-8 from a file or standard input."""
-    if source == PIPE:
-        raw = sys.stdin.buffer.read()
-    else:
-        raw = Path(source).expanduser().read_bytes()
+    raw = sys.stdin.buffer.read() if source == PIPE else Path(source).expanduser().read_bytes()
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:

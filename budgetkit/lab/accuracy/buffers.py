@@ -14,30 +14,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Reserve
-from budgetkit.budget.amounts import Share, check_tokens
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Budget, Reserve, Share, brief, check_tokens, quoted
 from budgetkit.lab.accuracy.kind_windows import KindWindows, Resampled, Sources, has_sources
 from budgetkit.lab.accuracy.kinds import CLASS, LANGUAGE, cells_of, lacking_kinds, meaning
+from budgetkit.plan import Floats
 from budgetkit.promise import lacking, needed
 
-Floats = npt.NDArray[np.float64]
-MIXED: Final = "mixed"  # the mix in which a window has documents of all kinds
-KINDS: Final = (CLASS, LANGUAGE)  # by default a window is of one of these, whichever asks for more
-_STEPS: Final = 12  # most rounds until usable part and ratio agree
-_NEAR: Final = 1e-4
+MIXED = "mixed"  # the mix in which a window has documents of all kinds
+KINDS = (CLASS, LANGUAGE)  # by default a window is of one of these, whichever asks for more
+_STEPS = 12  # most rounds until usable part and ratio agree
+_NEAR = 1e-4
 #: Sources from which windows of one kind are told: as many as a risk of 5 % needs; a smaller risk is said to lack some.
-FEWEST_TO_SPREAD: Final = needed(0.05)
+FEWEST_TO_SPREAD = needed(0.05)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FilledWindows:
     """Windows of one size, filled with documents at random."""
 
@@ -132,10 +127,7 @@ def filled_windows(
     of_any_kind = FilledWindows(
         window, tuple(Resampled.of(errors, column, seed) for column in columns)
     )
-    if window_mix is None:
-        cells = cells_of(errors, kinds)
-    else:
-        cells = None
+    cells = cells_of(errors, kinds) if window_mix is None else None
     if cells is None:
         return of_any_kind
 
@@ -157,10 +149,10 @@ def columns_of(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | N
 
 
 #: Where 5 % of all windows may overflow, 12 % of those of CJK did, and 34 % of those of odd text.
-WORST: Final = "windows of a single kind of text may overflow more often"
+WORST = "windows of a single kind of text may overflow more often"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Buffer:
     """A safety buffer that a risk asks for.
 
@@ -356,7 +348,8 @@ def read_off(
         few_sources = ""
         if window_mix is None and has_sources(errors):
             few_sources = lacking(errors["source"].nunique(), risk, "sources")
-        worst = WORST if window_mix is None and _classes(errors) > 1 else ""
+        has_classes = CLASS in errors and errors[CLASS].nunique() > 1
+        worst = WORST if window_mix is None and has_classes else ""
         reasons = (buffer.warning, few_sources, buffer.lacks(kinds), worst)
         return replace(buffer, warning="; ".join(filter(None, reasons)))
     if lacking_kinds(errors, kinds):
@@ -365,10 +358,6 @@ def read_off(
         reason = lacking(filled.seen, risk, "sources")
     warning = "; ".join(filter(None, (buffer.warning, reason, WORST)))
     return replace(buffer, warning=warning)
-
-
-def _classes(errors: pd.DataFrame) -> int:
-    return errors[CLASS].nunique() if CLASS in errors else 1
 
 
 def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
@@ -389,15 +378,9 @@ def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | Non
     """Warn of too few documents: a tail needs ten cases beyond it, a sum at least thirty."""
     by_value = window_mix not in (None, MIXED)
     n = errors[window_mix].nunique() if by_value else len(errors)
-    if by_value:
-        in_window = 1
-    else:
-        in_window = max(1, round(window / max(errors["estimate"].mean(), 1)))
+    in_window = 1 if by_value else max(1, round(window / max(errors["estimate"].mean(), 1)))
     needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
-    if by_value:
-        what = f"values of {brief(window_mix)}"
-    else:
-        what = "documents"
+    what = f"values of {brief(window_mix)}" if by_value else "documents"
     if n >= needed:
         return ""
     return f"{n} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +19,8 @@ from budgetkit.lab.accuracy import compare, consequences
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts
 from budgetkit.lab.accuracy.errors import interval_of, places_by_source
 from budgetkit.models import model
-from budgetkit.plan.allocating import allocate
+from budgetkit.plan import Floats, allocate
 
-Floats = npt.NDArray[np.float64]
 Numbers = Sequence[int] | Sequence[float] | Floats
 _MOST = (
     400  # readings that all pairs are formed of; of more, as many spread evenly over their sizes
@@ -31,7 +29,7 @@ _MOST_LEFT_OUT = 40
 _FAR = 8  # robust standard deviations
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bill:
     """A line from counted to billed tokens.
 
@@ -118,8 +116,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     >>> fit_bill([100, 200, 300], [230, 360, 490])
     Bill(constant=100.0, slope=1.3, low=0.0, high=0.0, readings=3)
     """
-    x = np.asarray(counted, dtype=np.float64)
-    y = np.asarray(billed, dtype=np.float64)
+    x = np.asarray(counted, "float64")
+    y = np.asarray(billed, "float64")
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
         readings = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
         raise ValueError(f"Too few readings: {readings}. Pass three or more of different sizes.")
@@ -142,10 +140,7 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
     first, second = np.triu_indices(len(chosen), 1)
     run = x[chosen][second] - x[chosen][first]
     rise = y[chosen][second] - y[chosen][first]
-    if (run > 0).any():
-        slope = float(np.median(rise[run > 0] / run[run > 0]))
-    else:
-        slope = 0.0
+    slope = float(np.median(rise[run > 0] / run[run > 0])) if (run > 0).any() else 0.0
     return float(np.median(y - slope * x)), slope
 
 
@@ -174,10 +169,10 @@ def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
     return errors
 
 
-_RULE: Final = "chars/4"
-_WINDOW: Final = 128_000
-_REPEATS: Final = 400
-_COLUMNS: Final = ["claim", "document", "said", "measured", "low", "high", "unit", "corpus"]
+_RULE = "chars/4"
+_WINDOW = 128_000
+_REPEATS = 400
+_COLUMNS = ["claim", "document", "said", "measured", "low", "high", "unit", "corpus"]
 
 
 def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.DataFrame:

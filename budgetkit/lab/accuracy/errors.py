@@ -9,16 +9,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from time import perf_counter_ns
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import brief, quoted
 from budgetkit.counters import Count, Counter, basis_of, counter
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 from budgetkit.models import Model
+from budgetkit.plan import Floats
 from budgetkit.promise import FEWEST_FOR_A_GAIN, needed
 
 
@@ -39,9 +40,9 @@ def progress_bar(shown: bool, **options: Any) -> Iterator[Callable[[int], object
         yield getattr(bar, "update", lambda steps: None)
 
 
-_KINDS: Final = {"ProviderCounter": "endpoint", "CharacterCounter": "characters"}
+_KINDS = {"ProviderCounter": "endpoint", "CharacterCounter": "characters"}
 #: What each kind of counting costs, and when to use it: Octopus, guide "Token Budget" (document 000), in our words.
-USES: Final = {
+USES = {
     "characters": ("next to nothing", "a first guess, with a reserve as a buffer"),
     "estimate": (
         "little, on this machine",
@@ -119,10 +120,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
 
 def kind_of(count: Any) -> str:
     """Return a counter's kind, a key of `USES`."""
-    if basis_of(count) == "estimate":
-        other = "estimate"
-    else:
-        other = "tokenizer"
+    other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
     return _KINDS.get(type(count).__name__, other)
 
 
@@ -148,7 +146,6 @@ def _row(count: Any, texts: Sequence[str]) -> dict[str, object]:
 
 
 Given = Counter | Count | Model | str
-Floats = npt.NDArray[np.float64]
 _REPEATS = 1_000
 _NORMAL = 1.96  # of the normal distribution, 95 % lie within
 
@@ -316,10 +313,10 @@ def interval_of(repeated: Floats, measured: float, sources: int) -> tuple[float,
     return measured + wider * (float(low) - measured), measured + wider * (float(high) - measured)
 
 
-_LONGEST_TOKEN: Final = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
-_WORD_END: Final = re.compile(r"\S ")
+_LONGEST_TOKEN = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
+_WORD_END = re.compile(r"\S ")
 # Mended to U+FFFD, it has three bytes where `replace` writes one.
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def bounds(text: str) -> tuple[int, int]:
@@ -344,10 +341,7 @@ def bounds(text: str) -> tuple[int, int]:
     (2, 11)
     """
     size = len(text.encode("utf-8", "replace"))
-    if text:
-        words = sum(1 for _ in _WORD_END.finditer(text)) + 1
-    else:
-        words = 0
+    words = sum(1 for _ in _WORD_END.finditer(text)) + 1 if text else 0
     return max(words, -(-size // _LONGEST_TOKEN)), size if text.isascii() else size + 2 * len(
         _HALF.findall(text)
     )

@@ -16,25 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-REPEATS: Final = 120  # resampled corpora
-EACH: Final = 100  # windows of each
-_AT_ONCE: Final = 2_000_000  # documents drawn at once, so that memory stays small
+REPEATS = 120  # resampled corpora
+EACH = 100  # windows of each
+_AT_ONCE = 2_000_000  # documents drawn at once, so that memory stays small
 # Most documents drawn for one window. A window that holds more of them spreads less about the mean, by the root of
 # how many more: the spread is scaled, the mean is exact.
-DRAWN: Final = 150
+DRAWN = 150
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Resampled:
     """Exact and estimated tokens of documents, sorted by kind and source."""
 
@@ -49,10 +46,7 @@ class Resampled:
     @classmethod
     def of(cls, errors: pd.DataFrame, column: str | None, seed: int) -> Resampled:
         """Sort documents by the kinds of a column, and by the sources of each."""
-        if column is None:
-            kind = np.zeros(len(errors), "int64")
-        else:
-            kind = pd.factorize(errors[column])[0]
+        kind = np.zeros(len(errors), "int64") if column is None else pd.factorize(errors[column])[0]
         if "source" in errors and column:
             source = pd.factorize(errors["source"])[0]
         else:
@@ -115,7 +109,7 @@ def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
     """Draw from each chosen group as many members as it has."""
     starts = np.cumsum(many) - many
     room = np.repeat(many[chosen], many[chosen])
-    return np.asarray(np.repeat(starts[chosen], many[chosen]) + _below(room, random))
+    return np.repeat(starts[chosen], many[chosen]) + _below(room, random)
 
 
 def _below(room: Ints, random: np.random.Generator) -> Ints:
@@ -130,7 +124,6 @@ def _parts(chosen: Ints, documents: Ints) -> Iterator[Ints]:
     yield from (chosen[piece == number] for number in np.unique(piece))
 
 
-Bools = npt.NDArray[np.bool_]
 _WINDOWS = 40  # drawn of each source in each kind
 # of all classes, that a class's own variances are drawn toward
 _PRIOR_SOURCES = 5
@@ -146,7 +139,7 @@ def has_sources(errors: pd.DataFrame) -> bool:
     return "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sources:
     """The sources of each kind: a group is one source of one kind.
 
@@ -234,7 +227,7 @@ def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Gene
     return np.asarray(np.log(np.maximum(mean + (ratio - mean) * narrower, 1e-9)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Variances:
     """Variances of sources within a kind and of kinds within a class."""
 
@@ -247,7 +240,7 @@ class Variances:
         classes = int(groups.classes.max()) + 1
         many = np.bincount(groups.kinds)
         means = np.bincount(groups.kinds, middle) / many
-        class_of = np.zeros(len(many), dtype=np.int64)
+        class_of = np.zeros(len(many), "int64")
         class_of[groups.kinds] = groups.classes
 
         # Between sources of one kind.
@@ -273,7 +266,7 @@ class Variances:
 
 
 def predicted(
-    groups: Sources, middle: Floats, variances: Variances, kind: int, without: Bools
+    groups: Sources, middle: Floats, variances: Variances, kind: int, without: Flags
 ) -> tuple[float, float]:
     """Predict the next source of a kind, with its variance."""
     number = int(groups.classes[groups.kinds == kind][0])
@@ -299,7 +292,7 @@ def predicted(
     return float(weight * mean + (1 - weight) * of_class), float(variance)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class KindWindows:
     """Windows of the next source of one kind."""
 
@@ -372,11 +365,9 @@ class KindWindows:
         # Each source counts as much as any other, whichever number of kinds it has.
         sources = random.integers(0, len(many), (REPEATS, len(many)))
         chosen = np.take_along_axis(sources, random.integers(0, len(many), (REPEATS, EACH)), axis=1)
-        group = order[
-            starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype(np.int64)
-        ]
+        group = order[starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype("int64")]
         drawn = scores[group, random.integers(0, scores.shape[1], chosen.shape)]
 
-        nothing = np.zeros(len(self.middle), dtype=np.bool_)
+        nothing = np.zeros(len(self.middle), "bool")
         mean, variance = predicted(self.groups, self.middle, self.variances, self.kind, nothing)
         return np.asarray(np.exp(mean + drawn * np.sqrt(variance)))

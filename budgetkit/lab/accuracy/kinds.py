@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import pandas as pd
 
@@ -23,17 +22,17 @@ from budgetkit.lab.accuracy.corpora.reading import is_cjk
 CODE = "code"
 CJK = "CJK"
 PROSE = "prose"
-_FENCE: Final = re.compile(r"^[ ]{0,3}(?:```|~~~).*$", re.MULTILINE)
-_GAP: Final = re.compile(r"\n\s*\n")
+_FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~).*$", re.MULTILINE)
+_GAP = re.compile(r"\n\s*\n")
 _OPEN = r"""(?<!\S)["'(“‘«]*+"""
 _SHUT = r"""["')”’».,?!]*+"""
-_WORD: Final = re.compile(
+_WORD = re.compile(
     rf"{_OPEN}(?:https?://\S+|[^\W\d_]+(?:['’/&-][^\W\d_]+)*{_SHUT}(?:(?!\S)|:(?= )))"
 )
-_NUMBER: Final = re.compile(
+_NUMBER = re.compile(
     rf"{_OPEN}#*[$€£]?[A-Z]{{0,3}}\d[\d.,:/'-]*+(?:%|°?[A-Za-z]{{1,2}})?{_SHUT}(?!\S)"
 )
-_STATEMENT: Final = re.compile(
+_STATEMENT = re.compile(
     r"""^[ \t]*+(?:
     (?:from\ [\w.]+\ )?import\ [\w.*]+(?:(?:,|\ as\ ).*)?;?             # imports
     |(?:(?:const|let|var|int)\ )?[\w.\[\]]+\ ?[-+*/|&:]?=\ ?[^=\s].*    # assignments
@@ -44,7 +43,7 @@ _STATEMENT: Final = re.compile(
     )$""",
     re.MULTILINE | re.VERBOSE,
 )
-_MARK: Final = re.compile(r"[{}()\[\]<>=;_/\\|&*+$#@`~^\"\d:]")
+_MARK = re.compile(r"[{}()\[\]<>=;_/\\|&*+$#@`~^\"\d:]")
 
 
 def kind(paragraph: str) -> str:
@@ -94,7 +93,7 @@ _LEAST_WORDS = 0.06  # of all words, for a language to be told
 _MARGIN = 2  # words that only this language has, for each that only another has
 
 #: What labels mean, each with other ways to say it.
-_MEANINGS: Final = {
+_MEANINGS = {
     "code": "source code|program|programs|programming|program code|computer code",
     "prose": "text|texts|plain text|natural language|articles|article|books|book",
     "cjk": "cjk prose|cjk text|chinese japanese korean|east asian",
@@ -148,9 +147,9 @@ _MEANINGS: Final = {
     "typescript": "ts",
     "yaml": "yml",
 }
-_MEANING: Final = {said: name for name, words in _MEANINGS.items() for said in words.split("|")}
+_MEANING = {said: name for name, words in _MEANINGS.items() for said in words.split("|")}
 #: Scripts of one language, or of several of which only one is told.
-_SCRIPTS: Final = {
+_SCRIPTS = {
     "el": "[\u03b1-\u03c9]",
     "he": "[\u05d0-\u05ea]",
     "bn": "[\u0980-\u09ff]",
@@ -164,7 +163,7 @@ _SCRIPTS: Final = {
     "zh hans": "[\u4e00-\u9fff]",
 }
 #: Letters that a language is full of, which share they have at least, and those that only its neighbours have.
-_LETTERS: Final = {
+_LETTERS = {
     "ru": ("[\u044b\u044d]", 0.01, "[\u0452-\u045f\u0490-\u04ff]"),
     "uk": ("[\u0456\u0457\u0454\u0491]", 0.03, "[\u044b\u044d\u044a\u0451\u045e\u0492-\u04ff]"),
     "fa": (
@@ -174,10 +173,10 @@ _LETTERS: Final = {
     ),
     "ar": ("[\u0629\u0649\u0623\u0625]", 0.02, "[\u0671-\u06d5]"),
 }
-_TRADITIONAL: Final = re.compile("[們這國說時會對來後學還過個開點種樣與為]")
-_SIMPLIFIED: Final = re.compile("[们这国说时会对来后学还过个开点种样与为]")
+_TRADITIONAL = re.compile("[們這國說時會對來後學還過個開點種樣與為]")
+_SIMPLIFIED = re.compile("[们这国说时会对来后学还过个开点种样与为]")
 #: Small words that a language is full of.
-_WORDS: Final = {
+_WORDS = {
     "en": "the and of to is that it for with you this are was not have in a or be at on as by from they what where my",
     "de": (
         "der die und das ist nicht ein zu den mit von auf sich auch dem im in eine für es werden oder wenn bei wir ich"
@@ -245,11 +244,9 @@ _WORDS: Final = {
     "fa": "و در به از که این را با است برای آن می یک من بود شد خود ما هم",
     "ur": "کے میں کی ہے اور سے کا کو نے پر یہ کہ ہیں ایک بھی نہیں تھا اس",
 }
-_WORDS_OF: Final = {language: frozenset(words.split()) for language, words in _WORDS.items()}
+_WORDS_OF = {language: frozenset(words.split()) for language, words in _WORDS.items()}
 #: A word, with the signs that stand above, below and beside letters.
-_WORD_kinds: Final = re.compile(
-    r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0963\u200c])*"
-)
+_WORD_kinds = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0963\u200c])*")
 
 
 def meaning(label: str) -> str:
@@ -360,7 +357,7 @@ def language_of(text: str) -> str:
     return language
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cells:
     """Kinds as columns of documents, and their values."""
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import count as count_from
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import pandas as pd
 
@@ -69,13 +69,13 @@ def answers(
 __all__ = ["BLOCK", "compare_stream", "count_files"]
 
 #: Bytes of a file, or code points of documents, that are counted at a time.
-BLOCK: Final = 4 << 20
-_WINDOW: Final = 1 << 16  # bytes that are searched for a seam at once
-_FOLLOWING: Final = bytes(range(0x80, 0xC0))  # of a character's bytes all but the first
-_BESIDE: Final = 4  # bytes of the longest character, which may stand before a seam
+BLOCK = 4 << 20
+_WINDOW = 1 << 16  # bytes that are searched for a seam at once
+_FOLLOWING = bytes(range(0x80, 0xC0))  # of a character's bytes all but the first
+_BESIDE = 4  # bytes of the longest character, which may stand before a seam
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
     """A stretch of a file, in bytes, from seam to seam."""
 
@@ -153,10 +153,7 @@ def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int
         read = _reading(stream, block.start, block.stop)
         while text := text_at(read, at, 2 * BLOCK):
             there_is_more = block.start + at + len(text.encode()) < block.stop
-            if there_is_more:
-                end = last_seam(text, 0, len(text))
-            else:
-                end = len(text)
+            end = last_seam(text, 0, len(text)) if there_is_more else len(text)
             if end == 0:
                 return block, tokens + count_stretch(
                     encoding, _reading(stream, block.start + at, block.stop)
@@ -278,7 +275,7 @@ def _compared(
 
 
 def _batches(documents: Iterable[Document], characters: int) -> Iterator[list[Document]]:
-    batch: list[Document] = []
+    batch = []
     length = 0
     for document in documents:
         batch.append(document)

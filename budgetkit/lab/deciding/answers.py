@@ -7,25 +7,21 @@ The answers of one conversation are alike, so the conversation is the unit: see 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from budgetkit.budget import Budget, Reserve
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import Budget, Reserve, brief
 from budgetkit.budget.validation import OUTPUT
-from budgetkit.counters import count_of
-from budgetkit.inputs import traces_of
-from budgetkit.inputs.budgets import AnyCounter
-from budgetkit.inputs.conversations import AnyTrace
+from budgetkit.counters import Count, count_of
+from budgetkit.inputs import AnyCounter, AnyTrace, traces_of
 from budgetkit.message import Message
+from budgetkit.plan import Ints
 from budgetkit.promise import is_controlled, lacking, needed
 from budgetkit.trace import Trace, usage_frame
 
-Ints = npt.NDArray[np.int64]
 Kind = Literal["all", "call", "text"]
 
 
@@ -118,9 +114,7 @@ def answer_reserve(
     )
 
 
-def recorded_lengths(
-    traces: Sequence[Trace], count: Callable[[str], int], kind: Kind = "all"
-) -> list[Ints]:
+def recorded_lengths(traces: Sequence[Trace], count: Count, kind: Kind = "all") -> list[Ints]:
     """Return the tokens of each conversation's answers.
 
     Where the provider told what it counted of an answer, that is its length; else its text and its calls are counted.
@@ -128,13 +122,16 @@ def recorded_lengths(
     lengths = []
     for trace in traces:
         answers = [
-            place for place, message in enumerate(trace.messages) if _is_of_kind(message, kind)
+            place
+            for place, message in enumerate(trace.messages)
+            if message.role == "assistant"
+            and (kind == "all" or (kind == "call") == bool(message.tool_calls))
         ]
         if not answers:
             continue
         billed = _billed(trace)
         tokens = [billed.get(place) or _counted(trace.messages[place], count) for place in answers]
-        lengths.append(np.array(tokens, dtype=np.int64))
+        lengths.append(np.array(tokens, "int64"))
     return lengths
 
 
@@ -148,7 +145,7 @@ def _billed(trace: Trace) -> dict[int, int]:
     return dict(zip(places.tolist(), usage["output_tokens"].astype(int).tolist(), strict=True))
 
 
-def _counted(message: Message, count: Callable[[str], int]) -> int:
+def _counted(message: Message, count: Count) -> int:
     """Count the text and the tool calls of an answer."""
     calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
     return count("".join([*message.texts, *calls]))
@@ -194,9 +191,3 @@ def _present(traces: AnyTrace, counter: AnyCounter, kind: Kind) -> list[Ints]:
             f"No answers in {len(traces)} conversations. Pass conversations with answers."
         )
     return lengths
-
-
-def _is_of_kind(message: Message, kind: Kind) -> bool:
-    if message.role != "assistant":
-        return False
-    return kind == "all" or (kind == "call") == bool(message.tool_calls)

@@ -9,12 +9,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief
-from budgetkit.lab.replay.cost import MILLION, Prices, prices_of
-from budgetkit.plan.allocating import allocate_columns
-from budgetkit.plan.items import Ints
+from budgetkit.budget import Budget, brief, check_tokens
+from budgetkit.lab.replay import Prices, prices_of
+from budgetkit.lab.replay.cost import MILLION
+from budgetkit.plan import Ints, allocate_columns
 from budgetkit.promise import is_controlled, lacking, misses
 
 Room = Literal["helps", "harms", "unknown"]
@@ -30,7 +28,7 @@ class Planned:
 
     def total(self, column: str) -> Ints:
         """Sum a column over all sections, in each row."""
-        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), np.int64))
+        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), "int64"))
 
     @property
     def cut(self) -> Ints:
@@ -59,11 +57,8 @@ class Planned:
 
 def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
     """Return the number of the conversation that each row of demands belongs to."""
-    if index.nlevels > 1:
-        level = index.get_level_values(0)
-    else:
-        level = index
-    return np.asarray(pd.factorize(level)[0], dtype=np.int64)
+    level = index.get_level_values(0) if index.nlevels > 1 else index
+    return np.asarray(pd.factorize(level)[0], "int64")
 
 
 def planned(budget: Budget, demands: pd.DataFrame) -> Planned:
@@ -225,7 +220,7 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
 
     def holds(plans: Planned) -> bool:
         column = plans.columns[section]
-        before = np.zeros(len(column["demand"]), dtype=np.int64)
+        before = np.zeros(len(column["demand"]), "int64")
         for number in np.unique(plans.conversations):
             rows = np.flatnonzero(plans.conversations == number)
             before[rows[turns:]] = column["demand"][rows[:-turns]]

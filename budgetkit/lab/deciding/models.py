@@ -9,19 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation
+from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import basis_of, counter
-from budgetkit.inputs import policy_of, preset_of, traces_of
-from budgetkit.inputs.budgets import AnyModel
-from budgetkit.inputs.conversations import AnyTrace
-from budgetkit.lab.replay import Replay, replay
-from budgetkit.lab.replay.cost import Prices, prices
+from budgetkit.inputs import AnyModel, AnyTrace, policy_of, preset_of, traces_of
+from budgetkit.lab.replay import Prices, Replay, prices, replay
 from budgetkit.models import Model, model, models_of
-from budgetkit.plan.fitting import fit
+from budgetkit.plan import Plan, fit
 from budgetkit.plan.items import Items
-from budgetkit.plan.plan import Plan
-from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning import Policy
 from budgetkit.trace import Trace
 
 
@@ -67,7 +62,7 @@ def compare_models(
     """
     conversations = traces_of(traces)
     make = preset_of(preset)
-    pruning = OldestFirst() if policy is None else policy_of(policy)
+    pruning = policy_of("oldest first" if policy is None else policy)
     rows = [_row(conversations, model(name), make, pruning, price) for name in models_of(models)]
     table = pd.DataFrame(rows)
     if not len(table):
@@ -207,7 +202,7 @@ def _changes(plan: Plan, more: int) -> list[tuple[str, int, Budget]]:
 
 def _kept(plan: Plan) -> tuple[int, int, float]:
     tokens = plan.decisions.kept
-    scores = np.array([item.score for item in plan.decisions.columns.items], dtype=np.float64)
+    scores = np.array([item.score for item in plan.decisions.columns.items], "float64")
     return plan.used, int((tokens > 0).sum()), float(scores[tokens > 0].sum())
 
 

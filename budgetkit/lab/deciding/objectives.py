@@ -12,25 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import ceil, log2
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, quoted
-from budgetkit.lab.replay import Replay
-from budgetkit.lab.replay.losses import evidence, needed_there
+from budgetkit.budget import brief, quoted
+from budgetkit.lab.replay import Replay, evidence
+from budgetkit.lab.replay.losses import needed_there
+from budgetkit.plan import Flags, Floats
 from budgetkit.promise import typical
-from budgetkit.pruning.history import SUMMARISED
+from budgetkit.pruning import SUMMARISED
 
-Floats = npt.NDArray[np.float64]
 Summaries = Literal["lost", "kept"]
-_ALL_PARTS_UP_TO: Final = 11  # conversations, of which every part is taken; of more, some are drawn
-_PARTS: Final = 1_999
-_MOST_PARTS: Final = 39_999
-_LARGE: Final = 1 / 3  # of the whole, in one conversation
-_UNSEEN: Final = "conversations that it was not chosen on"
+_ALL_PARTS_UP_TO = 11  # conversations, of which every part is taken; of more, some are drawn
+_PARTS = 1_999
+_MOST_PARTS = 39_999
+_LARGE = 1 / 3  # of the whole, in one conversation
+_UNSEEN = "conversations that it was not chosen on"
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def _cut(outcome: Replay, summaries: Summaries = "lost") -> float:
             cut += int(column["cut"].sum())
     if summaries == "kept":
         return cut
-    replaced = np.array(outcome.kept.state, dtype=np.int64) == SUMMARISED
+    replaced = np.array(outcome.kept.state, "int64") == SUMMARISED
     return cut + float(np.asarray(outcome.placed.tokens)[replaced].sum())
 
 
@@ -81,7 +80,7 @@ def _lost_evidence(
         pairs = evidence(outcome.trace)
     _, needs, is_there = needed_there(outcome, pairs)
     if summaries == "kept":
-        is_there = is_there | (np.array(outcome.kept.state, dtype=np.int64)[needs] == SUMMARISED)
+        is_there = is_there | (np.array(outcome.kept.state, "int64")[needs] == SUMMARISED)
     return float(np.sum(~is_there))
 
 
@@ -196,7 +195,7 @@ class Gain:
         return typical(saved.tolist(), self.risk) or (float("nan"), float("nan"))
 
     @property
-    def _affected(self) -> npt.NDArray[np.bool_]:
+    def _affected(self) -> Flags:
         return np.asarray((self.before != 0) | (self.after != 0))
 
     @property
@@ -279,18 +278,18 @@ def _saved(before: Any, after: Any) -> Floats:
     before, after = np.asarray(before), np.asarray(after)
     ratio = np.where(after == 0, 1.0, np.inf)
     np.divide(after, before, out=ratio, where=before != 0)
-    return np.asarray(1 - ratio)
+    return 1 - ratio
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:
     """Return the conversations of each part: of all parts but the empty one, or of random ones."""
     if conversations <= _ALL_PARTS_UP_TO:
         numbers = np.arange(1, 2**conversations)
-        return np.asarray((numbers[:, None] >> np.arange(conversations)) & 1, dtype=np.float64)
+        return np.asarray((numbers[:, None] >> np.arange(conversations)) & 1, "float64")
     many = min(_MOST_PARTS, max(_PARTS, round(20 / risk) - 1))
     drawn = np.random.default_rng(seed).random((many, conversations)) < 0.5
     drawn[~drawn.any(axis=1)] = True
-    return drawn.astype(np.float64)
+    return drawn.astype("float64")
 
 
 def percent(share: float) -> str:

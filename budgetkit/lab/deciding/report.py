@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget import Budget, one_line
 from budgetkit.lab.deciding.answers import reserve_of_answers
 from budgetkit.lab.deciding.objectives import OBJECTIVES, percent
 from budgetkit.lab.deciding.space import Values
@@ -25,7 +24,7 @@ _PROXY = (
 
 
 #: The number of the present setting, which is no row of the table.
-PRESENT: Final = -1
+PRESENT = -1
 
 
 @dataclass(frozen=True)
@@ -131,10 +130,7 @@ class TuningReport:
     def _cut_short(self, budget: Budget) -> str:
         """Give the share of recorded answers that exceed the reserve."""
         reserve = reserve_of_answers(budget)
-        if reserve is None:
-            size = 0
-        else:
-            size = budget.sizes[reserve.name]
+        size = 0 if reserve is None else budget.sizes[reserve.name]
         share = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
         return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
 
@@ -144,10 +140,7 @@ class TuningReport:
         gain = self.tuned.gain_at(row, place)
         now, then = gain.before.sum(), gain.after.sum()
         words = "" if place == 0 else "needed messages lost "
-        if then:
-            lost = f"{then:,.0f} {words}instead of {now:,.0f}"
-        else:
-            lost = "nothing needed lost"
+        lost = f"{then:,.0f} {words}instead of {now:,.0f}" if then else "nothing needed lost"
         if self.objectives[1] != "cost":
             return lost
         saved = self.tuned.gain_at(row, 1).share

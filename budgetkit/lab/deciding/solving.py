@@ -20,13 +20,21 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget, Share
+from budgetkit.budget import Budget, Share, brief, quoted
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import basis_of
 from budgetkit.counters import counter as counter_of
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, Setup, preset_of, setup_of
-from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
+from budgetkit.inputs import (
+    AnyBudget,
+    AnyCounter,
+    AnyModel,
+    AnyTrace,
+    preset_of,
+    setup_of,
+    trace_of,
+    traces_of,
+)
+from budgetkit.inputs.budgets import Setup
 from budgetkit.lab.deciding.conditions import (
     Condition,
     Planned,
@@ -95,10 +103,7 @@ class Solution:
 
     def __str__(self) -> str:
         if self.value is None:
-            if self.is_proved:
-                none = f"No {self.line} will do"
-            else:
-                none = f"No {self.line} was found"
+            none = f"No {self.line} will do" if self.is_proved else f"No {self.line} was found"
             return f"{none} so that {self.so_that}: {self.binds}"
         sentence = f"{self.line} {self.value:,} is the {self.find} so that {self.so_that}"
         if self.conversations:
@@ -279,7 +284,7 @@ class LineSearch:
             return (near if holds(near) else nearest(holds, near, far)), 1
 
         # A grid of sizes from the near end on; the first gap at whose far side the condition holds is halved.
-        grid = np.unique(np.linspace(near, far, _GRID).round().astype(np.int64))
+        grid = np.unique(np.linspace(near, far, _GRID).round().astype("int64"))
         ordered = [int(size) for size in (grid if near <= far else grid[::-1])]
         step = max(abs(b - a) for a, b in zip(ordered, ordered[1:], strict=False))
         for place, size in enumerate(ordered):
@@ -390,9 +395,7 @@ def _frame(demands: Demands, setup: Setup) -> pd.DataFrame:
     if not frames:
         raise ValueError("No demands. Pass at least one.")
     return (
-        pd.concat(frames, keys=range(len(frames)), names=["conversation"])
-        .fillna(0)
-        .astype(np.int64)
+        pd.concat(frames, keys=range(len(frames)), names=["conversation"]).fillna(0).astype("int64")
     )
 
 

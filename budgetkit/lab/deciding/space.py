@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from random import Random
-from typing import Any, Final
+from typing import Any
 
-from budgetkit.budget import Allocation, Budget, Reserve, Share
+from budgetkit.budget import Allocation, Budget, Reserve, Share, brief
 from budgetkit.budget.amounts import amount_of, tokens_of
-from budgetkit.budget.quoting import brief
-from budgetkit.counters import count_of
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, budget_of
-from budgetkit.inputs.conversations import AnyTrace, traces_of
+from budgetkit.counters import Count, count_of
+from budgetkit.inputs import AnyBudget, AnyCounter, AnyTrace, budget_of, traces_of
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
     answer_reserve,
@@ -22,17 +20,17 @@ from budgetkit.lab.deciding.answers import (
     reserve_of_answers,
 )
 from budgetkit.lab.deciding.objectives import Objective
-from budgetkit.plan.allocating import with_undeclared
-from budgetkit.pruning.policies import OldestFirst, Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.message import Data
+from budgetkit.plan import with_undeclared
+from budgetkit.pruning import OldestFirst, Policy, policy_of
 from budgetkit.trace import Trace
 
 Setting = Mapping[str, Any]  # the name of a value, by line
 Values = Mapping[
     str, Mapping[Any, Any]
 ]  # the values of a line by the names that a table gives them
-NO_CAP: Final = "no cap"
-CANNOT_BE_PLANNED: Final = "cannot be planned for every conversation"
+NO_CAP = "no cap"
+CANNOT_BE_PLANNED = "cannot be planned for every conversation"
 
 
 def candidates(
@@ -41,7 +39,7 @@ def candidates(
     counter: AnyCounter,
     risk: float = 0.05,
     locked: Collection[str] = (),
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Data]:
     """Return the values to try for each line that is not locked.
 
     An explorer and :func:`budgetkit.lab.deciding.tune` try the same. The answer's reserve never falls below what
@@ -101,14 +99,14 @@ def candidates(
     }
 
 
-def sizes_of(values: Values, setting: Mapping[str, str]) -> dict[str, Any]:
+def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:
     """Return the sizes of a setting; a policy stays a name."""
     return {
         line: name if line == "policy" else values[line][name] for line, name in setting.items()
     }
 
 
-def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[dict[str, Any]], str]:
+def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[Data], str]:
     """Return all settings of these values, or some drawn by the seed.
 
     Examples
@@ -134,7 +132,7 @@ def settings_to_try(values: Values, trials: int, seed: int) -> tuple[list[dict[s
 
 def values_of(vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
     """Return the values of each line by name."""
-    values: dict[str, dict[Any, Any]] = {}
+    values = {}
     for line, choices in vary.items():
         by_name = dict(choices) if isinstance(choices, Mapping) else {c: c for c in choices}
         if line == "policy":
@@ -158,9 +156,7 @@ class SearchSpace:
     values: Values
     floor: AnswerReserve | None = None
 
-    def with_floor(
-        self, traces: Sequence[Trace], count: Callable[[str], int], risk: float | None
-    ) -> SearchSpace:
+    def with_floor(self, traces: Sequence[Trace], count: Count, risk: float | None) -> SearchSpace:
         """Add the least reserve where a setting could go below it."""
         reserve = reserve_of_answers(self.budget)
         if risk is None or reserve is None or not recorded_lengths(traces, count):
@@ -195,11 +191,11 @@ class SearchSpace:
             return False
         return budget.sizes[reserve.name] < self.floor.tokens
 
-    def present(self) -> dict[str, Any]:
+    def present(self) -> Data:
         """Return the present setting."""
         now = {line.name: line.tokens for line in self.budget}
         now |= {"window": self.budget.window}
-        setting: dict[str, Any] = {}
+        setting = {}
         for line, by_name in self.values.items():
             value: Any = self.policy if line == "policy" else now[line]
             otherwise = "present" if line == "policy" else value

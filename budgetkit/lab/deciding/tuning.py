@@ -14,26 +14,24 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Budget, brief, check_tokens, quoted
 from budgetkit.counters import count_of
-from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
-from budgetkit.inputs.configuration import filled_in
-from budgetkit.inputs.conversations import AnyTrace, traces_of
-from budgetkit.lab.accuracy.streaming import Client, answers
-from budgetkit.lab.deciding.objectives import (
-    Floats,
-    Gain,
-    Objective,
-    Summaries,
-    objective_of,
+from budgetkit.inputs import (
+    AnyBudget,
+    AnyModel,
+    AnyTrace,
+    budget_of,
+    filled_in,
+    read_budget,
+    traces_of,
 )
+from budgetkit.lab.accuracy.streaming import Client, answers
+from budgetkit.lab.deciding.objectives import Gain, Objective, Summaries, objective_of
 from budgetkit.lab.deciding.space import (
     CANNOT_BE_PLANNED,
     SearchSpace,
@@ -42,18 +40,17 @@ from budgetkit.lab.deciding.space import (
     settings_to_try,
     values_of,
 )
-from budgetkit.lab.replay import Replay, replay
-from budgetkit.lab.replay.cost import Prices, prices_of
-from budgetkit.lab.replay.losses import evidence
-from budgetkit.pruning.policies import OldestFirst, Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.lab.replay import Prices, Replay, evidence, prices_of, replay
+from budgetkit.message import Data, Raw
+from budgetkit.plan import Floats
+from budgetkit.pruning import Policy, policy_of
 from budgetkit.trace import Trace
 
 Progress = Callable[[int, int], None]
-TIE: Final = 1e-9  # means that differ by less come to the same
+TIE = 1e-9  # means that differ by less come to the same
 #: Level of the pooled interval. The halves share their conversations: at 0.05 noise passes for a gain in 4 % of runs,
 #: at 0.025 in 2.5 % at most, and the interval holds the true gain in 95 % and more.
-POOLED_RISK: Final = 0.025
+POOLED_RISK = 0.025
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Measurement:
     space: SearchSpace
     settings: Sequence[Setting]
     objectives: Mapping[str, Objective]
-    options: Mapping[str, Any]
+    options: Raw
 
     def __call__(self, trace: Trace) -> list[list[float]]:
         """Measure one conversation; a setting that cannot be planned is not a number."""
@@ -99,7 +96,7 @@ class Measurement:
                 done.append(scores)
                 if progress is not None:
                     progress(len(done), len(traces))
-        return np.array(done, dtype=np.float64)
+        return np.array(done, "float64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +218,11 @@ class TuningResult:
         return self.choice(self.parts[0])
 
     @property
-    def candidate(self) -> dict[str, Any]:
+    def _is_present(self) -> bool:
+        return self.row is None or self.space.is_present(self.settings[self.row])
+
+    @property
+    def candidate(self) -> Data:
         """The best setting of the first half, whether or not its gain holds."""
         return self.space.present() if self.row is None else dict(self.settings[self.row])
 
@@ -231,13 +232,13 @@ class TuningResult:
 
         A present setting that cannot be planned, or that reserves less than answers need, does not stay.
         """
-        if self.row is None or self.space.is_present(self.settings[self.row]):
+        if self._is_present:
             return True
         must_go = self.space.is_short({}) or np.isnan(self.chosen.share)
         return not (must_go or self.chosen.holds)
 
     @property
-    def best(self) -> dict[str, Any]:
+    def best(self) -> Data:
         """The values to use, by line: the candidate's, or the present ones where these stay."""
         return self.space.present() if self.stays else self.candidate
 
@@ -305,7 +306,7 @@ class TuningResult:
     def notices(self) -> list[str]:
         """What limits the result: settings left out, halves that disagree, a setting at the end of what was tried."""
         notices = [*self.space.notices(self.settings, self.reasons)]
-        if self.row is None or self.space.is_present(self.settings[self.row]):
+        if self._is_present:
             return notices
         other = self.choice(self.parts[1])
         if other != self.row:
@@ -321,9 +322,7 @@ class TuningResult:
         aim = self.aims[self.objective]
         if np.isnan(self.chosen.share):
             return "The present setting cannot be planned for every conversation, so no gain is measured."
-        if self.chosen.before.any() and (
-            self.row is None or self.space.is_present(self.settings[self.row])
-        ):
+        if self.chosen.before.any() and self._is_present:
             return f"No setting that was tried {aim.than_at_present()}{bound}: stay."
         return self.chosen.sentence(what, aim, aside)
 
@@ -449,7 +448,7 @@ def tune(
     count = count_of(options.get("counter") or model or "o200k_base")
     if vary is None:
         vary = candidates(budget, traces, count, risk or 0.05)
-    now = OldestFirst() if policy is None else policy_of(policy)
+    now = policy_of("oldest first" if policy is None else policy)
     space = SearchSpace(budget, now, values_of(vary)).with_floor(traces, count, risk)
     settings, search = settings_to_try(space.values, trials, seed)
 
@@ -523,10 +522,10 @@ def sensitivity(
     budget = budget_of(budget, model, window)
     options = {"prices": prices, **options} | ({} if model is None else {"model": model})
     traces = traces_of(traces)
-    now = OldestFirst() if policy is None else policy_of(policy)
+    now = policy_of("oldest first" if policy is None else policy)
     space = SearchSpace(budget, now, values_of(vary))
     moves = [(line, value) for line, by_name in space.values.items() for value in by_name]
-    settings: list[dict[str, Any]] = [{}, *({line: value} for line, value in moves)]
+    settings: list[Data] = [{}, *({line: value} for line, value in moves)]
     seen = [traces[place] for place in split(len(traces), seed)[0]]
     measurement = Measurement(space, settings, {name: measure}, options)
     means = measurement.scores(seen, progress=progress)[:, :, 0].mean(axis=0)

@@ -31,8 +31,6 @@ _ELSEWHERE = {
         "agreement",
         "document_errors",
         "error_by_length",
-    ),
-    "budgetkit.lab.accuracy.figures.texts": (
         "overrun",
         "tokens",
     ),

@@ -7,8 +7,8 @@ from budgetkit.lab.accuracy.figures.accuracy import speeds as speeds
 from budgetkit.lab.accuracy.figures.documents import agreement as agreement
 from budgetkit.lab.accuracy.figures.documents import document_errors as document_errors
 from budgetkit.lab.accuracy.figures.documents import error_by_length as error_by_length
-from budgetkit.lab.accuracy.figures.texts import overrun as overrun
-from budgetkit.lab.accuracy.figures.texts import tokens as tokens
+from budgetkit.lab.accuracy.figures.documents import overrun as overrun
+from budgetkit.lab.accuracy.figures.documents import tokens as tokens
 from budgetkit.lab.figures.errors import counter_error as counter_error
 from budgetkit.lab.figures.errors import sweep_line as sweep_line
 from budgetkit.lab.figures.errors import sweep_map as sweep_map

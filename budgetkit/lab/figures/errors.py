@@ -12,9 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, quoted
 from budgetkit.budget.html import ALARM, SLATE, colour
-from budgetkit.budget.quoting import quoted
 from budgetkit.lab.figures.question import (
     Columns,
     Question,
@@ -125,10 +124,7 @@ def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataF
     """Return the mean over the demands, whole numbers where there is one demand, and how many there are."""
     by_key = swept.groupby(keys, sort=False)[columns]
     demands = by_key.size()
-    if (demands > 1).any():
-        means = by_key.mean()
-    else:
-        means = by_key.sum()
+    means = by_key.mean() if (demands > 1).any() else by_key.sum()
     return means.assign(demands=demands).reset_index()
 
 

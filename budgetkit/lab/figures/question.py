@@ -249,6 +249,11 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
     }
 
 
+def hover(texts: Sequence[str]) -> Spec:
+    """Return what shows a text for each point, without an entry in the legend."""
+    return {"text": texts, "hoverinfo": "text", "showlegend": False}
+
+
 def counted(many: int, most: int = 8) -> Spec:
     """Return the ticks of an axis of whole numbers: no half a turn where there are few.
 

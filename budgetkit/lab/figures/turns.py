@@ -42,10 +42,9 @@ from budgetkit.lab.figures.question import (
     signed,
     written,
 )
-from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan import Ints, with_undeclared
 from budgetkit.plan.batch import Columns as Planned
 from budgetkit.plan.batch import RequestBatch, batch_of
-from budgetkit.plan.items import Ints
 from budgetkit.plan.plan import remainder
 
 if TYPE_CHECKING:
@@ -125,8 +124,8 @@ def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns, np.minimum, np.maximum)
         return columns[budget.remainder] | {"limit": left}
-    demand = sum((c["demand"] for c in columns.values()), np.zeros(1, dtype=np.int64))
-    granted = sum((c["granted"] for c in columns.values()), np.zeros(1, dtype=np.int64))
+    demand = sum((c["demand"] for c in columns.values()), np.zeros(1, "int64"))
+    granted = sum((c["granted"] for c in columns.values()), np.zeros(1, "int64"))
     return {"demand": demand, "limit": np.full(len(demand), budget.usable), "granted": granted}
 
 
@@ -156,9 +155,7 @@ def _answer(
         "turn": places,
         "line": [budget.remainder or ALL] * len(places),
         **{name: shown[name].tolist() for name in ("demand", "limit", "granted")},
-        "cut": sum(
-            (c["cut"] for c in columns.values()), np.zeros(len(places), dtype=np.int64)
-        ).tolist(),
+        "cut": sum((c["cut"] for c in columns.values()), np.zeros(len(places), "int64")).tolist(),
         "chosen": [place == turn for place in places],
         "first_cut": [""] * len(places),
     }

@@ -28,8 +28,7 @@ from budgetkit.lab.figures.question import (
     signed,
     written,
 )
-from budgetkit.plan import Plan
-from budgetkit.plan.allocating import allocate
+from budgetkit.plan import Plan, allocate
 
 ROW = 40  # pixels for a line of text and the bar below it
 
@@ -93,10 +92,7 @@ def _sentence(row: dict[str, Any]) -> str:
     items = row["items_cut"]
     if granted == demand:
         return f"{demand:,}"
-    if items:
-        lost = f", {items} {'item' if items == 1 else 'items'} cut"
-    else:
-        lost = ", cut"
+    lost = f", {items} {'item' if items == 1 else 'items'} cut" if items else ", cut"
     return f"{granted:,} of {demand:,}{lost}"
 
 
@@ -261,10 +257,7 @@ def _say_window(table: Columns) -> str:
 def _waterfall_answer(plan: Plan | Budget) -> Columns:
     plan = _planned(plan)
     budget = plan.budget
-    if takes_the_rest(plan.budget):
-        rest = plan.budget.remainder
-    else:
-        rest = None
+    rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
     lines = claims(plan)
     reserves = [c for c in lines if c.kind == "reserve" and c.tokens]
     sections = [

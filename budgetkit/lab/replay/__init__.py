@@ -6,7 +6,8 @@
 - `losses.py` lists what was forgotten, `forecast.py` and `outlook.py` what comes next.
 """
 
-from budgetkit.lab.replay.losses import losses
+from budgetkit.lab.replay.cost import Prices, prices, prices_of
+from budgetkit.lab.replay.losses import evidence, losses
 from budgetkit.lab.replay.outcome import Replay, rank_policies
 from budgetkit.lab.replay.outlook import contexts, outlook, spent, turn_sizes
 from budgetkit.lab.replay.prefix import requests_of
@@ -23,3 +24,4 @@ __all__ = [
     "spent",
     "turn_sizes",
 ]
+__all__ += ["Prices", "evidence", "prices", "prices_of"]

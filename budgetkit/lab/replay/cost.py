@@ -14,25 +14,25 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from budgetkit.budget.quoting import brief, warn_caller
+from budgetkit.budget import brief, warn_caller
 from budgetkit.files import extra
 from budgetkit.models import Model, model_name
 from budgetkit.models.names import host_of, spellings
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan import Floats, Ints
 
 __all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
 
 MILLION = 1_000_000
-_US: Final = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
+_US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26
 #: What has a price of its own: fields of :class:`Prices`.
-PRICED: Final = ("input", "output", "cache_read", "cache_write")
+PRICED = ("input", "output", "cache_read", "cache_write")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Price:
     """A price in US dollars for a million tokens, by the size of the request.
 
@@ -80,7 +80,7 @@ class Price:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prices:
     """What a model costs.
 
@@ -230,10 +230,7 @@ def prices(
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()
     }
-    if given:
-        note = f"{found.source}; {', '.join(sorted(given))} given"
-    else:
-        note = found.source
+    note = f"{found.source}; {', '.join(sorted(given))} given" if given else found.source
     return replace(found, source=note, **given)
 
 
@@ -293,7 +290,7 @@ def compaction_turns(
 def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
     if price is None:
         return np.where(np.asarray(tokens) > 0, np.nan, 0.0)
-    return np.asarray(tokens * price.of(sent) / MILLION)
+    return tokens * price.of(sent) / MILLION
 
 
 def _listed(

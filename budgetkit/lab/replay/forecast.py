@@ -33,10 +33,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.budget import check_tokens
+from budgetkit.plan import Floats, Ints
 from budgetkit.promise import upper
 
+Sizes = Sequence[int] | Ints
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # variance of the logarithm of the pace: of conversations, and of few turns seen
 _PACE = 0.36
@@ -73,7 +74,7 @@ class Pace(NamedTuple):
 
 
 def paths(
-    sizes: Sequence[int] | Ints,
+    sizes: Sizes,
     turns: int,
     start: int = 0,
     samples: int = 1_000,
@@ -88,9 +89,9 @@ def paths(
     >>> paths([100], 3, start=50, samples=2, widen=0).tolist()
     [[150, 250, 350], [150, 250, 350]]
     """
-    seen = np.asarray(sizes, dtype=np.int64)
+    seen = np.asarray(sizes, "int64")
     drawn, paces = draws(len(seen), turns, samples, seed, widen, pace or own_pace(seen))
-    return np.asarray(start + np.rint(np.cumsum(seen[drawn], axis=1) * paces).astype(np.int64))
+    return np.asarray(start + np.rint(np.cumsum(seen[drawn], axis=1) * paces).astype("int64"))
 
 
 def draws(
@@ -117,10 +118,7 @@ def draws(
     chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
     if not widen:
         return chosen, np.ones((samples, 1))
-    if pace:
-        pace = Pace(*pace)
-    else:
-        pace = Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
+    pace = Pace(*pace) if pace else Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
     again = random.integers(0, seen, size=(samples, seen))
     paces = pace.middle * np.exp(random.normal(0, widen * pace.spread, (samples, 1)))
     if pace.is_whole:
@@ -128,7 +126,7 @@ def draws(
     return np.take_along_axis(again, chosen, axis=1), paces
 
 
-def own_pace(sizes: Sequence[int] | Ints) -> Pace:
+def own_pace(sizes: Sizes) -> Pace:
     """Return the pace of a conversation by its own turns: around 1, as closely as they are many and alike.
 
     Examples
@@ -141,14 +139,14 @@ def own_pace(sizes: Sequence[int] | Ints) -> Pace:
     mean = float(np.mean(sizes)) if len(sizes) else 0.0
     if not mean:
         return Pace(1.0, float(np.sqrt(general)))
-    squares = float(((np.asarray(sizes, dtype=np.float64) / mean - 1) ** 2).sum())
+    squares = float(((np.asarray(sizes, "float64") / mean - 1) ** 2).sum())
     variation = (squares + _PRIOR_TURNS * _PRIOR) / (seen - 1 + _PRIOR_TURNS)
     of_a_turn = variation / seen
     drift = min(_MOST_DRIFT, _DRIFT * of_a_turn)
     return Pace(1.0, float(np.sqrt(min(general, max(_OWN * of_a_turn, drift)))))
 
 
-def notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] = ()) -> str:
+def notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     """Say what a band of forecasts does not hold for; empty where nothing is known against it.
 
     Examples
@@ -166,7 +164,7 @@ def notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] =
     return ""
 
 
-def bursts_notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] = ()) -> str:
+def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     """Return the sentence that turns come in bursts: those seen, or those of others that resemble them; else nothing.
 
     Examples
@@ -198,14 +196,14 @@ def bursts_notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | 
     return f"turns of the others come in bursts: {vary}; such conversations are not foretold"
 
 
-def _variation(sizes: Sequence[int] | Ints) -> float | None:
+def _variation(sizes: Sizes) -> float | None:
     """Return the standard deviation of turns over their mean; None of too few turns."""
     if len(sizes) < _LEAST_TURNS or sum(sizes) <= 0:
         return None
     return float(np.std(sizes, ddof=1) / np.mean(sizes))
 
 
-def resembles(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints]) -> bool:
+def resembles(sizes: Sizes, others: Sequence[Sizes]) -> bool:
     """Say whether the turns seen may come from a conversation like these others.
 
     Compared are the means of the same first turns, by their logarithms.
@@ -221,7 +219,7 @@ def resembles(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints
     return bool(abs(own - means.mean()) <= _UNLIKE * np.sqrt(means.var(ddof=1) + _CHANGE))
 
 
-def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints]) -> Pace | None:
+def pace_beside(sizes: Sizes, others: Sequence[Sizes]) -> Pace | None:
     """Return the pace of a conversation by how others of its kind went on.
 
     None by fewer than five of them, and where they do not resemble the turns seen.
@@ -247,10 +245,7 @@ def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | In
     if len(known) < _ENOUGH or not own or not resembles(sizes, known):
         return None
     within, between = _variances([np.log(other) for other in known])
-    if within:
-        unseen = within / (within + seen * between)
-    else:
-        unseen = float(not between)
+    unseen = within / (within + seen * between) if within else float(not between)
 
     # How the others went on, in the middle; and how far each lay from what the rest say of it.
     later = np.array([np.mean(other[seen:] if len(other) > seen else other) for other in known])
@@ -290,7 +285,7 @@ def _variances(known: Sequence[Floats]) -> tuple[float, float]:
     return within, max(0.0, apart / float(turns.sum() - (turns**2).sum() / turns.sum()))
 
 
-def straight_line(sizes: Sequence[int] | Ints, turns: int, start: int = 0) -> Floats:
+def straight_line(sizes: Sizes, turns: int, start: int = 0) -> Floats:
     """Return the contexts of a conversation that goes on at the mean size of the turns seen.
 
     Examples
@@ -298,7 +293,7 @@ def straight_line(sizes: Sequence[int] | Ints, turns: int, start: int = 0) -> Fl
     >>> straight_line([100, 300], 3, start=50).tolist()
     [250.0, 450.0, 650.0]
     """
-    return np.asarray(start + np.mean(sizes) * np.arange(1, turns + 1))
+    return start + np.mean(sizes) * np.arange(1, turns + 1)
 
 
 def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
@@ -316,7 +311,7 @@ def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
     )
 
 
-def first_over(drawn: Ints | Floats, limits: Mapping[str, float], first: int = 1) -> pd.DataFrame:
+def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFrame:
     """Return at which turn drawn conversations pass limits.
 
     Examples
@@ -327,7 +322,7 @@ def first_over(drawn: Ints | Floats, limits: Mapping[str, float], first: int = 1
     rows = []
     for event, limit in limits.items():
         passed = drawn > limit
-        at = np.where(passed.any(axis=1), passed.argmax(axis=1) + first, np.iinfo(np.int64).max)
+        at = np.where(passed.any(axis=1), passed.argmax(axis=1) + 1, np.iinfo(np.int64).max)
         turns = np.quantile(at, (0.05, 0.5, 0.95), method="higher")
         known = [pd.NA if turn == np.iinfo(np.int64).max else int(turn) for turn in turns.tolist()]
         rows.append((event, float(limit), float(passed.any(axis=1).mean()), *known))

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import regex
 
-from budgetkit.budget.quoting import brief
-from budgetkit.inputs.conversations import AnyTrace, trace_of
+from budgetkit.budget import brief
+from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import SYSTEM_ROLES, Message
-from budgetkit.plan.items import Flags, Ints
-from budgetkit.pruning.history import NEVER
-from budgetkit.trace import Trace
+from budgetkit.plan import Flags, Ints
+from budgetkit.pruning import NEVER
+from budgetkit.trace import Trace, ints
 
 #: What the frame calls evidence that nobody marked.
-PROXY: Final = "proxy: rare word again"
+PROXY = "proxy: rare word again"
 _WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}_./:@#'-]*[\p{L}\p{N}])?")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./:@#'-]*[A-Za-z0-9])?")  # in ASCII the same, faster
 _SHORTEST = 3
@@ -64,8 +64,7 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     frame = pd.DataFrame(rows, columns=["message", "needs", "term"]).astype(
         {"message": "int64", "needs": "int64"}
     )
-    starts = [turn.start for turn in trace.turns]
-    frame.insert(2, "turn", np.searchsorted(starts, frame["message"].to_numpy(), "right"))
+    frame.insert(2, "turn", trace.turn_numbers[frame["message"]])
     frame["source"] = "marked" if marks else PROXY
     return frame
 
@@ -101,9 +100,7 @@ def _named(trace: Trace) -> Iterator[tuple[int, int, str]]:
     often = Counter(
         word for message_words in words for word in {folded[word] for word in message_words}
     )
-    turns = np.searchsorted(
-        [turn.start for turn in trace.turns], np.arange(len(words)), "right"
-    ).tolist()
+    turns = trace.turn_numbers.tolist()
     introduced: dict[str, int] = {}
     for index, message in enumerate(trace.messages):
         shared = [word for word in words[index] if 1 < often[folded[word]] <= _MOST]
@@ -155,10 +152,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     >>> bool((losses(outcome)["share"].dropna() == 1).all())
     True
     """
-    if pairs is None:
-        pairs = evidence(outcome.trace)
-    else:
-        pairs = pairs
+    pairs = evidence(outcome.trace) if pairs is None else pairs
     sents = outcome.placed.sents
     at, needs, there = needed_there(outcome, pairs)
     needed = np.bincount(at, minlength=len(sents))
@@ -180,18 +174,15 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
     """Return for each pair the request that needs it, the message that it needs, and whether it is there."""
     sents = outcome.placed.sents
-    asks = np.array(
-        [message.role == "assistant" for message in outcome.trace.messages], dtype=np.bool_
-    )
-    later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
+    asks = np.array([message.role == "assistant" for message in outcome.trace.messages], "bool")
+    later, needs = (ints(pairs[name]) for name in ("message", "needs"))
     # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
     at = np.where(
         asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right")
     )
     at, needs = at[at < len(sents)], needs[at < len(sents)]
     gone, shrunk = (
-        np.array(column, dtype=np.int64)[needs]
-        for column in (outcome.kept.gone, outcome.kept.shrunk)
+        np.array(column, "int64")[needs] for column in (outcome.kept.gone, outcome.kept.shrunk)
     )
     there = (
         ~outcome.placed.unsent[needs]
@@ -205,7 +196,7 @@ def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
     """Return how many needed pairs fit into each request, the smallest first; the last counts by the part that fits."""
     limits = outcome.columns[outcome.section]["limit"]
     tokens = outcome.placed.tokens
-    possible = np.zeros(len(limits), dtype=np.int64)
+    possible = np.zeros(len(limits), "int64")
     for request in np.unique(at).tolist():
         slots, pairs = np.unique(needs[at == request], return_counts=True)
         size = np.where(outcome.placed.prunable[slots], tokens[slots], 0)

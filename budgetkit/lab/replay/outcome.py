@@ -9,23 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import Budget, block, brief
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prefix import PrefixLayout
 from budgetkit.lab.replay.prompt_cache import PromptCache
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan import Flags, Floats, Ints
+from budgetkit.pruning import NEVER, SHRUNK, SUMMARISED, Policy
 from budgetkit.pruning.dropping import Retention
-from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
-from budgetkit.pruning.policies import Policy
-from budgetkit.trace import Trace
-from budgetkit.trace.tally import UNSENT
+from budgetkit.trace import UNSENT, Trace
 
 Columns = dict[str, dict[str, Ints]]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Replay:
     """Hold what :func:`replay` found.
 
@@ -83,6 +79,12 @@ class Replay:
         return sum(self.granted.values(), np.zeros_like(self.over))
 
     @property
+    def acts(self) -> Flags:
+        """Whether the policy did anything at each request: summarise, shrink or drop."""
+        kept = self.kept
+        return np.array(kept.summaries) + kept.shrunk_messages + kept.dropped_messages > 0
+
+    @property
     def cost(self) -> Floats:
         """Cost of each request with its answer and summaries; NaN where a price is not known."""
         sent = self.sent
@@ -99,17 +101,15 @@ class Replay:
         A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a prompt
         of its own pays for it afresh, or writes it to the cache where the system does so.
         """
-        retention = self.kept
-        calls = np.array(retention.summaries)
-        read = np.array(retention.summary_input)
-        wrote = np.array(retention.summary_output)
-        if self.prices is None:
-            return np.full(len(calls), np.nan)
-        call = self.policy.summary_call
-        none = np.zeros_like(read)
-        if call is None:
-            return self.prices.cost(read, none, none, wrote)
         prompt = self.summary_prompts
+        if self.prices is None:
+            return np.full(len(prompt), np.nan)
+        calls = np.array(self.kept.summaries)
+        wrote = np.array(self.kept.summary_output)
+        call = self.policy.summary_call
+        none = np.zeros_like(prompt)
+        if call is None:
+            return self.prices.cost(prompt, none, none, wrote)
         if call.prefix == "shared":
             instruction = calls * call.instruction
             return self.prices.cost(instruction, prompt - instruction, none, wrote)
@@ -131,10 +131,7 @@ class Replay:
         instruction = calls * call.instruction
         if call.prefix == "shared":
             return np.asarray(np.where(calls > 0, self.sent - wrote + read + instruction, 0))
-        if call.input_cap is not None:
-            sent = np.minimum(read, calls * call.input_cap)
-        else:
-            sent = read
+        sent = np.minimum(read, calls * call.input_cap) if call.input_cap is not None else read
         return np.asarray(sent + instruction)
 
     def frame(self) -> pd.DataFrame:
@@ -183,10 +180,7 @@ class Replay:
         """
         frames = []
         for section, column in self.columns.items():
-            if section == self.section:
-                demand = self._demand()
-            else:
-                demand = column["demand"]
+            demand = self._demand() if section == self.section else column["demand"]
             tokens = self.granted[section]
             rows = {
                 **self._places,
@@ -226,7 +220,7 @@ class Replay:
         return pd.DataFrame(
             {
                 "message": slots,
-                "turn": np.searchsorted([turn.start for turn in self.trace.turns], slots, "right"),
+                "turn": self.trace.turn_numbers,
                 "role": [message.role for message in self.trace.messages],
                 "section": [item.section for item in past],
                 "tokens": self.placed.tokens,
@@ -287,7 +281,7 @@ class Replay:
 
     def _demand(self) -> Ints:
         sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
-        entered = np.bincount(self.placed.entry, sizes, len(self.over) + 1).astype(np.int64)
+        entered = np.bincount(self.placed.entry, sizes, len(self.over) + 1).astype("int64")
         pinned = self.granted[self.section] - np.array(self.kept.tokens)
         return np.asarray(np.cumsum(entered)[:-1] + pinned)
 
@@ -365,10 +359,7 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
             "no replay was given; policies are ranked by their replays; give one or more"
         )
     table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in named])
-    if len(table) and table["cost"].notna().all():
-        by = "cost"
-    else:
-        by = "relative_cost"
+    by = "cost" if len(table) and table["cost"].notna().all() else "relative_cost"
     return table.sort_values(by, kind="stable", ignore_index=True)
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.counters import counter
-from budgetkit.inputs.budgets import AnyModel, preset_of
-from budgetkit.inputs.conversations import AnyTrace, trace_of
+from budgetkit.counters import Count, counter
+from budgetkit.inputs import AnyModel, AnyTrace, preset_of, trace_of
 from budgetkit.lab.replay.cost import MILLION, Prices
 from budgetkit.lab.replay.forecast import (
     Pace,
@@ -23,21 +21,17 @@ from budgetkit.lab.replay.forecast import (
     pace_beside,
     paths,
 )
-from budgetkit.message import Message
 from budgetkit.models import Model, models_of, resolve
-from budgetkit.plan.allocating import allocate_columns, with_undeclared
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan import Floats, Ints, allocate_columns, with_undeclared
 from budgetkit.requests import Framing
-from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn
-from budgetkit.trace.tally import Roles, past_section
+from budgetkit.trace import DEFAULT_ROLES, Roles, Tally, Trace, Turn
 
 Preset = Callable[[Model], Budget]
-Count = Callable[[str], int]
-MOST_OTHERS: Final = 30  # conversations that say how such ones go on; more tell little more
-_AT_ONCE: Final = 100  # paths whose requests are planned at once, so that memory stays small
+MOST_OTHERS = 30  # conversations that say how such ones go on; more tell little more
+_AT_ONCE = 100  # paths whose requests are planned at once, so that memory stays small
 
 
-def turn_sizes(trace: Trace, counter: Callable[[str], int], framing: Framing | None = None) -> Ints:
+def turn_sizes(trace: Trace, counter: Count, framing: Framing | None = None) -> Ints:
     """Return how much each turn adds to the conversation.
 
     Parameters
@@ -61,7 +55,7 @@ def turn_sizes(trace: Trace, counter: Callable[[str], int], framing: Framing | N
     75
     """
     sums = np.concatenate(([0], np.cumsum(trace.counts(counter, framing))))
-    return np.array([sums[turn.end] - sums[turn.start] for turn in trace.turns], dtype=np.int64)
+    return np.array([sums[turn.end] - sums[turn.start] for turn in trace.turns], "int64")
 
 
 def outlook(
@@ -195,10 +189,7 @@ def first_cut(
         roles = budget.roles or DEFAULT_ROLES
     if not budget.roles and budget.undeclared == "error":
         budget = replace(budget, undeclared="pool")
-    user = next(
-        (message for message in trace.messages if message.role == "user"), Message({"role": "user"})
-    )
-    section = past_section(user, roles)
+    section = trace.history_section(roles)
     asked = _Asked.of(trace.tally(counter, roles, framing), trace.turns, section)
     known, limit = asked.over(budget, asked.known)
     pace = pace or own_pace(turn_sizes(trace, counter, framing))
@@ -209,7 +200,7 @@ def first_cut(
     return found.assign(limit=float(limit[-1]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Asked:
     """What each turn asks of each section while it runs, and what of it stays afterwards."""
 
@@ -239,7 +230,7 @@ class _Asked:
         """Return what drawn turns ask for: what is there, what those before left, and what they bring themselves."""
         return {
             name: self.total[name]
-            + np.rint((np.cumsum(left[turns], axis=1) - left[turns]) * pace).astype(np.int64)
+            + np.rint((np.cumsum(left[turns], axis=1) - left[turns]) * pace).astype("int64")
             + self.lasting[name][turns]
             for name, left in self.left.items()
         }
@@ -255,7 +246,7 @@ class _Asked:
 
 def _running(tally: Tally, section: str) -> Ints:
     own = [item.tokens if item.section == section else 0 for item in tally.past]
-    return np.concatenate(([0], np.cumsum(own, dtype=np.int64)))
+    return np.concatenate(([0], np.cumsum(own, dtype="int64")))
 
 
 def spent(drawn: Ints, prices: Prices) -> Floats | None:
@@ -285,4 +276,4 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
         return None
     new = np.diff(drawn, axis=1, prepend=0)
     cost = new * write.of(drawn) + (drawn - new) * prices.cache_read.of(drawn)
-    return np.asarray(np.cumsum(cost, axis=1) / MILLION)
+    return np.cumsum(cost, axis=1) / MILLION

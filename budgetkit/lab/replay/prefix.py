@@ -25,14 +25,21 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from budgetkit.budget.allocation import check_choice
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief, check_choice
 from budgetkit.message import RESULT_ROLES, Message
-from budgetkit.plan.items import Flags, Floats, Ints, Item
+from budgetkit.plan import Flags, Floats, Ints, Item
 from budgetkit.requests.reading.formats import seconds
-from budgetkit.trace import Tally, Trace, Turn
-from budgetkit.trace.provider_usage import in_line, usage_frame
-from budgetkit.trace.tally import UNSENT, enters_at_once, section_beside_call
+from budgetkit.trace import (
+    UNSENT,
+    Tally,
+    Trace,
+    Turn,
+    enters_at_once,
+    in_line,
+    ints,
+    section_beside_call,
+    usage_frame,
+)
 
 By = Literal["turn", "request", "usage"]
 
@@ -72,7 +79,7 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 def _billed(trace: Trace) -> tuple[Turn, ...]:
     """Return one request before each answer whose usage is told."""
     usage = usage_frame(trace)
-    places = usage["message_index"].iloc[in_line(usage)].to_numpy(dtype=np.int64)
+    places = ints(usage["message_index"].iloc[in_line(usage)])
     if not len(places):
         raise ValueError(
             f"{brief(trace.id)} tells no usage, so there are no requests by it; give by='request'"
@@ -99,11 +106,11 @@ def answers(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
     """Return what the model's answers to each request bill, of what every message bills as output."""
     sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":
-        return np.array([sums[r.end] - sums[r.start] for r in requests], dtype=np.int64)
+        return np.array([sums[r.end] - sums[r.start] for r in requests], "int64")
     ends = [min(r.sent + 1, len(billed)) for r in requests]
     return np.array(
         [sums[end] - sums[min(r.sent, end)] for r, end in zip(requests, ends, strict=True)],
-        dtype=np.int64,
+        "int64",
     )
 
 
@@ -143,7 +150,7 @@ def block_positions(messages: Sequence[Message]) -> Ints:
             texts = len(message.parts) if message.raw.get("content") else 0
             sizes.append(max(1, texts + bool(message.tool_calls)))
         before = message.role
-    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64)
+    return np.concatenate(([0], np.cumsum(sizes, dtype="int64"))).astype("int64")
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
@@ -171,17 +178,17 @@ class PrefixLayout:
     @cached_property
     def starts(self) -> Ints:
         """For each request, the place of the first message of its turn."""
-        return np.array([r.start for r in self.requests], dtype=np.int64)
+        return np.array([r.start for r in self.requests], "int64")
 
     @cached_property
     def sents(self) -> Ints:
         """For each request, how many messages of the conversation it has come to."""
-        return np.array([r.sent for r in self.requests], dtype=np.int64)
+        return np.array([r.sent for r in self.requests], "int64")
 
     @cached_property
     def tokens(self) -> Ints:
         """Tokens of each message."""
-        return np.array([item.tokens for item in self.tally.past], dtype=np.int64)
+        return np.array([item.tokens for item in self.tally.past], "int64")
 
     @cached_property
     def unsent(self) -> Flags:
@@ -196,7 +203,7 @@ class PrefixLayout:
     @cached_property
     def passages(self) -> Ints:
         """Tokens of the passages that each request retrieves."""
-        sizes = np.zeros(len(self.tokens) + 1, dtype=np.int64)
+        sizes = np.zeros(len(self.tokens) + 1, "int64")
         for index, passages in self.tally.retrieved.items():
             sizes[index + 1] = sum(item.tokens for item in passages)
         sums = np.cumsum(sizes)
@@ -224,7 +231,7 @@ class PrefixLayout:
         starts = self.starts
         sents = self.sents
         passages = self.passages
-        edges = np.full(len(starts), -1, dtype=np.int64)
+        edges = np.full(len(starts), -1, dtype="int64")
         if len(starts) < 2:
             return edges
         # A request goes on where the last one ended, unless passages that stood before its turn have gone.
@@ -260,8 +267,8 @@ def place(
     at_once = _enters_at_once(tally, section)
 
     # A message enters with the request that sends it, or with the first one of a later turn.
-    starts = np.array([r.start for r in requests], dtype=np.int64)
-    sents = np.array([r.sent for r in requests], dtype=np.int64)
+    starts = np.array([r.start for r in requests], "int64")
+    sents = np.array([r.sent for r in requests], "int64")
     slots = np.arange(len(prunable))
     with_its_request = np.searchsorted(sents, slots, "right")
     after_its_turn = np.searchsorted(starts, slots, "right")
@@ -354,10 +361,7 @@ def _with_earlier_calls(
     for slot, item in enumerate(items):
         if slot in starts:
             start = slot
-        if item.group is not None:
-            caller = called.setdefault(item.group, slot)
-        else:
-            caller = slot
+        caller = called.setdefault(item.group, slot) if item.group is not None else slot
         if caller < start and past[caller].section == section:
             item = replace(item, section=section)
         placed.append(item)
@@ -368,12 +372,12 @@ def _enters_at_once(tally: Tally, section: str) -> Flags:
     """Say which messages can be pruned while their own turn lasts."""
     return np.array(
         [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
-        np.bool_,
+        "bool",
     )
 
 
 def _in(items: Sequence[Item], section: str) -> Flags:
-    return np.array([item.section == section for item in items], dtype=np.bool_)
+    return np.array([item.section == section for item in items], "bool")
 
 
 def _recut(column: Mapping[str, Ints]) -> Flags:
@@ -395,12 +399,12 @@ def _starting(placed: PrefixLayout, section: str) -> Ints:
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
     if section in in_head:
-        return np.full(len(placed.requests) - 1, -1, dtype=np.int64)
+        return np.full(len(placed.requests) - 1, -1, dtype="int64")
     first = next(
         (i for i, item in enumerate(tally.past) if item.section == section), len(tally.past)
     )
     starts = placed.starts[:-1]
-    now = _sums(_in(tally.present, section).astype(np.int64))
+    now = _sums(_in(tally.present, section).astype("int64"))
     # It may start in the turn itself, with a message that goes to another section later.
     of_this_turn = now[placed.sents[:-1]] > now[starts]
     return np.where(of_this_turn, np.minimum(first, starts), first)

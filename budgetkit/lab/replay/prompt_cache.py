@@ -16,21 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget import check_choice
 from budgetkit.files import Table, read_rows
 from budgetkit.models import IDEAL_CACHE, Model, resolve
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan import Floats, Ints
 
 __all__ = ["CACHES", "IDEAL", "PromptCache", "provider_rules"]
 
 Breakpoint = Literal["head", "end"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PromptCache:
     """What a provider promises about its prompt cache.
 
@@ -130,24 +130,18 @@ class PromptCache:
         >>> [part.tolist() for part in CACHES["openai"].split(sent, head, equal)]
         [[0, 1920], [2000, 180]]
         """
-        if len(sent):
-            before = np.concatenate(([0], sent[:-1]))
-        else:
-            before = sent
+        before = np.concatenate(([0], sent[:-1])) if len(sent) else sent
         read_tokens = self._found(before, head, equal)
         if self.lifetime is not None and pauses is not None:
             read_tokens = np.where(np.nan_to_num(pauses) > self.lifetime, 0, read_tokens)
         if "end" in (self.breakpoints or ()):
             read_tokens = np.maximum(read_tokens, self._ends(sent, equal, pauses, new_blocks))
-        cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype(np.int64)
-        if self.breakpoints is None or "end" in self.breakpoints:
-            kept_to = sent
-        else:
-            kept_to = head
+        cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype("int64")
+        kept_to = sent if self.breakpoints is None or "end" in self.breakpoints else head
         if self.breakpoints == ():
             kept_to = np.zeros_like(sent)
         written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
-        return cached, written.astype(np.int64)
+        return cached, written.astype("int64")
 
     def _found(self, before: Ints, head: Ints, equal: Ints) -> Ints:
         """Return the longest prefix that the last request left behind, but for its end, whatever its length."""
@@ -166,10 +160,7 @@ class PromptCache:
         Two requests share at least the shortest prefix that neighbours between them share.
         """
         reads = np.zeros_like(sent)
-        if pauses is None:
-            times = np.zeros(len(sent))
-        else:
-            times = np.cumsum(np.nan_to_num(pauses))
+        times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
         used = times.tolist()
         ends = sent.tolist()
         shares = equal.tolist()
@@ -182,10 +173,7 @@ class PromptCache:
             passed = 0
             best = 0
             whose = -1
-            if self.considered is None:
-                least = -1
-            else:
-                least = now - 1 - self.considered
+            least = -1 if self.considered is None else now - 1 - self.considered
             for earlier in range(now - 1, max(-1, least), -1):
                 shared = min(shared, shares[earlier + 1])
                 passed = passed + blocks[earlier + 1]
@@ -207,11 +195,11 @@ def _from_row(row: dict[str, Any]) -> PromptCache:
 
 
 #: Prompt caches of providers; a replay takes the price of reading from the model's prices where these are known.
-CACHES: Final[Mapping[str, PromptCache]] = Table(
+CACHES: Mapping[str, PromptCache] = Table(
     lambda: {name: _from_row(row) for name, row in read_rows("prompt_caches.toml", "cache").items()}
 )
 #: The cache that stands in where a provider's is not known.
-IDEAL: Final = IDEAL_CACHE
+IDEAL = IDEAL_CACHE
 
 
 def provider_rules(model: str | Model) -> str:

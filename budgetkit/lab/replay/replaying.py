@@ -19,7 +19,7 @@ letter, of "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb", "
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -27,19 +27,20 @@ from typing import get_args
 
 import numpy as np
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget import Budget, check_choice
 from budgetkit.conversation.engine import with_promise
-from budgetkit.inputs.budgets import (
+from budgetkit.counters import Count
+from budgetkit.inputs import (
     DEFAULT_COUNTER,
     AnyBudget,
     AnyCounter,
     AnyModel,
+    AnyTrace,
+    filled_in,
     read_budget,
     setup_of,
+    trace_of,
 )
-from budgetkit.inputs.configuration import filled_in
-from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prefix import (
@@ -56,12 +57,11 @@ from budgetkit.lab.replay.prefix import (
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
 from budgetkit.message import Message
 from budgetkit.models import resolve
-from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
-from budgetkit.plan.items import Floats, Ints, Item
+from budgetkit.plan import Floats, Ints, Item, allocate, allocate_columns, with_undeclared
+from budgetkit.pruning import Policy, Slots, StartOn, policy_of
 from budgetkit.pruning.dropping import (
     Measure,
     Retention,
-    StartOn,
     Visit,
     floor_notices,
     least_tokens,
@@ -69,15 +69,12 @@ from budgetkit.pruning.dropping import (
     room_for_history,
     summary_role,
 )
-from budgetkit.pruning.history import Slots
-from budgetkit.pruning.policies import Chain, Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning.policies import Chain
 from budgetkit.requests import Framing
-from budgetkit.trace import DEFAULT_ROLES, Tally, Trace, Turn, unpaired
-from budgetkit.trace.tally import Roles, past_section, roles_key, unwritable
+from budgetkit.trace import DEFAULT_ROLES, Roles, Tally, Trace, Turn, unpaired
+from budgetkit.trace.tally import roles_key, unwritable
 
 Columns = dict[str, dict[str, Ints]]
-Count = Callable[[str], int]
 
 
 def replay(
@@ -264,7 +261,7 @@ def _demand_of(
     """Count a conversation, and work out what each of its requests asks for."""
     requests = requests_of(trace, by)
     tally = trace.tally(count, roles, framing)
-    placed = place(tally, requests, section or past_section(_user(trace), roles), unpaired(trace))
+    placed = place(tally, requests, section or trace.history_section(roles), unpaired(trace))
     names = [] if callable(roles) else list(roles.values())
     frame = placed.tally.demand(requests, [*names, placed.section])
     sections = {
@@ -276,10 +273,8 @@ def _demand_of(
     entered, left = (
         np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave)
     )
-    pinned = sections[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
-    turns = np.searchsorted(
-        [turn.start for turn in trace.turns], np.arange(len(sizes)), "right"
-    ).tolist()
+    pinned = sections[placed.section] - np.cumsum((entered - left).astype("int64"))[:-1]
+    turns = trace.turn_numbers.tolist()
     is_result = [message.is_cuttable for message in trace.messages]
     # Every replay hands the same array out.
     output = unwritable(answers(trace.answers(count, framing), requests, by))
@@ -297,7 +292,7 @@ def _demand_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Sizes:
     """What a budget lets every section take, at each request."""
 
@@ -323,17 +318,13 @@ class _Sizes:
         return [*map(Visit, rooms, trace_demand.entering, edges, trace_demand.leaving)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Pruned:
     """What a policy left of a conversation, and what it was pruned from."""
 
     trace_demand: _TraceDemand
     sizes: _Sizes
     retained: Retention
-
-
-def _user(trace: Trace) -> Message:
-    return next((m for m in trace.messages if m.role == "user"), Message({"role": "user"}))
 
 
 def _sizes(trace_demand: _TraceDemand, budget: Budget) -> _Sizes:
@@ -386,10 +377,7 @@ def _units(tally: Tally, turns: list[int], by_turn: bool) -> list[int]:
         return slot
 
     for slot, item in enumerate(tally.past):
-        if by_turn and turns[slot]:
-            of_turn = ("turn", turns[slot])
-        else:
-            of_turn = None
+        of_turn = ("turn", turns[slot]) if by_turn and turns[slot] else None
         for key in filter(None, (item.group, of_turn)):
             of_slot = lead(slot)
             of_key = lead(first.setdefault(key, slot))
@@ -424,8 +412,8 @@ def _outcome(
     section = trace_demand.section
 
     # What is sent: the history as it was pruned, pinned messages, and what others get beside.
-    history = np.array(retained.tokens, dtype=np.int64) + trace_demand.pinned
-    over = np.array(retained.over, dtype=np.int64)
+    history = np.array(retained.tokens, "int64") + trace_demand.pinned
+    over = np.array(retained.over, "int64")
     columns = allocate_columns(
         sizes.budget, {**trace_demand.sections, section: history}, len(history)
     )
@@ -446,7 +434,9 @@ def _outcome(
     cached, written = cache.split(
         kept_at_most, head, equal, trace_demand.pauses, trace_demand.new_blocks
     )
-    cache = _at_prices(cache, prices)
+    # Models of one provider differ in what reading from the cache costs.
+    if prices is not None and prices.cache_read and prices.input and prices.input.base:
+        cache = replace(cache, read=prices.cache_read.base / prices.input.base)
     return Replay(
         trace=trace,
         budget=sizes.budget,
@@ -478,13 +468,6 @@ def _floor_notices(sizes: _Sizes, trace_demand: _TraceDemand) -> tuple[str, ...]
     )
     least = min(notices, default=None)
     return () if least is None else (least[1],)
-
-
-def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
-    """Take from a model's prices what reading from its cache costs; models of one provider differ in that."""
-    if prices is None or prices.input is None or prices.cache_read is None or not prices.input.base:
-        return cache
-    return replace(cache, read=prices.cache_read.base / prices.input.base)
 
 
 def _shrink_others(

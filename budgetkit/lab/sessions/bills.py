@@ -12,13 +12,14 @@ from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.files import write_whole
 from budgetkit.lab.sessions.session import Session
+from budgetkit.message import Data
 
 #: Sums of a session, as :meth:`Session.totals` has them, and its model.
-BILLED: Final = (
+BILLED = (
     "requests",
     "cost",
     "prompt",
@@ -28,7 +29,7 @@ BILLED: Final = (
     "compactions",
     "model",
 )
-_MOST: Final = 50_000  # bills that are kept
+_MOST = 50_000  # bills that are kept
 
 
 class Bills:
@@ -43,7 +44,7 @@ class Bills:
 
     def __init__(self, folder: Path | None) -> None:
         self.path = folder / "bills.json" if folder is not None else None
-        self.kept: dict[str, Any] = {}
+        self.kept: Data = {}
         self.is_changed = False
         if self.path is not None:
             with suppress(OSError, ValueError):
@@ -51,7 +52,7 @@ class Bills:
                 if isinstance(kept, dict) and kept.get("by") == _written_by():
                     self.kept = {key: row for key, row in kept["bills"].items() if _is_bill(row)}
 
-    def of(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+    def of(self, path: str | os.PathLike[str]) -> Data:
         """Return a session's sums, its sub-agents among them; None for each that is not known."""
         key = _key(Path(path))
         if key not in self.kept:
@@ -85,7 +86,7 @@ def cache_folder() -> Path | None:
     return Path(usual or Path.home() / ".cache") / "budgetkit"
 
 
-def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
+def bill(path: str | os.PathLike[str]) -> Data:
     """Read a session's sums, its sub-agents among them; None for each where it cannot be read or has no usage."""
     try:
         session = Session(path)

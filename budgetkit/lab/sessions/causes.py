@@ -9,19 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.lab.replay.prefix import block_positions
-from budgetkit.plan.items import Flags, Floats, Ints
-from budgetkit.trace import Trace
+from budgetkit.plan import Flags, Floats, Ints
+from budgetkit.trace import Trace, flags, ints
 
 #: A difference below it is no miss: what ends a prompt is often not written at once.
-LEAST_MISS: Final = 1_024
+LEAST_MISS = 1_024
 #: How long a provider keeps what it does not say, in seconds.
-UNTOLD_LIFE: Final = 3_600.0
+UNTOLD_LIFE = 3_600.0
 _FIVE_MINUTES = 300.0
 _HOUR = 3_600.0
 _LAST_ANSWERS = 3  # long answers that show whether an answer is read again
@@ -45,7 +44,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
         compacted, new_model, new_turn, new_setting (of the
         thinking), left (another branch goes on here; all bool), blocks (positions of the cache's look-back since).
     """
-    places = usage["message_index"].ffill().fillna(-1).to_numpy(dtype=np.int64)
+    places = ints(usage["message_index"].ffill())
     before = np.concatenate(([-1], places[:-1]))
     compactions = trace.fields.get("compactions") or ()
     summaries = sorted(
@@ -54,7 +53,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
     users = [place for place, message in enumerate(trace.messages) if message.role == "user"]
     settings = trace.fields.get("settings") or ()
     models = usage["model"].to_numpy(dtype=object)
-    left = usage["left"].to_numpy(dtype=np.bool_)
+    left = flags(usage["left"])
     started = usage["started"].where(usage["started"].notna(), usage["time"])
     positions = block_positions(trace.messages)
     pause = started.diff().dt.total_seconds().to_numpy()
@@ -63,9 +62,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
             "pause": np.nan_to_num(np.maximum(pause, 0)),
             "life": _lives(usage),
             "compacted": _between(summaries, before, places + 1),
-            "new_model": np.array(
-                [False, *(models[1:] != models[:-1])][: len(usage)], dtype=np.bool_
-            ),
+            "new_model": np.array([False, *(models[1:] != models[:-1])][: len(usage)], "bool"),
             "new_turn": _between(users, before, places),
             "new_setting": _between([change["at"] for change in settings], before, places + 1),
             "left": left != np.concatenate((left[:1], left[:-1])),
@@ -87,20 +84,20 @@ def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
     int64 array, shape (requests,)
         In tokens; for the first request what it read.
     """
-    read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)
-    prompt = usage["context_tokens"].to_numpy(dtype=np.int64)
+    read = ints(usage["cache_read_tokens"])
+    prompt = ints(usage["context_tokens"])
     whole = expected(usage)
     tells_writes = bool(usage["cache_write_tokens"].sum())
     head = int(read[0]) if len(read) else 0
     answer = whole.copy()
     answer[:1] = read[:1]
-    new_prefix = _flags(happened, "new_model") | _flags(happened, "new_setting")
-    expires = (happened["pause"] > happened["life"]).to_numpy(dtype=np.bool_)
-    only_head = _flags(happened, "compacted") | expires
-    new_turn = _flags(happened, "new_turn")
+    new_prefix = flags(happened["new_model"]) | flags(happened["new_setting"])
+    expires = flags(happened["pause"] > happened["life"])
+    only_head = flags(happened["compacted"]) | expires
+    new_turn = flags(happened["new_turn"])
     turn_began = 0
     broke: list[bool] = []  # at the last beginnings of turns
-    output = usage["output_tokens"].to_numpy(dtype=np.int64)
+    output = ints(usage["output_tokens"])
     reads_answers: list[bool] = []  # after the last long answers
     for now in range(1, len(answer)):
         if new_prefix[now]:
@@ -126,42 +123,36 @@ def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
 
 def expected(usage: pd.DataFrame) -> Ints:
     """Return what each request would read if nothing broke its prefix: what the one before read and wrote."""
-    read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)
-    written = usage["cache_write_tokens"].to_numpy(dtype=np.int64)
-    prompt = usage["context_tokens"].to_numpy(dtype=np.int64)
+    read = ints(usage["cache_read_tokens"])
+    written = ints(usage["cache_write_tokens"])
+    prompt = ints(usage["context_tokens"])
     left_behind = read + written if written.any() else prompt
     return np.concatenate((read[:1], left_behind[:-1]))
 
 
 def _lives(usage: pd.DataFrame) -> Floats:
     """Return for each request how long lives what was last written before it, from the writes themselves."""
-    written = usage["cache_write_tokens"].to_numpy(dtype=np.int64)
-    for_an_hour = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
+    written = ints(usage["cache_write_tokens"])
+    for_an_hour = ints(usage["cache_write_1h_tokens"].fillna(0))
     life = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
     lives = []
     for now in range(len(usage)):
         lives.append(life)
         if written[now]:
             life = _HOUR if for_an_hour[now] else _FIVE_MINUTES
-    return np.array(lives, dtype=np.float64)
-
-
-def _flags(frame: pd.DataFrame, name: str) -> Flags:
-    return frame[name].to_numpy(dtype=np.bool_)
+    return np.array(lives, "float64")
 
 
 def _between(places: Sequence[int], after: Ints, before: Ints) -> Flags:
     """Say for each pair of places whether one of some others lies between them."""
-    ordered = np.array(sorted(places), dtype=np.int64)
-    return np.asarray(
-        np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
-    )
+    ordered = np.array(sorted(places), "int64")
+    return np.searchsorted(ordered, before, "left") > np.searchsorted(ordered, after, "right")
 
 
 #: The least number that may be an id; a term, too, has at least five characters.
-_LEAST_ID: Final = 10_000
+_LEAST_ID = 10_000
 # A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
-_TERM: Final = re.compile(
+_TERM = re.compile(
     r"(?<![A-Za-z0-9_./-])[_./-]*+(?=[A-Za-z0-9_./-]{5})"
     r"([A-Za-z0-9](?=[A-Za-z.-]*+[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9])"
 )
@@ -193,10 +184,9 @@ def used_later(trace: Trace) -> pd.DataFrame:
     for place, message in enumerate(trace.messages):
         for call in message.tool_calls:
             for term in _TERM.findall(_values(call.arguments)):
-                needed = first.get(term, place)
+                needed = first.setdefault(term, place)
                 if needed < place:
                     pairs.setdefault((place, needed), term)
-                first.setdefault(term, place)
         for term in _TERM.findall(message.text):
             first.setdefault(term, place)
     rows = [(message, needs, term) for (message, needs), term in pairs.items()]
@@ -216,7 +206,7 @@ def _values(arguments: str) -> str:
         waiting = [json.loads(arguments)]
     except (ValueError, RecursionError):
         return arguments
-    texts: list[str] = []
+    texts = []
     while waiting:
         value = waiting.pop(0)
         if isinstance(value, str):
@@ -230,19 +220,19 @@ def _values(arguments: str) -> str:
     return "\n".join(texts)
 
 
-COMPACTION: Final = "compaction"
-MODEL: Final = "another model"
-LIFE: Final = "expired in a pause"
-BRANCH: Final = "another branch"
-TURN: Final = "thinking left out"
-EARLIER: Final = "older copy read"
-SETTING: Final = "thinking set otherwise"
-HEAD: Final = "head changed with a user's message"
-BELOW: Final = "below the minimum"
-BLOCKS: Final = "out of reach"
-UNEXPLAINED: Final = "unexplained"
+COMPACTION = "compaction"
+MODEL = "another model"
+LIFE = "expired in a pause"
+BRANCH = "another branch"
+TURN = "thinking left out"
+EARLIER = "older copy read"
+SETTING = "thinking set otherwise"
+HEAD = "head changed with a user's message"
+BELOW = "below the minimum"
+BLOCKS = "out of reach"
+UNEXPLAINED = "unexplained"
 #: What each cause means, in a sentence.
-SENTENCES: Final = {
+SENTENCES = {
     COMPACTION: "a summary took the place of what the prompt began with",
     MODEL: "another model has a cache of its own",
     LIFE: "the pause was longer than what was written lives",
@@ -279,55 +269,42 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
         One row a miss: request (from 1), missed (in tokens), cause, detail (a sentence).
     """
     whole = expected(usage)
-    read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)
-    prompt = usage["context_tokens"].to_numpy(dtype=np.int64)
-    written = usage["cache_write_tokens"].to_numpy(dtype=np.int64)
+    read = ints(usage["cache_read_tokens"])
+    prompt = ints(usage["context_tokens"])
+    written = ints(usage["cache_write_tokens"])
     ends = np.where(written.any(), read + written, prompt)
     head = int(read[0]) + LEAST_MISS if len(read) else 0
-    at_heads = (whole - read > LEAST_MISS) & (read <= head) & _flags(happened, "new_turn")
-    at_heads &= (happened["pause"] <= happened["life"]).to_numpy(dtype=np.bool_) & ~_flags(
-        happened, "compacted"
-    )
+    at_heads = (whole - read > LEAST_MISS) & (read <= head) & flags(happened["new_turn"])
+    at_heads &= flags(happened["pause"] <= happened["life"]) & ~flags(happened["compacted"])
     is_habit = int(at_heads.sum()) >= _HABIT
-    compacted, new_model, left = (
-        _flags(happened, name) for name in ("compacted", "new_model", "left")
-    )
-    new_setting = _flags(happened, "new_setting")
-    new_turn = _flags(happened, "new_turn")
-    pause, life = (happened[name].to_numpy(dtype=np.float64) for name in ("pause", "life"))
-    blocks = happened["blocks"].to_numpy(dtype=np.int64)
     models = [str(name) for name in usage["model"]]
+    events_before = happened.to_dict("records")
     # Who tells what was written reads back exactly that; within 512 tokens is then no more than chance has it.
     near = 0 if written.any() else _NEAR
     rows = []
     for now in np.flatnonzero(whole - read > LEAST_MISS).tolist():
         short = ends[: max(0, now - 1)] - read[now]
         earlier = np.flatnonzero((short >= 0) & (short <= near))
-        cause = UNEXPLAINED
-        if compacted[now]:
-            cause = COMPACTION
-        elif new_model[now]:
-            cause = MODEL
-        elif pause[now] > life[now]:
-            cause = LIFE
-        elif left[now]:
-            cause = BRANCH
-        elif new_setting[now]:
-            cause = SETTING
-        elif prompt[now] < _MINIMUM:
-            cause = BELOW
-        elif len(earlier) and read[now]:
-            cause = EARLIER
-        elif new_turn[now] and _thought(trace, usage, now):
-            cause = TURN
-        elif is_habit and at_heads[now]:
-            cause = HEAD
-        elif blocks[now] > _LOOKBACK:
-            cause = BLOCKS
-
+        before = events_before[now]
+        pause = before["pause"]
+        life = before["life"]
+        # The first that holds is the cause.
+        causes = {
+            COMPACTION: before["compacted"],
+            MODEL: before["new_model"],
+            LIFE: pause > life,
+            BRANCH: before["left"],
+            SETTING: before["new_setting"],
+            BELOW: prompt[now] < _MINIMUM,
+            EARLIER: len(earlier) and read[now],
+            TURN: before["new_turn"] and _thought(trace, usage, now),
+            HEAD: is_habit and at_heads[now],
+            BLOCKS: before["blocks"] > _LOOKBACK,
+        }
+        cause = next((name for name, holds in causes.items() if holds), UNEXPLAINED)
         detail = SENTENCES[cause]
         if cause == LIFE:
-            detail = f"a pause of {_duration(pause[now])}, and what was written lives {_duration(life[now])}"
+            detail = f"a pause of {_duration(pause)}, and what was written lives {_duration(life)}"
         elif cause == MODEL:
             detail = f"{models[now]} after {models[now - 1]}: {detail}"
         elif cause == EARLIER:
@@ -339,7 +316,7 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
 
 def _thought(trace: Trace, usage: pd.DataFrame, now: int) -> bool:
     """Say whether the turn before a request holds thinking, which is left out of the prompt at the next message."""
-    place = int(usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)[now - 1])
+    place = int(ints(usage["message_index"])[now - 1])
     if place < 0 or _KEEPS_THINKING.search(str(usage["model"].iloc[now])):
         return False
     for index in range(place, -1, -1):

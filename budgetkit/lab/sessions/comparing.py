@@ -11,39 +11,38 @@ far such a replay is from the bill.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Allocation, Budget
+from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
-from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
+from budgetkit.lab.replay import Prices, Replay, prices_of
+from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.replay.losses import needed_there
-from budgetkit.lab.replay.outcome import Replay
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.sessions.causes import COMPACTION, used_later
 from budgetkit.lab.sessions.holding import MeasuredFraming, measure, summaries_of
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.models import model
 from budgetkit.models.limits import catalogue_of
-from budgetkit.plan.items import Flags, Ints
-from budgetkit.pruning.history import NEVER
-from budgetkit.pruning.policies import Compact, OldestFirst, Policy, System, Trigger
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.plan import Flags, Ints
+from budgetkit.pruning import NEVER, OldestFirst, Policy, policy_of
+from budgetkit.pruning.policies import Compact, System, Trigger
 from budgetkit.requests import Framing
-from budgetkit.trace import Trace, usage_frame
-from budgetkit.trace.provider_usage import in_line
+from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
 
-Count = Callable[[str], int]
+Systems = Iterable[str | Policy] | Mapping[str, str | Policy]
 #: The eight systems that are compared when none is named.
-USUAL: Final = (
+USUAL = (
     "claude-code",
     "codex",
     "gemini-cli",
@@ -54,20 +53,20 @@ USUAL: Final = (
     "langchain",
 )
 #: What is billed where nothing is pruned.
-AS_IT_WAS: Final = "nothing leaves"
-RECORDED: Final = "as recorded"
+AS_IT_WAS = "nothing leaves"
+RECORDED = "as recorded"
 #: The text that stands for instructions and tools that the log does not hold.
-UNLOGGED: Final = "(instructions and tools that the log does not hold)"
+UNLOGGED = "(instructions and tools that the log does not hold)"
 #: A window in which no rule ever acts.
-UNLIMITED: Final = 1 << 40
+UNLIMITED = 1 << 40
 #: The extended window that providers sell beside a model's own, in tokens.
-EXTENDED_WINDOW: Final = 1_000_000
+EXTENDED_WINDOW = 1_000_000
 _NEAR_THE_BILL = 0.05  # a replay of what was done that is further off ranks nothing
 #: What stands in where nobody knows a model's window, in tokens.
-USUAL_WINDOW: Final = 200_000
+USUAL_WINDOW = 200_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scaled:
     """Count as a counter does, times a number that a session's own growth says.
 
@@ -87,7 +86,7 @@ class Scaled:
 
 def compare(
     source: Trace | Session,
-    systems: Iterable[str | Policy] | Mapping[str, str | Policy] = USUAL,
+    systems: Systems = USUAL,
     *,
     window: int | None = None,
     prices: Prices | str | None = None,
@@ -149,7 +148,7 @@ def compare(
 
 def comparison(
     source: Trace | Session,
-    systems: Iterable[str | Policy] | Mapping[str, str | Policy] = USUAL,
+    systems: Systems = USUAL,
     *,
     window: int | None = None,
     prices: Prices | str | None = None,
@@ -171,13 +170,9 @@ def comparison(
     if isinstance(source, Session) and prices not in (None, source.prices):
         source = Session(source.trace, source.counter, prices)
     setup = setup_of(source, window, prices, cache, counter)
-    if isinstance(systems, Mapping):
-        named = dict(systems)
-    else:
-        named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
     pairs = used_later(setup.trace)
     outcomes = {AS_IT_WAS: _outcome(AS_IT_WAS, OldestFirst(), setup, window=UNLIMITED)}
-    policies = {name: policy_of(rule) for name, rule in named.items()}
+    policies = rules_of(systems)
     trigger = None
     if setup.record is not None and window is None:
         trigger = own_trigger(setup.record.trace)
@@ -185,24 +180,32 @@ def comparison(
         policies = {name: _acting_at(trigger, policy) for name, policy in policies.items()}
     outcomes |= {name: _outcome(name, policy, setup) for name, policy in policies.items()}
     rows = [_row(outcome, setup, pairs) for outcome in outcomes.values()]
-    replayed_cost = float("nan")
+    held_cost = float("nan")
     unlogged_summaries = 0
     if isinstance(source, Session):
         rows.append(recorded_row(source))
         unlogged_summaries = int((source.compactions()["call"] == NOT_LOGGED).sum())
         if setup.record is not None:
-            replayed_cost = cost_of(setup, as_held(setup))
+            held_cost = cost_of(setup, as_held(setup))
     table = pd.DataFrame(rows)
     table.attrs |= {
-        "replayed": replayed_cost,
+        "replayed": held_cost,
         "own_trigger": trigger,
         "unlogged_summaries": unlogged_summaries,
         "disproved": 0 if window else _disproved_window(setup.trace, source.model),
     }
     if is_ranked(table):
-        by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
-        table = table.sort_values(by, kind="stable", ignore_index=True)
+        table = ranked(table)
     return Comparison(table=table, outcomes=outcomes, pairs=pairs, setup=setup)
+
+
+def rules_of(systems: Systems) -> dict[str, Policy]:
+    """Return policies by name."""
+    if isinstance(systems, Mapping):
+        named = dict(systems)
+    else:
+        named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
+    return {name: policy_of(rule) for name, rule in named.items()}
 
 
 def is_ranked(table: pd.DataFrame) -> bool:
@@ -219,8 +222,7 @@ def is_ranked(table: pd.DataFrame) -> bool:
         Also True where nothing was recorded, or no price is known.
     """
     billed = table.loc[table["system"] == RECORDED, "least"].max()
-    replayed_cost = table.attrs.get("replayed", float("nan"))
-    return not billed > 0 or is_near(replayed_cost / billed - 1)
+    return not billed > 0 or is_near(replayed_cost(table) / billed - 1)
 
 
 def is_near(error: float) -> bool:
@@ -228,7 +230,19 @@ def is_near(error: float) -> bool:
     return not abs(error) > _NEAR_THE_BILL
 
 
-@dataclass(frozen=True, slots=True)
+def ranked(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort rules by cost, or where no price is known by the relative cost."""
+    by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
+    return table.sort_values(by, kind="stable", ignore_index=True)
+
+
+def replayed_cost(table: pd.DataFrame) -> float:
+    """Return the cost of the session as it was held, in the same replay; NaN where it was not."""
+    cost: float = table.attrs.get("replayed", float("nan"))
+    return cost
+
+
+@dataclass(frozen=True)
 class ReplaySetup:
     """A conversation as all rules see it: without its own compactions, with what its log does not hold.
 
@@ -247,7 +261,7 @@ class ReplaySetup:
     record: Record | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
     """What a recorded session says of its requests, whatever the rule.
 
@@ -268,7 +282,7 @@ class Record:
     beside: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleOutcome:
     """What one rule did: with the shortest summaries, and with the longest; the same replay where it writes none."""
 
@@ -278,7 +292,7 @@ class RuleOutcome:
     most: Replay
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """Rules side by side: the table of :func:`compare`, each rule's replay by name, and which call needs what."""
 
@@ -309,21 +323,21 @@ def setup_of(
     ReplaySetup
         What every rule is replayed on.
     """
-    if isinstance(source, Session):
-        price = source.prices if price is None else price
+    session = source if isinstance(source, Session) else None
+    trace = source.trace if isinstance(source, Session) else source
+    scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
+    is_long = False
+    if session is not None:
+        price = session.prices if price is None else price
         if cache is not None:
             raise ValueError(
                 "A recorded session takes no cache=: its reads are recorded. Leave cache= out, or compare "
                 "session.trace to replay its messages with another cache."
             )
-    scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
-    is_long = False
+        scaled = replace(scaled, scale=session.counted[1])
+        for_an_hour = int(session.usage["cache_write_1h_tokens"].sum())
+        is_long = 2 * for_an_hour > int(session.usage["cache_write_tokens"].sum())
     name = source.model
-    trace = source.trace if isinstance(source, Session) else source
-    if isinstance(source, Session):
-        scaled = replace(scaled, scale=source.counted[1])
-        for_an_hour = int(source.usage["cache_write_1h_tokens"].fillna(0).sum())
-        is_long = 2 * for_an_hour > int(source.usage["cache_write_tokens"].sum())
     prices = prices_of(price)
     if prices is None and name is not None:
         prices = known_prices(name, hour=is_long)
@@ -337,10 +351,7 @@ def setup_of(
     # A session may name a model that has ended, or that nobody knows.
     with catch_warnings(action="ignore"):
         own_cache = provider_rules(name) if name else IDEAL
-    if isinstance(cache, PromptCache):
-        rules = cache
-    else:
-        rules = CACHES[cache or own_cache]
+    rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
     if is_long and rules.lifetime is not None:
         rules = replace(rules, lifetime=3_600.0)
     size = window or _window(trace, name)
@@ -352,8 +363,8 @@ def setup_of(
         prices=prices,
         count=scaled,
     )
-    if isinstance(source, Session) and len(in_line(source.usage)):
-        return _as_recorded(setup, source, price)
+    if session is not None and len(in_line(session.usage)):
+        return _as_recorded(setup, session, price)
     whole, places = _whole(trace)
     return replace(setup, trace=whole, places=places)
 
@@ -370,7 +381,7 @@ def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | Non
     else:
         prices = (setup.prices or Prices(""),) * len(session.usage)
     beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
-    beside = beside[~session.usage["is_summary"].to_numpy(dtype=np.bool_)[beside]]
+    beside = beside[~flags(session.usage["is_summary"])[beside]]
     lengths = session.compactions()["summary"]
     lengths = lengths[lengths > 0]
     own_summaries = None
@@ -393,7 +404,7 @@ def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | Non
             read_as_held=all_missed,
             most_read=most_read,
             after_compaction=head,
-            answered=session.usage["output_tokens"].to_numpy(dtype=np.int64)[measured.rows],
+            answered=ints(session.usage["output_tokens"])[measured.rows],
             beside=float(np.sum(session.cost[beside]) + session.searches_cost[measured.rows].sum()),
         ),
     )
@@ -409,16 +420,16 @@ def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
     The third is what is read at most after any compaction: the head that stays, as the session's own ones show it, or
     as its first request does.
     """
-    read = session.usage["cache_read_tokens"].to_numpy(dtype=np.int64)
+    read = ints(session.usage["cache_read_tokens"])
     missed = session.misses()
-    is_compaction = (missed["cause"] == COMPACTION).to_numpy(dtype=np.bool_)
-    places = missed["request"].to_numpy(dtype=np.int64) - 1
+    is_compaction = flags(missed["cause"] == COMPACTION)
+    places = ints(missed["request"]) - 1
     whole = np.full(len(read), UNLIMITED)
     whole[:1] = read[:1]
     whole[places] = read[places]
     # A compaction after a pause that nothing outlives hides that pause.
     happened = session.happened
-    has_expired = (happened["pause"] > happened["life"]).to_numpy(dtype=np.bool_)[places]
+    has_expired = flags(happened["pause"] > happened["life"])[places]
     most = whole.copy()
     most[places[is_compaction]] = UNLIMITED
     most[places[is_compaction & has_expired]] = read[:1]
@@ -452,14 +463,17 @@ def _acting_at(tokens: int, policy: Policy) -> Policy:
     """
     if not isinstance(policy, System) or policy.name != "claude-code":
         return policy
-    rules = tuple(
-        replace(rule, triggers=(Trigger("tokens", tokens, above=True),))
-        if isinstance(rule, Compact)
-        else rule
-        for rule in policy.policies
-    )
     assumed = tuple(words for words in policy.assumed if "trigger" not in words)
-    return replace(policy, policies=rules, assumed=assumed)
+    acting = with_compaction(policy, triggers=(Trigger("tokens", tokens, above=True),))
+    return replace(acting, assumed=assumed)
+
+
+def with_compaction(system: System, **changes: Any) -> System:
+    """Return a system whose compactions have other values."""
+    rules = tuple(
+        replace(rule, **changes) if isinstance(rule, Compact) else rule for rule in system.policies
+    )
+    return replace(system, policies=rules)
 
 
 def _window(trace: Trace, name: str | None) -> int:
@@ -513,7 +527,7 @@ def _with_unlogged(trace: Trace) -> Trace:
     return Trace(trace.id, (before, *trace.messages), fields=fields)
 
 
-def _moved(row: Mapping[str, Any], by: int) -> Mapping[str, Any]:
+def _moved(row: Raw, by: int) -> Raw:
     """Move the message that a usage record is of."""
     if row.get("message_index") is None:
         return row
@@ -571,10 +585,7 @@ def _sent_through(
     policy: Policy,
     window: int | None = None,
 ) -> Replay:
-    if window is None:
-        budget = setup.budget
-    else:
-        budget = setup.budget.assign(window=window)
+    budget = setup.budget if window is None else setup.budget.assign(window=window)
     return replay(
         trace,
         budget,
@@ -614,7 +625,7 @@ def _by_prices(setup: ReplaySetup, outcome: Replay) -> list[tuple[Replay, Flags]
     """Return the replay at each of the record's prices, and the requests that have them."""
     record = setup.record
     if record is None:
-        return [(outcome, np.ones(len(outcome.over), dtype=np.bool_))]
+        return [(outcome, np.ones(len(outcome.over), "bool"))]
     return [
         (
             replace(outcome, prices=prices),
@@ -669,16 +680,16 @@ def _outcome(
 
 def compare_rule(
     name: str, policy: Policy, setup: ReplaySetup, pairs: pd.DataFrame, window: int | None = None
-) -> tuple[dict[str, Any], Replay]:
+) -> tuple[Data, Replay]:
     """Replay one rule; return its row, and its replay with the longest summaries."""
     outcome = _outcome(name, policy, setup, window)
     return _row(outcome, setup, pairs), outcome.most
 
 
-def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[str, Any]:
+def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> Data:
     """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
     policy = outcome.policy
-    least = outcome.least
+    system = policy if isinstance(policy, System) else None
     most = outcome.most
     _, needs, there = needed_there(most, pairs)
     # What no request ever holds, such as a call without a result, was not lost by a rule.
@@ -688,19 +699,16 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[
         tokens = np.array([int(most.placed.tokens[lost].sum())])
         none = np.array([0])
         again = float(setup.prices.cost(tokens, none, none, np.array([_CALL * len(lost)]))[0])
-    costs = [cost_of(setup, least), cost_of(setup, most)]
+    costs = [cost_of(setup, outcome.least), cost_of(setup, most)]
     retention = most.kept
     totals = most.totals()
-    summaries = np.array(retention.summaries)
-    acts = np.flatnonzero(
-        summaries + np.array(retention.shrunk_messages) + np.array(retention.dropped_messages)
-    )
-    compacts = np.flatnonzero(summaries)
+    acts = np.flatnonzero(most.acts)
+    compacts = np.flatnonzero(retention.summaries)
     left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
     return {
         "system": outcome.name,
-        "label": policy.label if isinstance(policy, System) else outcome.name,
-        "version": f"{policy.version}, {policy.date}" if isinstance(policy, System) else "",
+        "label": system.label if system else outcome.name,
+        "version": f"{system.version}, {system.date}" if system else "",
         "least": min(costs),
         "most": max(costs) + again,
         "relative": float(totals["relative_cost"]),
@@ -716,7 +724,7 @@ def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> dict[
         "stops": _stop(policy, compacts),
         "call_overflows": int(np.count_nonzero(most.summary_prompts > setup.budget.window)),
         "summary_cost": summary_cost_of(setup, most),
-        "assumed": "; ".join(policy.assumed) if isinstance(policy, System) else "",
+        "assumed": "; ".join(system.assumed) if system else "",
     }
 
 
@@ -743,13 +751,13 @@ def _capped(outcome: Replay) -> int:
 _CALL = 60  # tokens of the call that reads a lost message again
 
 
-def recorded_row(session: Session) -> dict[str, Any]:
+def recorded_row(session: Session) -> Data:
     """Return the row of the session as it was billed."""
     totals = session.totals()
     cost = float(totals["cost"])
     gone = session.trace.gone
     pairs = used_later(session.trace)
-    later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
+    later, needs = (ints(pairs[name]) for name in ("message", "needs"))
     return {
         "system": RECORDED,
         "label": RECORDED,

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget import many
 from budgetkit.budget.html import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
-from budgetkit.budget.quoting import many
 from budgetkit.lab.figures.question import (
     Question,
     Spec,
     across,
     counted,
     dollars,
+    hover,
     layout,
     line,
     note,
@@ -29,11 +30,11 @@ from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
 from budgetkit.lab.sessions.session import Session
 from budgetkit.lab.sessions.settings import sentences_of
-from budgetkit.plan.items import Flags, Ints
+from budgetkit.plan import Flags, Ints
 
-_MOST_PLACES: Final = 400  # of a lane; a page is not wider
-_LANE: Final = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
-_PIXELS: Final = 58  # of a lane
+_MOST_PLACES = 400  # of a lane; a page is not wider
+_LANE = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
+_PIXELS = 58  # of a lane
 _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
 
 
@@ -65,12 +66,10 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
         retention = outcome.kept
         sent = outcome.sent
         compacts = np.array(retention.summaries) > 0
-        clears = ~compacts & (
-            np.array(retention.shrunk_messages) + np.array(retention.dropped_messages) > 0
-        )
+        clears = ~compacts & outcome.acts
         places = _places(len(sent), compacts)
-        there = np.zeros(len(sent), dtype=np.bool_)
-        needed = np.zeros(len(sent), dtype=np.bool_)
+        there = np.zeros(len(sent), "bool")
+        needed = np.zeros(len(sent), "bool")
         if followed is not None:
             ends = [at for at in (retention.gone[followed], retention.shrunk[followed]) if at >= 0]
             there[int(outcome.placed.entry[followed]) : min(ends, default=len(sent))] = True
@@ -98,7 +97,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
 
 def _places(requests: int, marked: Flags) -> Ints:
     """Return places of requests that show a line's shape: evenly spaced, and those around each mark."""
-    evenly = np.linspace(0, requests - 1, min(requests, _MOST_PLACES)).astype(np.int64)
+    evenly = np.linspace(0, requests - 1, min(requests, _MOST_PLACES)).astype("int64")
     at = np.flatnonzero(marked)[:_MOST_PLACES]
     return np.unique(np.concatenate([evenly, at, np.maximum(at - 1, 0)]))
 
@@ -108,39 +107,28 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
     systems = list(dict.fromkeys(table["system"]))
     pruned = table.loc[table["system"] != AS_IT_WAS, "sent"]
     tallest = max(1, int(pruned.max())) if len(pruned) else 1
-    last = int(table["request"].max())
-    traces: list[Spec] = []
-    notes: list[Spec] = []
+    traces = []
+    notes = []
     for lane, name in enumerate(systems):
         part = table[table["system"] == name]
         # A session that nothing shortens may be far larger than all others: each lane shows its own size in words.
-        if name != AS_IT_WAS:
-            top = tallest
-        else:
-            top = max(1, int(part["sent"].max()))
+        top = tallest if name != AS_IT_WAS else max(1, int(part["sent"].max()))
         height = -lane + _LANE * part["sent"] / top
         title = str(part["label"].iloc[0])
         texts = [
             f"{plain(title)}, request {at:,}: {size:,} tokens"
             for at, size in part[["request", "sent"]].values
         ]
-        shown = {"text": texts, "hoverinfo": "text", "name": plain(title), "showlegend": False}
-        traces.append(line(part["request"], height, line={"color": SLATE, "width": 1.3}, **shown))
+        style = {"color": SLATE, "width": 1.3}
+        shown = hover(texts)
+        traces.append(line(part["request"], height, line=style, name=plain(title), **shown))
         traces += _acts(part, height, plain(title))
         traces += _followed(part, lane, plain(title))
-        cost = part["cost"].iloc[0]
-        did = _did(part)
-        words = ", ".join(filter(None, (str(cost), did)))
+        words = ", ".join(filter(None, (str(part["cost"].iloc[0]), _did(part))))
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
         notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
-    legend = _legend(table)
     height = _PIXELS * len(systems) + 130
-    x = {
-        "title": {"text": "request", "standoff": 4},
-        "range": [1, max(2, last)],
-        "showgrid": False,
-        **counted(last),
-    }
+    x = _request_axis(int(table["request"].max()))
     y = {
         "visible": False,
         "range": [-len(systems) + 0.8, 1.05],
@@ -148,7 +136,17 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         "zeroline": False,
     }
     below = {"showlegend": True, "legend": {"orientation": "h", "y": -52 / height}}
-    return {"data": [*traces, *legend], "layout": layout(height, x, y, annotations=notes, **below)}
+    traces += _legend(table)
+    return {"data": traces, "layout": layout(height, x, y, annotations=notes, **below)}
+
+
+def _request_axis(last: int) -> Spec:
+    return {
+        "title": {"text": "request", "standoff": 4},
+        "range": [1, max(2, last)],
+        "showgrid": False,
+        **counted(last),
+    }
 
 
 def _did(part: pd.DataFrame) -> str:
@@ -176,11 +174,12 @@ def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
         if here.empty:
             continue
         texts = [
-            f"{title}: {word} at request {at:,}, {size:,} tokens after" for at, size in _pairs(here)
+            f"{title}: {word} at request {at:,}, {size:,} tokens after"
+            for at, size in here[["request", "sent"]].values
         ]
         mark = {"symbol": symbol, "color": colour, "size": 8 if column == "compacts" else 4}
-        shown = {"text": texts, "hoverinfo": "text", "showlegend": False, "name": word}
-        traces.append(points(here["request"], height[here.index], marker=mark, **shown))
+        at = height[here.index]
+        traces.append(points(here["request"], at, marker=mark, name=word, **hover(texts)))
     return traces
 
 
@@ -191,21 +190,17 @@ def _followed(part: pd.DataFrame, lane: int, title: str) -> list[Spec]:
     traces = []
     if not there.empty:
         ends = [int(there["request"].min()), int(there["request"].max())]
-        shown: dict[str, Any] = {
-            "text": [f"{title}: there from request {ends[0]:,} to {ends[1]:,}"] * 2
-        }
-        shown |= {"hoverinfo": "text", "showlegend": False}
+        shown = hover([f"{title}: there from request {ends[0]:,} to {ends[1]:,}"] * 2)
         traces.append(line(ends, [base, base], line={"color": GREEN, "width": 5}, **shown))
     needed = part[part["needed"]]
     if not needed.empty:
         colours = [GREEN if is_there else ALARM for is_there in needed["followed"]]
-        words = ["and is there" if is_there else "and is gone" for is_there in needed["followed"]]
         texts = [
-            f"{title}: needed at request {at:,} {word}"
-            for at, word in zip(needed["request"], words, strict=True)
+            f"{title}: needed at request {at:,} and is {'there' if is_there else 'gone'}"
+            for at, is_there in needed[["request", "followed"]].values
         ]
         mark = {"symbol": "x", "color": colours, "size": 8}
-        shown = {"text": texts, "hoverinfo": "text", "showlegend": False}
+        shown = hover(texts)
         traces.append(points(needed["request"], [base] * len(needed), marker=mark, **shown))
     return traces
 
@@ -221,19 +216,9 @@ def _legend(table: pd.DataFrame) -> list[Spec]:
     )
     for column, words, symbol, colour in marks:
         if table[column].any():
-            entries.append(
-                points(
-                    [None],
-                    [None],
-                    name=words,
-                    marker={"symbol": symbol, "color": colour, "size": 9},
-                )
-            )
+            mark = {"symbol": symbol, "color": colour, "size": 9}
+            entries.append(points([None], [None], name=words, marker=mark))
     return entries
-
-
-def _pairs(part: pd.DataFrame) -> Iterable[tuple[int, int]]:
-    return zip(part["request"].tolist(), part["sent"].tolist(), strict=True)
 
 
 def _reads_table(session: Session) -> pd.DataFrame:
@@ -266,10 +251,7 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
     missed = table[table["missed"] > 0]
     texts = []
     for row in rows(missed):
-        if np.isnan(row["cost"]):
-            cost = ""
-        else:
-            cost = f"; the request cost {dollars(row['cost'])}"
+        cost = "" if np.isnan(row["cost"]) else f"; the request cost {dollars(row['cost'])}"
         texts.append(
             f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}{cost}"
         )
@@ -284,17 +266,9 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
             hoverinfo="text",
         )
     )
-    last = int(at.max())
-    x = {
-        "title": {"text": "request", "standoff": 4},
-        "range": [1, max(2, last)],
-        "showgrid": False,
-        **counted(last),
-    }
-    return {
-        "data": traces,
-        "layout": layout(320, x, {"tickformat": "~s", "rangemode": "tozero"}, **_LEGEND),
-    }
+    x = _request_axis(int(at.max()))
+    y = {"tickformat": "~s", "rangemode": "tozero"}
+    return {"data": traces, "layout": layout(320, x, y, **_LEGEND)}
 
 
 def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -313,7 +287,7 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
         for place, name in enumerate(names)
     }
     cells = {(row["read"], row["window"]): row for row in rows(table)}
-    traces: list[Spec] = []
+    traces = []
     for name in names:
         here = [(read, window) for (read, window), row in cells.items() if row["system"] == name]
         texts = [
@@ -333,53 +307,35 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
         )
         for (read, window), row in cells.items()
     ]
-    edge = {"type": "line", "line": {"color": ALARM, "width": 3}}
-    edges = []
+    edges: list[Spec] = []
     for place, read in enumerate(reads):
         for level, window in enumerate(windows):
             name = cells[read, window]["system"]
+            corner = {"x0": place - 0.5, "y0": level - 0.5}
             if place and cells[reads[place - 1], window]["system"] != name:
-                edges.append(
-                    {
-                        **edge,
-                        "x0": place - 0.5,
-                        "x1": place - 0.5,
-                        "y0": level - 0.5,
-                        "y1": level + 0.5,
-                    }
-                )
+                edges.append({**corner, "x1": place - 0.5, "y1": level + 0.5})
             if level and cells[read, windows[level - 1]]["system"] != name:
-                edges.append(
-                    {
-                        **edge,
-                        "x0": place - 0.5,
-                        "x1": place + 0.5,
-                        "y0": level - 0.5,
-                        "y1": level - 0.5,
-                    }
-                )
-    x_axis = {
-        "title": {"text": "what reading a cached token costs, of the input price"},
-        "showgrid": False,
-    }
-    x_axis |= {
-        "tickvals": [*range(len(reads))],
-        "ticktext": [f"{read:g}" for read in reads],
-        "zeroline": False,
-    }
-    x_axis |= {"range": [-0.6, len(reads) - 0.4]}
-    y_axis = {
-        "title": {"text": "window"},
-        "showgrid": False,
-        "zeroline": False,
-        "range": [-0.6, len(windows) - 0.4],
-    }
-    y_axis |= {
-        "tickvals": [*range(len(windows))],
-        "ticktext": [short(window) for window in windows],
-    }
-    more = {"annotations": notes, "shapes": edges, **_LEGEND}
+                edges.append({**corner, "x1": place + 0.5, "y1": level - 0.5})
+    style = {"type": "line", "line": {"color": ALARM, "width": 3}}
+    x_axis = _steps(
+        "what reading a cached token costs, of the input price", map("{:g}".format, reads)
+    )
+    y_axis = _steps("window", map(short, windows))
+    more = {"annotations": notes, "shapes": [style | edge for edge in edges], **_LEGEND}
     return {"data": traces, "layout": layout(90 + 62 * len(windows), x_axis, y_axis, **more)}
+
+
+def _steps(title: str, names: Iterable[str]) -> Spec:
+    """Return an axis with a name at each whole number."""
+    texts = [*names]
+    return {
+        "title": {"text": title},
+        "showgrid": False,
+        "zeroline": False,
+        "range": [-0.6, len(texts) - 0.4],
+        "tickvals": [*range(len(texts))],
+        "ticktext": texts,
+    }
 
 
 def _draw_settings(table: pd.DataFrame) -> Spec:

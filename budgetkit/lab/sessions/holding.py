@@ -12,24 +12,23 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget import check_choice
 from budgetkit.lab.sessions.session import Session
-from budgetkit.plan.items import Flags, Floats, Ints
+from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.declarations import Count
 from budgetkit.requests.billing.messages import AnyMessage
-from budgetkit.trace import Trace, unpaired
-from budgetkit.trace.provider_usage import in_line
+from budgetkit.trace import Trace, flags, in_line, ints, unpaired
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeasuredFraming(Framing):
     """Sizes as a provider billed them, message by message; any other message is counted as usual.
 
@@ -52,7 +51,7 @@ class MeasuredFraming(Framing):
         return Framing.messages(self, listed, counter)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measured:
     """What the messages of a session hold, and what its log does not, in tokens.
 
@@ -73,7 +72,7 @@ def summaries_of(trace: Trace) -> Flags:
     >>> summaries_of(Trace("toy", said, fields={"compactions": [{"at": 1, "first_kept": 1}]})).tolist()
     [False, True]
     """
-    is_summary = np.zeros(len(trace.messages), dtype=np.bool_)
+    is_summary = np.zeros(len(trace.messages), "bool")
     for compaction in trace.fields.get("compactions") or ():
         at = int(compaction["at"])
         is_summary[at : at + int(compaction.get("messages", 1))] = True
@@ -93,8 +92,8 @@ def measure(session: Session) -> Measured:
     trace = session.trace
     usage = session.usage
     rows = in_line(usage)
-    places = usage["message_index"].iloc[rows].to_numpy(dtype=np.int64)
-    prompts = usage["context_tokens"].to_numpy(dtype=np.int64)[rows]
+    places = ints(usage["message_index"].iloc[rows])
+    prompts = ints(usage["context_tokens"])[rows]
     expected: Floats = np.asarray(trace.counts(session.count) * session.counted[1])
     expected[unpaired(trace)] = 0
     is_summary = summaries_of(trace)
@@ -131,7 +130,7 @@ def _shared(expected: Floats, tokens: float) -> Floats:
     total = float(expected.sum())
     if total <= 0:
         return np.where(np.arange(len(expected)) == 0, tokens, 0.0)
-    return np.asarray(expected * (tokens / total))
+    return expected * (tokens / total)
 
 
 def _take(sizes: Floats, there: Ints, tokens: float) -> None:
@@ -150,17 +149,17 @@ def _whole(sizes: Floats) -> Ints:
     >>> _whole(np.array([0.4, 0.4, 0.4])).tolist()
     [0, 1, 0]
     """
-    sums = np.round(np.concatenate(([0.0], np.cumsum(sizes)))).astype(np.int64)
-    return np.asarray(np.diff(sums))
+    sums = np.round(np.concatenate(([0.0], np.cumsum(sizes)))).astype("int64")
+    return np.diff(sums)
 
 
 By = Literal["tool", "file", "server"]
-_SERVER: Final = re.compile(r"mcp__(.+?)__")
-_READS: Final = frozenset({"read", "view", "open", "cat"})
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_PATHS: Final = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
+_SERVER = re.compile(r"mcp__(.+?)__")
+_READS = frozenset({"read", "view", "open", "cat"})
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_PATHS = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
 #: Which part of a file a reading asks for, as tools call it.
-_PARTS: Final = (
+_PARTS = (
     *(
         "offset",
         "limit",
@@ -191,17 +190,15 @@ def held(session: Session) -> pd.DataFrame:
         token_requests (their product) and cost (in US dollars; NaN where a price is not known).
     """
     trace = session.trace
-    sizes = np.round(trace.counts(session.count) * session.counted[1]).astype(np.int64)
+    sizes = np.round(trace.counts(session.count) * session.counted[1]).astype("int64")
     usage = session.usage
-    rows = np.flatnonzero(
-        usage["message_index"].notna().to_numpy() & ~usage["is_summary"].to_numpy(dtype=np.bool_)
-    )
-    places = usage["message_index"].iloc[rows].to_numpy(dtype=np.int64)
-    prompt = usage["context_tokens"].to_numpy(dtype=np.int64)[rows]
-    read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)[rows]
+    rows = np.flatnonzero(usage["message_index"].notna().to_numpy() & ~flags(usage["is_summary"]))
+    places = ints(usage["message_index"].iloc[rows])
+    prompt = ints(usage["context_tokens"])[rows]
+    read = ints(usage["cache_read_tokens"])[rows]
     read_price, rest_price = (prices[rows] for prices in session.input_prices)
     gone = trace.gone
-    requests = np.zeros(len(sizes), dtype=np.int64)
+    requests = np.zeros(len(sizes), "int64")
     cost = np.zeros(len(sizes))
     edges = np.unique(gone[gone < len(sizes)])
     # Between two compactions every message stands where it stands, so each stretch is a product of two lists.
@@ -294,10 +291,7 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
         frame["deferred"] = [
             _deferred(session, size, str(name), by) for name, size in frame["definitions"].items()
         ]
-    if frame["saved"].notna().any():
-        order = ["saved", "token_requests"]
-    else:
-        order = ["token_requests"]
+    order = ["saved", "token_requests"] if frame["saved"].notna().any() else ["token_requests"]
     return frame.sort_values(order, ascending=False, kind="stable").rename_axis(by).reset_index()
 
 
@@ -389,12 +383,9 @@ def server_of(tool: str) -> str | None:
 def _definitions(session: Session, by: By) -> dict[str, int]:
     """Return the tokens of the definitions that the log holds, by tool or by server."""
     sizes: dict[str, int] = {}
-    count: Callable[[str], int] = session.count
+    count = session.count
     for schema in session.trace.tools or ():
-        if isinstance(schema, dict):
-            function = schema.get("function", schema)
-        else:
-            function = {}
+        function = schema.get("function", schema) if isinstance(schema, dict) else {}
         tool = str(function.get("name", ""))
         name = tool if by == "tool" else server_of(tool)
         if name:
@@ -415,7 +406,7 @@ def _deferred(session: Session, size: Any, name: str, by: By) -> float:
         ),
         len(messages),
     )
-    places = session.usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
+    places = ints(session.usage["message_index"])
     read_price, _ = session.input_prices
     before: Ints = np.flatnonzero((places >= 0) & (places < first))
     prices: Floats = read_price[before]

@@ -13,26 +13,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.lab.sessions.bills import BILLED, bill
+from budgetkit.requests.reading.formats import found
 
 #: Where each program keeps its sessions, below the home folder, and which files they are.
-PLACES: Final = {
+PLACES = {
     "Claude Code": (".claude/projects", "*/*.jsonl"),
     "Codex": (".codex/sessions", "*/*/*/*.jsonl"),
     "Gemini CLI": (".gemini/tmp", "*/chats/*.json"),
     "pi": (".pi/agent/sessions", "*/*.jsonl"),
 }
-_ENDINGS: Final = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz")
+_ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz")
 _HEADER = 65_536  # bytes that tell a session's project
 _MOST_FILES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Found:
     """A session's file, before it is read."""
 
@@ -119,7 +120,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
     list of Found
         The sessions.
     """
-    folders: list[Path] = []
+    folders = []
     files: list[Found] = []
     if folder is not None:
         root = Path(folder).expanduser()
@@ -136,7 +137,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
                 folders.append(root)
                 depth = pattern.count("/") + 1
                 for path, size, changed in _own_files(root):
-                    if _depth(path, root) == depth:
+                    if len(path.relative_to(root).parts) == depth:
                         files.append(Found(path, program, size, changed))
     # A sub-agent's file belongs to the session beside whose folder it stands.
     paths = {file.path for file in files}
@@ -201,10 +202,6 @@ def _own_files(root: Path) -> Iterator[tuple[Path, int, datetime]]:
                 yield path, about.st_size, datetime.fromtimestamp(about.st_mtime, UTC)
 
 
-def _depth(path: Path, root: Path) -> int:
-    return len(path.relative_to(root).parts)
-
-
 def _working_folder(line: bytes) -> str:
     """Return the working folder that a record names; "" for none."""
     if b'"cwd"' not in line:
@@ -213,8 +210,5 @@ def _working_folder(line: bytes) -> str:
         record = json.loads(line)
     except ValueError:
         return ""
-    if not isinstance(record, dict):
-        return ""
-    payload = record.get("payload")
-    place = record.get("cwd") or (payload.get("cwd") if isinstance(payload, dict) else None)
+    place = found(record, "cwd|payload.cwd")
     return place if isinstance(place, str) else ""

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.quoting import many
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, is_ranked
+from budgetkit.budget import many
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, is_ranked, ranked, replayed_cost
 from budgetkit.lab.sessions.session import Session
 
 #: How sure each number of a request is.
-MARKS: Final = (
+MARKS = (
     "Exact, from the provider: prompt, read, written, fresh, answered. Estimated, from the log: counted. "
     "Derived: unlogged and difference, with which counted sums to the prompt."
 )
 
 
-_UNRANKED: Final = (
+_UNRANKED = (
     "A replay of what was done is more than 5 % off the bill, so the rules are not ranked by cost."
 )
 
@@ -48,7 +46,7 @@ def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
     gone = many(row["used_later"], "message")
     as_it_was = f"${recorded:,.2f}"
     if is_off(table, recorded):
-        replayed = table.attrs["replayed"]
+        replayed = replayed_cost(table)
         as_it_was = (
             f"${replayed:,.2f} as it was held, in the same replay (${recorded:,.2f} was billed)"
         )
@@ -74,7 +72,7 @@ def is_off(table: pd.DataFrame, recorded: float) -> bool:
     bool
         Also False where nothing was replayed.
     """
-    replayed = table.attrs.get("replayed", float("nan"))
+    replayed = replayed_cost(table)
     return bool(recorded > 0 and abs(replayed / recorded - 1) > 0.005)
 
 
@@ -94,14 +92,12 @@ def with_held(table: pd.DataFrame) -> pd.DataFrame:
     billed = table[table["system"] == RECORDED]
     if billed.empty or not is_off(table, float(billed["least"].iloc[0])):
         return table
-    replayed = table.attrs["replayed"]
+    replayed = replayed_cost(table)
     held = billed.assign(label="as recorded, in this replay", least=replayed, most=replayed)
     billed = billed.assign(label="as recorded, as billed")
     rules = table[table["system"] != RECORDED]
     rows = pd.concat([rules, held, billed], ignore_index=True)
-    if not is_ranked(table):
-        return rows
-    return rows.sort_values(["least", "relative"], kind="stable", ignore_index=True)
+    return ranked(rows) if is_ranked(table) else rows
 
 
 def in_short(session: Session, table: pd.DataFrame) -> list[str]:
@@ -141,28 +137,23 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     recorded = table[table["system"] == RECORDED].to_dict("records")
     if recorded and recorded[0]["left"]:
         row = recorded[0]
-        if row["compactions"] == 1:
-            number = "Its compaction"
-        else:
+        number = "Its compaction"
+        if row["compactions"] != 1:
             number = f"Its {row['compactions']:,} compactions"
         left = f"{number} took out {many(row['left'], 'message')}"
-        if row["used_later"]:
-            later = f"{row['used_later']:,}"
-        else:
-            later = "none"
+        later = f"{row['used_later']:,}" if row["used_later"] else "none"
         lines.append(f"What was lost? {left}; used later: {later}.")
     elif recorded:
         lines.append("What was lost? Nothing left the prompt.")
 
-    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
-    acting = systems[_act(systems)].to_dict("records")
+    acting = _acting(table).to_dict("records")
     if acting and not is_ranked(table):
         lines.append(_UNRANKED)
     elif not np.isnan(totals["cost"]) and acting:
         row = acting[0]
         cost = f"{_range(row['least'], row['most'])} under a rule modelled on {row['label']}"
         gone = many(row["used_later"], "message")
-        replayed = table.attrs.get("replayed", float("nan"))
+        replayed = replayed_cost(table)
         if not np.isnan(replayed):
             cost += f" (in the same replay, the session as it was held: ${replayed:,.2f})"
         lines.append(
@@ -171,9 +162,10 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _act(table: pd.DataFrame) -> pd.Series[bool]:
-    """Say which rules act: they write summaries, take messages out, or cut results."""
-    return (table["compactions"] > 0) | (table["left"] > 0) | (table["capped"] > 0)
+def _acting(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rules that act: they write summaries, take messages out, or cut results."""
+    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
+    return systems[(systems[["compactions", "left", "capped"]] > 0).any(axis=1)]
 
 
 def _range(least: float, most: float) -> str:
@@ -198,8 +190,7 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
     str
         One sentence.
     """
-    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
-    acting = systems[_act(systems)]
+    acting = _acting(table)
     if acting.empty:
         return "None of these rules would have acted: the session stays below all their marks."
     if np.isnan(recorded):
@@ -211,7 +202,7 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
     if not is_ranked(table):
         return _UNRANKED
     words = sentence(table, str(acting["system"].iloc[0]), recorded)
-    replayed = table.attrs.get("replayed", float("nan"))
+    replayed = replayed_cost(table)
     as_it_was = recorded if np.isnan(replayed) else replayed
     if acting["least"].iloc[0] >= as_it_was:
         return f"None of these rules would have been cheaper. {words}"
@@ -234,7 +225,7 @@ def replay_check(table: pd.DataFrame, recorded: float) -> list[str]:
         None to three sentences.
     """
     sentences = []
-    replayed = table.attrs.get("replayed", float("nan"))
+    replayed = replayed_cost(table)
     if recorded > 0 and not np.isnan(replayed):
         error = round(replayed / recorded - 1, 3)
         words = f"{error:+.1%}".replace("-", "\u2212") if error else "0.0%"
@@ -287,10 +278,7 @@ def notices(table: pd.DataFrame) -> list[str]:
         )
     for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
         for column, words in troubles.items():
-            if row[column] == 1:
-                number = "once"
-            else:
-                number = f"{row[column]:,} times"
+            number = "once" if row[column] == 1 else f"{row[column]:,} times"
             if row[column]:
                 sentences.append(f"{row['label']} {words}, {number}.")
         if row["stops"]:

@@ -9,37 +9,58 @@ difference, with its sign, says by how much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief, many
+from budgetkit.budget import block, brief, many
+from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
-from budgetkit.inputs.conversations import AnyTrace, trace_of
-from budgetkit.lab.replay.cost import Prices, known_prices, prices_of
+from budgetkit.inputs import AnyTrace, trace_of
+from budgetkit.lab.replay import Prices, prices_of
+from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
-from budgetkit.plan.items import Floats, Ints
+from budgetkit.message import Data
+from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import filled
-from budgetkit.trace import Trace, load_traces, readings, usage_frame
+from budgetkit.trace import Trace, flags, ints, load_traces, readings, usage_frame
 
-Count = Callable[[str], int]
 # beyond these a scale is no scale
 _LEAST_GROWTH = 0.5
 _MOST_GROWTH = 3.0
-_KINDS_OF_TOKENS = ("fresh", "read", "written", "answered")
+# What the columns of the provider's usage are called here.
+_BILLED = {
+    "context_tokens": "prompt",
+    "cache_read_tokens": "read",
+    "cache_write_tokens": "written",
+    "fresh_tokens": "fresh",
+    "output_tokens": "answered",
+}
 #: Rows of what filled a prompt that nobody counted: they follow from the provider's numbers.
-UNLOGGED_ROW: Final = "not in the log: instructions, tools"
-DIFFERENCE: Final = "what the count missed"
+UNLOGGED_ROW = "not in the log: instructions, tools"
+DIFFERENCE = "what the count missed"
 #: How the row of a tool's results begins; its name follows.
-RESULTS_ROW: Final = "results of "
+RESULTS_ROW = "results of "
 #: How :meth:`Session.compactions` names a call for a summary that nobody recorded.
-NOT_LOGGED: Final = "not in the log"
+NOT_LOGGED = "not in the log"
+# A compaction of which nothing more is known.
+_COMPACTION: Data = {
+    "message_index": 0,
+    "before": 0,
+    "after": 0,
+    "left": 0,
+    "summary": 0,
+    "call": NOT_LOGGED,
+    "call_tokens": 0,
+    "next_paid": 0,
+    "next_cost": float("nan"),
+    "miss_cost": 0.0,
+}
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
 
@@ -112,26 +133,23 @@ class Session:
     @property
     def model(self) -> str | None:
         """The model that answered most."""
-        models = self.usage["model"].dropna()
-        if models.empty:
-            return None
-        return str(models.mode().iloc[0])
+        return next(map(str, self.usage["model"].mode()), None)
 
     @cached_property
     def counted(self) -> tuple[Ints, float]:
         """What the log holds of each prompt, counted, and the scale by which the provider counts more."""
         placed = readings(self.trace, self.count)
         rows = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
-        counted = np.zeros(len(self.usage), dtype=np.int64)
-        counted[rows] = placed["counted"].to_numpy(dtype=np.int64)
-        return counted, _scale(counted[rows], placed["billed"].to_numpy(dtype=np.int64))
+        counted = np.zeros(len(self.usage), "int64")
+        counted[rows] = ints(placed["counted"])
+        return counted, _scale(counted[rows], ints(placed["billed"]))
 
     @cached_property
     def unlogged(self) -> int:
         """What the first prompt held beyond the log, such as instructions and tools, in tokens; it may be negative."""
         counted, scale = self.counted
         placed = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
-        first = int(placed[0]) if len(placed) else 0
+        first = next(iter(placed), 0)
         return int(self.usage["context_tokens"].iloc[first] - round(scale * counted[first]))
 
     @cached_property
@@ -140,14 +158,21 @@ class Session:
         return events(self.trace, self.usage)
 
     @cached_property
+    def _billed(self) -> pd.DataFrame:
+        return self.usage[[*_BILLED]].rename(columns=_BILLED).astype("int64")
+
+    @cached_property
     def _misses(self) -> pd.DataFrame:
         frame = misses(self.trace, self.usage, self.happened)
+        billed = self._billed.iloc[frame["request"] - 1]
+        # What a compaction took out is not paid for.
+        paid = np.minimum(ints(frame["missed"]), ints(billed["prompt"] - billed["read"]))
+        prices = self.prices_by_request()
         frame["cost"] = [
-            self._miss_cost(request - 1, missed)
-            for request, missed in frame[["request", "missed"]].values
+            self._miss_cost(prices[place], place, tokens)
+            for place, tokens in zip(billed.index, paid, strict=True)
         ]
-        rest = (self.usage["context_tokens"] - self.usage["cache_read_tokens"]).to_numpy()
-        frame["paid"] = np.minimum(frame["missed"], rest[frame["request"].to_numpy() - 1])
+        frame["paid"] = paid
         return frame
 
     def requests(self) -> pd.DataFrame:
@@ -163,33 +188,23 @@ class Session:
         """
         usage = self.usage
         counted, scale = self.counted
-        prompt = usage["context_tokens"].to_numpy(dtype=np.int64)
-        scaled = np.round(counted * scale).astype(np.int64)
-        difference = prompt - scaled - self.unlogged
-        frame = pd.DataFrame(
-            {
-                "request": np.arange(1, len(usage) + 1),
-                "message_index": usage["message_index"],
-                "model": usage["model"],
-                "time": usage["time"],
-                "prompt": prompt,
-                "read": usage["cache_read_tokens"].to_numpy(dtype=np.int64),
-                "written": usage["cache_write_tokens"].to_numpy(dtype=np.int64),
-                "fresh": usage["fresh_tokens"].to_numpy(dtype=np.int64),
-                "answered": usage["output_tokens"].to_numpy(dtype=np.int64),
-                "counted": scaled,
-                "unlogged": self.unlogged,
-                "difference": difference,
-                "mark": np.where(np.abs(difference) > _JUMP * prompt, "estimated", "derived"),
-                "foretold": foretold(usage, self.happened),
-                "missed": 0,
-                "cause": "",
-                "cost": self.cost,
-            }
+        frame = usage[["message_index", "model", "time"]].join(self._billed)
+        frame.insert(0, "request", np.arange(1, len(usage) + 1))
+        scaled = np.round(counted * scale).astype("int64")
+        difference = frame["prompt"] - scaled - self.unlogged
+        is_far = difference.abs() > _JUMP * frame["prompt"]
+        frame = frame.assign(
+            counted=scaled,
+            unlogged=self.unlogged,
+            difference=difference,
+            mark=np.where(is_far, "estimated", "derived"),
+            foretold=foretold(usage, self.happened),
+            missed=0,
+            cause="",
+            cost=self.cost,
         )
-        places = self._misses["request"].to_numpy() - 1
-        frame.loc[places, "missed"] = self._misses["missed"].to_numpy()
-        frame.loc[places, "cause"] = self._misses["cause"].to_numpy()
+        for name in ("missed", "cause"):
+            frame.loc[self._misses["request"] - 1, name] = self._misses[name].to_numpy()
         return frame
 
     @cached_property
@@ -204,7 +219,7 @@ class Session:
     def searches_cost(self) -> Floats:
         """What the web searches of each request cost, in US dollars; 0 where they have no price."""
         rates = np.array([rate.searches or 0.0 for rate, _ in self._rates])
-        return np.asarray(self.usage["web_searches"].to_numpy(dtype=np.int64) * rates / 1_000)
+        return np.asarray(ints(self.usage["web_searches"]) * rates / 1_000)
 
     @property
     def unpriced(self) -> str:
@@ -232,48 +247,35 @@ class Session:
 
         Where a request read nothing, the first is what a token would have cost.
         """
-        read = self.usage["cache_read_tokens"].to_numpy(dtype=np.int64)
-        rest = self.usage["context_tokens"].to_numpy(dtype=np.int64) - read
+        read = ints(self._billed["read"])
+        rest = ints(self._billed["prompt"]) - read
         read_cost = self._cost(kinds=("read",), at_least=1)
         rest_cost = self._cost(kinds=("fresh", "written"))
         return read_cost / np.maximum(read, 1), rest_cost / np.maximum(rest, 1)
 
     def _cost(
-        self, with_steps: bool = True, kinds: Collection[str] = _KINDS_OF_TOKENS, at_least: int = 0
+        self,
+        with_steps: bool = True,
+        kinds: Collection[str] = ("fresh", "read", "written", "answered"),
+        at_least: int = 0,
     ) -> Floats:
         """Price tokens of some kinds of each request, with the steps of the prices or as if there were none."""
-        usage = self.usage
-        none = np.zeros(len(usage), dtype=np.int64)
-        columns = {
-            "fresh": "fresh",
-            "read": "cache_read",
-            "written": "cache_write",
-            "answered": "output",
-        }
-        counts = {
-            kind: usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for kind, name in columns.items()
-        }
+        billed = self._billed.copy()
+        none = np.zeros(len(billed), "int64")
         # Cohere bills other tokens than it counts, all of them at the full price.
-        is_billed = usage["billed_input_tokens"].notna().to_numpy()
+        is_other = self.usage["billed_input_tokens"].notna()
         for kind, name in (("fresh", "input"), ("answered", "output")):
-            counts[kind] = np.where(
-                is_billed, usage[f"billed_{name}_tokens"].fillna(0), counts[kind]
-            )
-        counts["read"] = np.where(is_billed, 0, counts["read"])
+            tokens = self.usage[f"billed_{name}_tokens"].fillna(0).astype("int64")
+            billed[kind] = tokens.where(is_other, billed[kind])
+        billed["read"] = billed["read"].mask(is_other, 0)
         # A step goes by the whole prompt, also where a part of it was written for an hour.
-        if with_steps:
-            sent = counts["fresh"] + counts["read"] + counts["written"]
-        else:
-            sent = none
-        priced = {
-            kind: np.maximum(tokens, at_least) if kind in kinds else none
-            for kind, tokens in counts.items()
-        }
+        sent = ints(billed[["fresh", "read", "written"]].sum(axis=1)) if with_steps else none
+        priced = dict.fromkeys(_BILLED.values(), none)
+        priced |= {kind: np.maximum(ints(billed[kind]), at_least) for kind in kinds}
+        long = none
         if "written" in kinds:
-            long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
-        else:
-            long = none
-        cost = np.zeros(len(usage))
+            long = ints(self.usage["cache_write_1h_tokens"].fillna(0))
+        cost = np.zeros(len(billed))
         for short, long_lived in dict.fromkeys(self._rates):
             rows = np.array([rates == (short, long_lived) for rates in self._rates])
             of_all = short.cost(
@@ -306,12 +308,9 @@ class Session:
             the whole next request) and miss_cost (what of it the compaction's miss cost, as :meth:`misses` has it).
         """
         sizes = self.trace.counts(self.count)
-        prompts, reads = (
-            self.usage[f"{name}_tokens"].to_numpy(dtype=np.int64)
-            for name in ("context", "cache_read")
-        )
-        places = self.usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
-        writes_summary = self.usage["is_summary"].to_numpy(dtype=np.bool_)
+        prompts, reads = (ints(self._billed[name]) for name in ("prompt", "read"))
+        places = ints(self.usage["message_index"])
+        writes_summary = flags(self.usage["is_summary"])
         of_compactions = self._misses[self._misses["cause"] == COMPACTION]
         miss_costs = dict(of_compactions[["request", "cost"]].values.tolist())
         rows = []
@@ -320,18 +319,11 @@ class Session:
             earlier = np.flatnonzero((places < at) & (places >= 0) & ~writes_summary)
             later = np.flatnonzero((places > at) & ~writes_summary)
             calls = np.flatnonzero((places == at) & writes_summary)
-            row = {
+            row = _COMPACTION | {
                 "message_index": at,
                 "before": compaction.get("before_tokens", 0),
-                "after": 0,
-                "left": 0,
-            }
-            row |= {
                 "summary": round(int(sizes[at]) * self.counted[1]),
-                "call": NOT_LOGGED,
-                "call_tokens": 0,
             }
-            row |= {"next_paid": 0, "next_cost": float("nan"), "miss_cost": 0.0}
             if not row["before"] and len(earlier):
                 row["before"] = int(prompts[earlier[-1]])
             if len(calls):
@@ -346,19 +338,7 @@ class Session:
                 row["next_cost"] = float(self.cost[following])
                 row["miss_cost"] = float(miss_costs.get(following + 1, 0.0))
             rows.append(row)
-        names = [
-            "message_index",
-            "before",
-            "after",
-            "left",
-            "summary",
-            "call",
-            "call_tokens",
-            "next_paid",
-            "next_cost",
-            "miss_cost",
-        ]
-        return pd.DataFrame(rows, columns=names)
+        return pd.DataFrame(rows, columns=[*_COMPACTION])
 
     def filled_by(self, request: int | None = None) -> pd.DataFrame:
         """Say what filled a prompt.
@@ -381,8 +361,8 @@ class Session:
             If there is no such request, or its prompt is not in the log.
         """
         frame = self.requests()
-        prompts = frame["prompt"].to_numpy(dtype=np.int64)
-        places = frame["message_index"].fillna(-1).to_numpy(dtype=np.int64)
+        prompts = ints(frame["prompt"])
+        places = ints(frame["message_index"])
         if request is None:
             request = int(np.argmax(np.where(places >= 0, prompts, -1))) + 1
         if not 1 <= request <= len(frame) or places[request - 1] < 0:
@@ -411,7 +391,7 @@ class Session:
         )
         return filled
 
-    def totals(self) -> dict[str, Any]:
+    def totals(self) -> Data:
         """Return the sums over all requests.
 
         Returns
@@ -465,9 +445,7 @@ class Session:
             f"At {len(far):,} of {len(frame):,} requests the log and the provider's number part by more than a tenth"
             f" of the prompt, first at request {first['request']:,} ({first['difference']:+,} tokens)."
         )
-        steps = np.diff(
-            frame["difference"].to_numpy(dtype=np.int64), prepend=frame["difference"].iloc[0]
-        )
+        steps = np.diff(ints(frame["difference"]), prepend=frame["difference"].iloc[0])
         largest = int(np.argmax(np.abs(steps)))
         row = frame.iloc[largest]
         if abs(steps[largest]) > _JUMP * row["prompt"]:
@@ -492,17 +470,14 @@ class Session:
 
     def _repr_html_(self) -> str:
         filled = self.filled_by()
-        names = filled["what"].tolist()
-        tokens = filled["tokens"].tolist()
-        shares = [f"{share:.0%}" for share in filled["share"]]
-        rows = [*zip(names, tokens, shares, filled["mark"], strict=True)]
+        rows = [*filled.assign(share=filled["share"].map("{:.0%}".format)).itertuples(index=False)]
         parts = [(name, max(0, size)) for name, size, *_ in rows[:-1]]
         title = f"{self.trace.id}: {many(len(self.usage), 'request')}, the largest prompt"
         return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
 
     def prices_by_request(self, hour: bool | None = None) -> tuple[Prices, ...]:
         """Return the prices of each request, with writes that live an hour or not; as its own did when left out."""
-        of_hour = self.usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64) > 0
+        of_hour = ints(self.usage["cache_write_1h_tokens"].fillna(0)) > 0
         if hour is not None:
             of_hour[:] = hour
         return tuple(
@@ -519,38 +494,27 @@ class Session:
         # No listed price changes within half an hour. Requests at the same prices have the same objects.
         usage = self.usage.assign(time=self.usage["time"].dt.floor("30min"))
         known: dict[Prices, Prices] = {}
-        rates: dict[Any, tuple[Prices, Prices]] = {}
+        rates = {}
         keys: list[Any] = [*usage[["model", "time", "tier", "region"]].itertuples(index=False)]
         for key in dict.fromkeys(keys):
             short = long = Prices("")
             if key.model is not None:
                 on = None if pd.isna(key.time) else key.time.to_pydatetime()
-                about: dict[str, Any] = {"tier": key.tier, "region": key.region}
+                about: Data = {"tier": key.tier, "region": key.region}
                 short = known_prices(key.model, on, **about)
                 long = known_prices(key.model, on, hour=True, **about)
             rates[key] = (known.setdefault(short, short), known.setdefault(long, long))
         return tuple(rates[key] for key in keys)
 
-    def _miss_cost(self, place: int, missed: int) -> float:
+    def _miss_cost(self, rates: Prices, place: int, missed: int) -> float:
         """Return what missed tokens cost beyond reading them: as they were written, or afresh where nothing was."""
-        row = self.usage.iloc[place]
-        missed = min(
-            int(missed), int(row["context_tokens"]) - int(row["cache_read_tokens"])
-        )  # what left is not paid
-        short, long = self._rates[place]
+        billed = self._billed.iloc[place]
         tokens = np.array([missed])
         none = np.array([0])
-        if not pd.isna(row["cache_write_1h_tokens"]):
-            is_long = int(row["cache_write_1h_tokens"]) > 0
-        else:
-            is_long = False
-        rates = long if is_long else short
-        sent = np.array([int(row["context_tokens"])])
-        if int(row["cache_write_tokens"]) > 0:
-            paid = rates.cost(none, none, tokens, none, sent)
-        else:
-            paid = rates.cost(tokens, none, none, none, sent)
-        return float((paid - rates.cost(none, tokens, none, none, sent))[0])
+        prompt = billed["prompt"]
+        fresh, written = (none, tokens) if billed["written"] else (tokens, none)
+        paid = rates.cost(fresh, none, written, none, prompt)
+        return float((paid - rates.cost(none, tokens, none, none, prompt))[0])
 
 
 _KINDS: Mapping[str, str] = {

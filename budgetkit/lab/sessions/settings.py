@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.quoting import many
+from budgetkit.budget import many
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.sessions.causes import LIFE, used_later
@@ -32,15 +32,18 @@ from budgetkit.lab.sessions.comparing import (
     own_trigger,
     recorded_row,
     setup_of,
+    with_compaction,
 )
 from budgetkit.lab.sessions.holding import MeasuredFraming
 from budgetkit.lab.sessions.session import NOT_LOGGED, Session
-from budgetkit.plan.items import Floats
-from budgetkit.pruning.policies import Compact, System, Trigger
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.message import Data
+from budgetkit.plan import Floats
+from budgetkit.pruning import policy_of
+from budgetkit.pruning.policies import System, Trigger
+from budgetkit.trace import ints
 
 #: Sizes at which a session might be compacted, in tokens.
-THRESHOLDS: Final = (
+THRESHOLDS = (
     50_000,
     75_000,
     100_000,
@@ -52,17 +55,17 @@ THRESHOLDS: Final = (
     1_000_000,
 )
 #: The newest tokens that might stay beside the summary.
-TAILS: Final = (0, 5_000, 10_000, 20_000, 40_000)
+TAILS = (0, 5_000, 10_000, 20_000, 40_000)
 #: How long what was written to the prompt cache lives, in seconds.
-LIVES: Final = {"5m": 300.0, "1h": 3_600.0}
-_AUTOMATIC: Final = ("auto", None)  # compactions that were not made by hand
-_RULES: Final = (
+LIVES = {"5m": 300.0, "1h": 3_600.0}
+_AUTOMATIC = ("auto", None)  # compactions that were not made by hand
+_RULES = (
     "codex",
     "opencode",
     "gemini-cli",
     "cline",
 )  # of programs whose files are named like their rule
-_COLUMNS: Final = [
+_COLUMNS = [
     "value",
     "low",
     "least",
@@ -215,32 +218,22 @@ def _system_of(session: Session, rule: str | None) -> System:
 
 def _compacted(
     session: Session, setup: ReplaySetup, rule: str | None, setting: str, values: list[int]
-) -> list[dict[str, Any]]:
+) -> list[Data]:
     """Replay the session compacted at each threshold, or with each length of what stays."""
     system = _system_of(session, rule)
     pairs = used_later(setup.trace)
     acts_at = own_trigger(session.trace, _AUTOMATIC)
     rows = []
     for value in values:
-        if setting == "threshold":
-            policy = _with_compaction(system, triggers=(Trigger("tokens", value, above=True),))
-        else:
-            triggers = (
-                {} if acts_at is None else {"triggers": (Trigger("tokens", acts_at, above=True),)}
-            )
-            policy = _with_compaction(system, keep_tail=value, **triggers)
+        changes: Data = {"keep_tail": value} if setting == "keep" else {}
+        mark = value if setting == "threshold" else acts_at
+        if mark is not None:
+            changes["triggers"] = (Trigger("tokens", mark, above=True),)
+        policy = with_compaction(system, **changes)
         row, outcome = compare_rule(str(value), policy, setup, pairs, UNLIMITED)
         overflows = int(np.count_nonzero(outcome.sent > setup.budget.window))
         rows.append(row | {"value": value, "overflows": overflows})
     return rows
-
-
-def _with_compaction(system: System, **changes: Any) -> System:
-    """Return a system whose compactions have other values."""
-    rules = tuple(
-        replace(rule, **changes) if isinstance(rule, Compact) else rule for rule in system.policies
-    )
-    return replace(system, policies=rules)
 
 
 def _rule_error(session: Session, setup: ReplaySetup, rule: str | None, billed: float) -> float:
@@ -261,7 +254,7 @@ def _rule_error(session: Session, setup: ReplaySetup, rule: str | None, billed: 
     return float(cost / billed - 1)
 
 
-def _with_life(session: Session, setup: ReplaySetup, record: Record, life: str) -> dict[str, Any]:
+def _with_life(session: Session, setup: ReplaySetup, record: Record, life: str) -> Data:
     """Replay the session as it was held with another life of what is written to the cache."""
     if life not in LIVES:
         raise ValueError(f"Unknown cache life {life!r}. Choose one of: {', '.join(LIVES)}.")
@@ -271,12 +264,12 @@ def _with_life(session: Session, setup: ReplaySetup, record: Record, life: str) 
         raise ValueError(
             "The provider of this session sells one cache life only. Compare another setting."
         )
-    pause = session.happened["pause"].to_numpy(dtype=np.float64)[record.rows]
+    pause = session.happened["pause"].to_numpy()[record.rows]
     missed = session.misses()
-    expired = np.zeros(len(session.usage), dtype=np.bool_)
-    expired[missed.loc[missed["cause"] == LIFE, "request"].to_numpy(dtype=np.int64) - 1] = True
+    expired = np.zeros(len(session.usage), "bool")
+    expired[ints(missed.loc[missed["cause"] == LIFE, "request"]) - 1] = True
     most = np.where(expired[record.rows], UNLIMITED, record.read_as_held)
-    head = session.usage["cache_read_tokens"].to_numpy(dtype=np.int64)[:1]
+    head = ints(session.usage["cache_read_tokens"])[:1]
     most = np.where(pause > LIVES[life], np.minimum(most, head), most)
     changed = replace(
         record, read_as_held=most, prices=tuple(prices[row] for row in record.rows.tolist())
@@ -284,7 +277,7 @@ def _with_life(session: Session, setup: ReplaySetup, record: Record, life: str) 
     return _held_row(session, setup, changed, life)
 
 
-def _on_model(session: Session, setup: ReplaySetup, record: Record, name: str) -> dict[str, Any]:
+def _on_model(session: Session, setup: ReplaySetup, record: Record, name: str) -> Data:
     """Replay the session as it was held at another model's prices, with the tokens of its tokenizer."""
     sizes = np.array(record.framing.messages(record.trace.messages, setup.count))
     low, usual, high, ratios = _token_ratios(session, name)
@@ -295,13 +288,13 @@ def _on_model(session: Session, setup: ReplaySetup, record: Record, name: str) -
     rows = []
     for ratio in (low, high):
         # Texts are counted; for the part that the log does not hold, and for answers, the ratio has a range.
-        scaled = np.round(sizes * np.concatenate(([ratio], ratios))).astype(np.int64)
-        read = np.round(np.minimum(record.read_as_held, UNLIMITED) * usual).astype(np.int64)
+        scaled = np.round(sizes * np.concatenate(([ratio], ratios))).astype("int64")
+        read = np.round(np.minimum(record.read_as_held, UNLIMITED) * usual).astype("int64")
         changed = replace(
             record,
             framing=MeasuredFraming(measured=tuple(scaled.tolist())),
             prices=tuple(long if is_long else short for is_long in hour.tolist()),
-            answered=np.round(record.answered * ratio).astype(np.int64),
+            answered=np.round(record.answered * ratio).astype("int64"),
             read_as_held=read,
             beside=0.0,
         )
@@ -317,7 +310,7 @@ def _token_ratios(session: Session, name: str) -> tuple[float, float, float, Flo
     """
     with catch_warnings(action="ignore"):
         own, other = (
-            np.asarray(session.trace.counts(counter_named(model or "chars/4")), dtype=np.float64)
+            np.asarray(session.trace.counts(counter_named(model or "chars/4")), "float64")
             for model in (session.model, name)
         )
     usual = float(other.sum() / max(1.0, own.sum()))
@@ -329,7 +322,7 @@ def _token_ratios(session: Session, name: str) -> tuple[float, float, float, Flo
     return float(low), usual, float(high), ratios
 
 
-def _held_row(session: Session, setup: ReplaySetup, record: Record, value: str) -> dict[str, Any]:
+def _held_row(session: Session, setup: ReplaySetup, record: Record, value: str) -> Data:
     """Replay the session as it was held with a changed record."""
     changed = replace(setup, record=record)
     outcome = as_held(changed)

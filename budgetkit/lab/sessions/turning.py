@@ -9,103 +9,41 @@ model: what a cached token costs, and how large the window is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.lab.replay.outcome import Replay
+from budgetkit.counters import Count
+from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.sessions.comparing import (
     AS_IT_WAS,
     UNLIMITED,
     USUAL,
-    Count,
     ReplaySetup,
+    Systems,
     replayed,
+    rules_of,
     setup_of,
 )
 from budgetkit.lab.sessions.session import Session
-from budgetkit.pruning.policies import OldestFirst, Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning import OldestFirst
 from budgetkit.trace import Trace
 
 #: What a cached token costs, as multiples of the input price; 1 is no cache.
-READS: Final = (1.0, 0.5, 0.25, 0.1, 0.05)
+READS = (1.0, 0.5, 0.25, 0.1, 0.05)
 #: Windows of today's models, in tokens.
-WINDOWS: Final = (128_000, 200_000, 272_000, 400_000, 1_000_000)
+WINDOWS = (128_000, 200_000, 272_000, 400_000, 1_000_000)
 _ANSWER = (
     5.0  # what a written token costs, as a multiple of the input price, where no price is known
 )
 
 
-def by_price_of_reading(
-    source: Trace | Session,
-    systems: Mapping[str, str | Policy],
-    reads: Iterable[float] = READS,
-    *,
-    window: int | None = None,
-    counter: Count | str | None = None,
-) -> pd.DataFrame:
-    """Say what rules save or lose by what reading from the cache costs: the cheaper it is, the dearer is each break.
-
-    Parameters
-    ----------
-    source : Trace or Session
-        A conversation.
-    systems : mapping of str to str or Policy
-        The rules, by the name they are to have.
-    reads : iterable of float
-        Prices of a token that is read from the cache, as multiples of the input price; 1 is no cache.
-    window : int, optional
-        In tokens; the model's when left out.
-    counter : callable or str, optional
-        As in :func:`budgetkit.compare`.
-
-    Returns
-    -------
-    DataFrame
-        One row a price and rule: read, system, relative (input and summaries against the same input without a cache),
-        change (against nothing leaving, as a share) and turns (whether the sign differs from the price before).
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> rule = bk.policies.ClearResults(keep_uses=3)
-    >>> table = by_price_of_reading(bk.load_trace("coding-agent"), {"mask": rule}, [1.0])
-    >>> bool((table["change"] < 0).all())
-    True
-    """
-    setup = setup_of(source, window, None, None, counter)
-    base = replayed(setup, OldestFirst(), UNLIMITED)
-    outcomes = {name: replayed(setup, policy_of(rule)) for name, rule in systems.items()}
-    rows = []
-    signs: dict[str, bool] = {}
-    for read in reads:
-        whole = _input_cost(base, setup, read)
-        for name, outcome in outcomes.items():
-            paid = _input_cost(outcome, setup, read)
-            change = paid / whole - 1
-            turns = name in signs and signs[name] != (change > 0)
-            signs[name] = change > 0
-            relative = paid / max(1, int(base.sent.sum()))
-            rows.append(
-                {
-                    "read": read,
-                    "system": name,
-                    "relative": relative,
-                    "change": change,
-                    "turns": turns,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
 def by_price_and_window(
     source: Trace | Session,
-    systems: Iterable[str | Policy] | Mapping[str, str | Policy] = USUAL,
+    systems: Systems = USUAL,
     reads: Iterable[float] = READS,
     windows: Iterable[int] = WINDOWS,
     *,
@@ -141,24 +79,20 @@ def by_price_and_window(
     >>> table.loc[table["cheapest"], ["read", "system"]].values.tolist()
     [[1.0, 'mask'], [0.02, 'nothing leaves']]
     """
-    if isinstance(systems, Mapping):
-        named = dict(systems)
-    else:
-        named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
     setup = setup_of(source, None, None, None, counter)
     base = replayed(setup, OldestFirst(), UNLIMITED)
     rows = []
     for window in windows:
-        outcomes = {name: replayed(setup, policy_of(rule), window) for name, rule in named.items()}
+        outcomes = {name: replayed(setup, rule, window) for name, rule in rules_of(systems).items()}
         before = ""
         for read in reads:
-            whole = _input_cost(base, setup, read)
+            whole = input_cost(base, setup, read)
             changes = {AS_IT_WAS: 0.0}
             changes |= {
-                name: _input_cost(outcome, setup, read) / whole - 1
+                name: input_cost(outcome, setup, read) / whole - 1
                 for name, outcome in outcomes.items()
             }
-            acting = [name for name in changes if name == AS_IT_WAS or _acts(outcomes[name])]
+            acting = [name for name in changes if name == AS_IT_WAS or outcomes[name].acts.any()]
             cheapest = min(acting, key=lambda name: changes[name])
             turns = before not in ("", cheapest)
             before = cheapest
@@ -172,16 +106,7 @@ def by_price_and_window(
     return pd.DataFrame(rows)
 
 
-def _acts(outcome: Replay) -> bool:
-    retention = outcome.kept
-    return bool(
-        sum(retention.summaries)
-        or sum(retention.shrunk_messages)
-        or sum(retention.dropped_messages)
-    )
-
-
-def _input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
+def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
     """Return what all prompts and summaries cost, in tokens at the input price, where reading costs a share of it."""
     # Where reading costs what input costs there is no cache, and nothing is written to one.
     write = 1.0 if read >= 1 else setup.cache.write

@@ -6,3 +6,53 @@ own. Each is recognised by its content, never by the name of the file, and nothi
 carries what it was made of under ``native``, a conversation its other fields, and what was left out is said under
 ``warnings``.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from budgetkit.message import Data
+from budgetkit.requests.reading.formats import filled, usage_of
+from budgetkit.requests.reading.parts import as_text
+
+
+def tool_call(id: Any, name: Any, arguments: Any) -> Data:
+    """Return a tool call in OpenAI's form."""
+    function = {"name": str(name or ""), "arguments": as_text(arguments)}
+    return {"id": str(id or ""), "type": "function", "function": function}
+
+
+def tool_result(id: Any, content: Any, **more: Any) -> Data:
+    """Return a tool's result as a message."""
+    return {"role": "tool", "tool_call_id": str(id or ""), "content": as_text(content)} | filled(
+        **more
+    )
+
+
+def answer(content: Any, thoughts: list[str], calls: list[Data], **more: Any) -> Data:
+    """Return an answer as the assistant's message."""
+    thought = "\n".join(thoughts)
+    return {"role": "assistant", "content": content} | filled(
+        tool_calls=calls, reasoning_content=thought, **more
+    )
+
+
+def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | None:
+    """Return the usage of a request; None where it billed nothing."""
+    counted = usage_of(numbers, place, model)
+    if counted is None or not counted["context_tokens"]:
+        return None
+    return counted | filled(**more)
+
+
+def notes_of(numbers: Mapping[str, int]) -> list[str]:
+    """Return a warning for each number above 0, by its words."""
+    return [f"{words}: {number:,}" for words, number in numbers.items() if number]
+
+
+def one_text(parts: list[Any]) -> Any:
+    """Return a single text as a text, several parts as a list, and None for nothing."""
+    if len(parts) == 1 and parts[0].get("type") == "text":
+        return parts[0]["text"]
+    return parts or None

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from budgetkit.requests.reading.formats import Format, filled, found, seconds, table, usage_of
+from budgetkit.message import Data, Raw
+from budgetkit.requests.reading.formats import Format, filled, found, seconds, table, unpacked
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
+from budgetkit.trace.importers import answer, billed, notes_of, one_text, tool_call, tool_result
 from budgetkit.trace.jsonl import Numbered
 
-_ITEMS: Final = Format(name="", label="", items=True)
-_PARENT: Final = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
+_ITEMS = Format(name="", label="", items=True)
+_PARENT = "forked_from_id|source.subagent.thread_spawn.parent_thread_id"
 # In seconds; copied records follow one another faster, and no request is answered as fast.
 _PAUSE = 1.0
 _NEAR = 20  # messages in which the answer of a request is looked for
 
 
-def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any]:
+def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     """Read a session of Codex.
 
     Examples
@@ -28,19 +29,18 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
     'Hello world'
     """
     read = Records()
-    compactions: list[dict[str, Any]] = []
-    usage: list[dict[str, Any]] = []
-    about: dict[str, Any] = {}
+    compactions: list[Data] = []
+    usage: list[Data] = []
+    about: Data = {}
     # the time of the newest copied record; None where none is copied
     copied_until: float | None = None
     copied = 0
-    billed: Any = None  # the sums of the last request, to know a record that only repeats them
+    last_sums: Any = None  # of the last request, to know a record that only repeats them
     started: Any = None  # when the newest thing was written that the next request sends
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
     for line, record in records:
-        if record.get("type") in table("marks")["codex"]:
-            kind = record.get("type")
-        else:
+        kind = record.get("type")
+        if kind not in table("marks")["codex"]:
             kind = None
         payload = found(record, "payload") if kind else record
         time = record.get("timestamp")
@@ -64,14 +64,19 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
         elif kind == "turn_context":
             about["model"] = found(payload, "model")
         elif kind == "compacted":
-            compactions.append(
-                {"at": len(read.messages), "first_kept": len(read.messages)} | _tokens_before(usage)
-            )
+            compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
+            # What stood in the last request, its answer among it.
+            for row in usage[-1:]:
+                compactions[-1]["before_tokens"] = row["context_tokens"] + row["output_tokens"]
             summary = {"role": "assistant", "content": found(payload, "message")}
             items = found(payload, "replacement_history.*") or [summary]
         elif kind in ("response_item", None):
             items = [payload]
-        items = [LocatedMessage(line, item) for item in items if _is_message(item)]
+        items = [
+            LocatedMessage(line, item)
+            for item in objects_in(items)
+            if "role" in item or item.get("type") not in ("ghost_snapshot", None)
+        ]
         messages_before = len(read.messages)
         read = read_records(items, _ITEMS, about.get("model"), read)
         if kind == "compacted":
@@ -90,16 +95,15 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
         if kind != "event_msg" or not isinstance(info, Mapping):
             continue
         sums = (found(info, "total_token_usage"), found(info, "last_token_usage"))
-        counted = usage_of(sums[1], _last_answer(read.messages), about.get("model"))
-        if counted is None or not counted["context_tokens"] or sums == billed:
+        place = _last_answer(read.messages)
+        counted = billed(sums[1], place, about.get("model"), time=time, started=started)
+        if counted is None or sums == last_sums:
             continue
-        billed = sums
+        last_sums = sums
         if copied_until is not None:
             copied += 1
             continue
-        if counted["message_index"] < 0:
-            counted["message_index"] = None
-        usage.append(counted | filled(time=time, started=started))
+        usage.append(counted)
         started = time  # results are written before this record, so the next request starts with it
 
     notes = [*notes, *paired(read.messages, strict=False)]
@@ -119,32 +123,17 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> dict[str, Any
     return session | filled(compactions=compactions, window=about.get("window"), warnings=notes)
 
 
-def _tokens_before(usage: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return how much stood in the last request before a compaction, its answer among it."""
-    if not usage:
-        return {}
-    return {"before_tokens": usage[-1]["context_tokens"] + usage[-1]["output_tokens"]}
+def _last_answer(messages: list[Any]) -> int | None:
+    """Return the place of the newest answer near the end; None where there is none."""
+    places = range(len(messages) - 1, max(-1, len(messages) - 1 - _NEAR), -1)
+    answers = (at for at in places if placed(messages[at])[1].get("role") == "assistant")
+    return next(answers, None)
 
 
-def _is_message(item: Any) -> bool:
-    return isinstance(item, Mapping) and (
-        "role" in item or item.get("type") not in ("ghost_snapshot", None)
-    )
-
-
-def _last_answer(messages: list[Any]) -> int:
-    """Return the place of the newest answer near the end; -1 where there is none."""
-    for place in range(len(messages) - 1, max(-1, len(messages) - 1 - _NEAR), -1):
-        if placed(messages[place])[1].get("role") == "assistant":
-            return place
-    return -1
-
-
-Raw = Mapping[str, Any]
 _ANSWERS = ("gemini", "model")
 
 
-def documents(session: Raw) -> list[dict[str, Any]]:
+def documents(session: Raw) -> list[Data]:
     """Return a session with its messages as Gemini's API takes them.
 
     Examples
@@ -154,7 +143,7 @@ def documents(session: Raw) -> list[dict[str, Any]]:
     [{'text': 'Hello world'}]
     """
     header, records = _header_and_records(session)
-    messages: list[dict[str, Any]] = []
+    messages: list[Data] = []
     aside = 0
     model = None
     answered: set[str] = set()  # the calls whose results stand beside them
@@ -177,27 +166,20 @@ def documents(session: Raw) -> list[dict[str, Any]]:
             )
         else:
             aside += 1  # what the program told its user: info, warning, error
-    if aside:
-        notes = [f"lines that Gemini CLI showed and did not send are left out: {aside:,}"]
-    else:
-        notes = []
+    notes = notes_of({"lines that Gemini CLI showed and did not send are left out": aside})
     return [{**header, "messages": messages, **filled(model=model, warnings=notes)}]
 
 
-def _header_and_records(session: Raw) -> tuple[dict[str, Any], list[Raw]]:
+def _header_and_records(session: Raw) -> tuple[Data, list[Raw]]:
     """Split a session into what is said about it and its records, in either form of file."""
     lines = session.get("lines")
     if not isinstance(lines, list):
-        written = session.get("messages")
-        records = written if isinstance(written, list) else []
         header = {name: value for name, value in session.items() if name != "messages"}
-        return header, [record for record in records if isinstance(record, Mapping)]
+        return header, objects_in(session.get("messages"))
 
     header = {}
     by_id: dict[str, Raw] = {}
-    for line in lines:
-        if not isinstance(line, Mapping):
-            continue
+    for line in objects_in(lines):
         if isinstance(line.get("$set"), Mapping):
             header |= {name: field for name, field in line["$set"].items() if name != "messages"}
             by_id |= {
@@ -216,11 +198,19 @@ def _header_and_records(session: Raw) -> tuple[dict[str, Any], list[Raw]]:
     return header, list(by_id.values())
 
 
-def _answer(record: Raw) -> list[dict[str, Any]]:
+def _answer(record: Raw) -> list[Data]:
     """Return an answer with its calls, then the results of the calls."""
     thoughts = objects_in(record.get("thoughts"))
     calls = objects_in(record.get("toolCalls"))
-    parts: list[Any] = [{"text": _thought(thought), "thought": True} for thought in thoughts]
+    parts: list[Any] = [
+        {
+            "text": "\n".join(
+                str(thought[key]) for key in ("subject", "description") if thought.get(key)
+            ),
+            "thought": True,
+        }
+        for thought in thoughts
+    ]
     parts += _parts(record.get("content"))
     parts += [
         {"functionCall": {"id": call.get("id"), "name": call.get("name"), "args": call.get("args")}}
@@ -240,40 +230,40 @@ def _answer(record: Raw) -> list[dict[str, Any]]:
 
 def _parts(content: Any) -> list[Any]:
     """List the parts of a content, which is a text, a part, or a list of both."""
-    if isinstance(content, list):
-        contents = content
-    else:
-        contents = [content]
+    contents = content if isinstance(content, list) else [content]
     parts = [{"text": part} if isinstance(part, str) else part for part in contents]
-    return [part for part in parts if isinstance(part, Mapping) and part.get("text") != ""]
+    return [part for part in objects_in(parts) if part.get("text") != ""]
 
 
-def _thought(thought: Raw) -> str:
-    return "\n".join(str(thought[name]) for name in ("subject", "description") if thought.get(name))
-
-
-def _about(record: Raw) -> dict[str, Any]:
+def _about(record: Raw) -> Data:
     """Return what a message made of a record carries beside its parts."""
     return filled(timestamp=record.get("timestamp"), model=record.get("model"), native=record)
 
 
-_OF_USER: Final = ("task", "user_feedback", "user_feedback_diff")
-_OF_MODEL: Final = (
-    "text",
-    "completion_result",
-    "tool",
-    "command",
-    "reasoning",
-    "plan_mode_respond",
-    "followup",
-)
-_NOTE: Final = (
+# Who speaks, by the kind of a record.
+_SPEAKERS = {
+    **dict.fromkeys(("task", "user_feedback", "user_feedback_diff"), "user"),
+    **dict.fromkeys(
+        [
+            "text",
+            "completion_result",
+            "tool",
+            "command",
+            "reasoning",
+            "plan_mode_respond",
+            "followup",
+        ],
+        "assistant",
+    ),
+    "command_output": "function",
+}
+_NOTE = (
     "this is what Cline's window showed; the prompts themselves stand in "
     "api_conversation_history.json beside it"
 )
 
 
-def cline_conversation(messages: list[Any]) -> dict[str, Any]:
+def cline_conversation(messages: list[Any]) -> Data:
     """Read what the window shows; the first text is the task.
 
     Examples
@@ -284,47 +274,32 @@ def cline_conversation(messages: list[Any]) -> dict[str, Any]:
     >>> cline_conversation([task, request])["usage"][0]["context_tokens"]
     9
     """
-    shown: list[dict[str, Any]] = []
-    usage: list[dict[str, Any]] = []
+    shown: list[Data] = []
+    usage: list[Data] = []
     for record in messages:
-        line, raw = placed(record)
-        if not isinstance(raw, Mapping):
-            continue
-        kind = raw.get("say", raw.get("ask"))
-        text = raw.get("text")
+        raw = placed(record)[1]
+        text = found(raw, "text")
         if not isinstance(text, str) or not text:
             continue
+        kind = raw.get("say", raw.get("ask"))
+        time = raw.get("ts")
         if kind == "api_req_started":
-            if (counted := _request_usage(raw, text, len(shown))) is not None:
-                usage.append(counted | filled(time=raw.get("ts"), started=raw.get("ts")))
-        elif kind in _OF_USER or (kind == "text" and not shown):
-            shown.append({"role": "user", "content": text, "timestamp": raw.get("ts")})
-        elif kind in _OF_MODEL:
-            shown.append({"role": "assistant", "content": text, "timestamp": raw.get("ts")})
-        elif kind == "command_output":
-            shown.append({"role": "function", "content": text, "timestamp": raw.get("ts")})
+            # Cline writes what was read from a cache beside the rest.
+            model = found(raw, "modelInfo.modelId")
+            counted = billed(unpacked(text), len(shown), model, time=time, started=time)
+            usage += [counted] if counted else []
+        elif role := "user" if kind == "text" and not shown else _SPEAKERS.get(str(kind)):
+            shown.append({"role": role, "content": text, "timestamp": time})
     usage = [
         row if row["message_index"] < len(shown) else row | {"message_index": None} for row in usage
     ]
     return {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]} | filled(usage=usage)
 
 
-def _request_usage(raw: Mapping[str, Any], text: str, place: int) -> dict[str, Any] | None:
-    """Read the numbers of one request; Cline writes what was read from a cache beside the rest."""
-    try:
-        numbers = json.loads(text)
-    except ValueError:
-        return None
-    counted = usage_of(numbers, place, found(raw, "modelInfo.modelId"))
-    if counted is not None and counted["context_tokens"]:
-        return counted
-    return None
+_SILENT = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")
 
 
-_SILENT: Final = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")
-
-
-def opencode_conversation(value: Raw) -> dict[str, Any]:
+def opencode_conversation(value: Raw) -> Data:
     """Read an export.
 
     Examples
@@ -333,9 +308,9 @@ def opencode_conversation(value: Raw) -> dict[str, Any]:
     >>> opencode_conversation({"info": {"id": "s"}, "messages": [said]})["messages"][0]["content"]
     'Hello world'
     """
-    messages: list[dict[str, Any]] = []
-    usage: list[dict[str, Any]] = []
-    compactions: list[dict[str, Any]] = []
+    messages: list[Data] = []
+    usage: list[Data] = []
+    compactions: list[Data] = []
     unknown: dict[str, int] = {}
     left_out = 0
     for record in value["messages"]:
@@ -352,23 +327,29 @@ def opencode_conversation(value: Raw) -> dict[str, Any]:
         if is_summary:
             compactions.append({"at": len(messages), "first_kept": len(messages)})
         start = len(messages)
-        messages += _messages(info, [part for part in parts if isinstance(part, Mapping)], unknown)
+        messages += _messages(info, objects_in(parts), unknown)
         place = start if len(messages) > start else None
         steps = [
             part for part in parts if found(part, "type") == "step-finish" and found(part, "tokens")
         ]
+        # A step that sent nothing has no usage.
         for counts in (
             [found(step, "tokens") for step in steps] if len(steps) > 1 else [info.get("tokens")]
         ):
-            counted = _step_usage(counts, info, place)
+            counted = billed(
+                counts,
+                place,
+                info.get("modelID"),
+                time=found(info, "time.completed"),
+                started=found(info, "time.created"),
+                is_summary=is_summary,
+            )
             if counted is not None:
-                usage.append(counted | filled(is_summary=is_summary))
+                usage.append(counted)
                 if is_summary:
                     compactions[-1]["before_tokens"] = counted["context_tokens"]
 
-    notes = []
-    if left_out:
-        notes.append(f"records that hold no message are passed over: {left_out:,}")
+    notes = notes_of({"records that hold no message are passed over": left_out})
     if unknown:
         kinds = ", ".join(f"{kind[:40]} ({number:,})" for kind, number in list(unknown.items())[:5])
         notes.append(
@@ -388,12 +369,12 @@ def opencode_conversation(value: Raw) -> dict[str, Any]:
     )
 
 
-def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[dict[str, Any]]:
+def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[Data]:
     """Make of one record the message and the results of its calls."""
-    texts: list[dict[str, Any]] = []
+    texts: list[Data] = []
     thoughts: list[str] = []
-    calls: list[dict[str, Any]] = []
-    results: list[dict[str, Any]] = []
+    calls: list[Data] = []
+    results: list[Data] = []
     for part in parts:
         kind = part.get("type")
         text = part.get("text")
@@ -402,9 +383,15 @@ def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[dict
         elif kind == "reasoning":
             thoughts += [text] if isinstance(text, str) and text else []
         elif kind == "tool":
-            calls.append(_call(part))
-            if (result := _result(part)) is not None:
-                results.append(result)
+            id = part.get("callID") or part.get("id")
+            input = found(part, "state.input")
+            calls.append(tool_call(id, part.get("tool"), {} if input is None else input))
+            output = found(part, "state.output|state.error")
+            # Without an output the tool never answered.
+            if output is not None:
+                if found(part, "state.time.compacted"):
+                    output = "[Old tool result content cleared]"
+                results.append(tool_result(id, output, timestamp=found(part, "state.time.end")))
         elif kind == "file":
             is_picture = str(part.get("mime")).startswith("image/")
             texts.append({**part, "type": "image" if is_picture else "file"})
@@ -412,50 +399,7 @@ def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[dict
             unknown[str(kind)] = unknown.get(str(kind), 0) + 1
     if not (texts or thoughts or calls):
         return []
-    content: Any = texts or None
-    if len(texts) == 1 and texts[0].keys() == {"type", "text"}:
-        content = texts[0]["text"]
-    message = {"role": info["role"], "content": content}
-    message |= filled(reasoning_content="\n".join(thoughts), tool_calls=calls)
-    message |= filled(timestamp=found(info, "time.created"), native={"info": info, "parts": parts})
-    return [message, *results]
-
-
-def _call(part: Raw) -> dict[str, Any]:
-    function = {"name": str(part.get("tool") or ""), "arguments": _text(found(part, "state.input"))}
-    return {
-        "id": str(part.get("callID") or part.get("id") or ""),
-        "type": "function",
-        "function": function,
-    }
-
-
-def _result(part: Raw) -> dict[str, Any] | None:
-    """Return what a tool answered; None where it never did."""
-    output = found(part, "state.output|state.error")
-    if output is None:
-        return None
-    if found(part, "state.time.compacted"):
-        content = "[Old tool result content cleared]"
-    else:
-        content = _text(output)
-    id = str(part.get("callID") or part.get("id") or "")
-    return {"role": "tool", "tool_call_id": id, "content": content} | filled(
-        timestamp=found(part, "state.time.end")
-    )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "{}"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _step_usage(counts: Any, info: Raw, place: int | None) -> dict[str, Any] | None:
-    """Read the usage of a step and its times; None for a step that sent nothing."""
-    counted = usage_of(counts, place, info.get("modelID"))
-    if counted is None or not counted["context_tokens"]:
-        return None
-    return counted | filled(time=found(info, "time.completed"), started=found(info, "time.created"))
+    time = found(info, "time.created")
+    native = {"info": info, "parts": parts}
+    message = answer(one_text(texts), thoughts, calls, timestamp=time, native=native)
+    return [message | {"role": info["role"]}, *results]

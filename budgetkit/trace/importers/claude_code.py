@@ -11,19 +11,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from budgetkit.requests.reading.formats import filled, found, table, usage_of
-from budgetkit.requests.reading.parts import as_text
+from budgetkit.message import Data, Raw
+from budgetkit.requests.reading.formats import filled, found, table
+from budgetkit.requests.reading.parts import as_text, objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
+from budgetkit.trace.importers import billed, notes_of
 from budgetkit.trace.jsonl import Numbered
 
-Record = Mapping[str, Any]
 
-
-def counting(
-    records: Sequence[Record], answer_of: Callable[[Record], Hashable | None]
-) -> list[bool]:
+def counting(records: Sequence[Raw], answer_of: Callable[[Raw], Hashable | None]) -> list[bool]:
     """Say of each record whether it is on the branch that counts.
 
     A record without an id, or whose parent is not in the file, follows the record before it.
@@ -60,13 +58,13 @@ def counting(
     return on_branch
 
 
-def _parents(records: Sequence[Record]) -> list[int]:
+def _parents(records: Sequence[Raw]) -> list[int]:
     """Return for each record the place of the one before it on its branch; -1 for the first."""
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
     places.pop(None, None)
-    parents: list[int] = []
+    parents = []
     summaries: dict[Any, int] = {}  # by the record that a compaction keeps last
     for place, record in enumerate(records):
         named = (
@@ -88,28 +86,19 @@ def _name(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _ids(record: Record, kind: str, field: str) -> list[str]:
+def _ids(record: Raw, kind: str, field: str) -> list[str]:
     """List the ids that the blocks of one kind in a message carry."""
-    message = record.get("message")
-    if isinstance(message, Mapping):
-        content = message.get("content")
-    else:
-        content = None
-    blocks = content if isinstance(content, list) else []
     return [
         block[field]
-        for block in blocks
-        if isinstance(block, Mapping)
-        and block.get("type") == kind
-        and isinstance(block.get(field), str)
+        for block in objects_in(found(record, "message.content"))
+        if block.get("type") == kind and isinstance(block.get(field), str)
     ]
 
 
-Raw = Mapping[str, Any]
-_SIDE: Final = "side chain"
+_SIDE = "side chain"
 
 
-@dataclass(slots=True)
+@dataclass
 class Entry:
     """One message of a session, put together from the records that it was written over.
 
@@ -119,7 +108,7 @@ class Entry:
 
     line: int
     record: Raw
-    message: dict[str, Any] | None
+    message: Data | None
     counts: bool
     started: Any = None  # when the newest message was written that the request sends
     usage: Raw | None = None
@@ -128,7 +117,7 @@ class Entry:
 
 def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
     """Read the main conversation, then that of each sub-agent, each with the line it starts on."""
-    main: list[Numbered] = []
+    main = []
     agents: dict[str, list[Numbered]] = {}
     beginning: Raw = {}
     for line, record in _once(lines):
@@ -224,16 +213,16 @@ def _is_event(value: Any) -> bool:
 
 def _conversation(
     lines: list[Numbered], name: Any, notes: list[str], side_chain: bool = False
-) -> dict[str, Any]:
+) -> Data:
     """Read the records of one conversation into messages, usage and compactions."""
     read = Records()
-    usage: list[dict[str, Any]] = []
-    compactions: list[dict[str, Any]] = []
+    usage: list[Data] = []
+    compactions: list[Data] = []
     places: dict[
         Hashable, int
     ] = {}  # where a record's message stands, by the record's ids and its line
     boundary: Raw = {}  # what Claude Code measured before the summary that follows
-    settings: list[dict[str, Any]] = []  # where the thinking was set otherwise, for the next answer
+    settings: list[Data] = []  # where the thinking was set otherwise, for the next answer
     level: Any = None
     level_before: Any = None
     left_messages = left_requests = roleless = copied = 0
@@ -246,7 +235,7 @@ def _conversation(
         record = entry.record
         start = len(read.messages)
         if record.get("type") == "result":
-            _apply_result(usage, told, usage_of(record.get("usage"), None))
+            _apply_result(usage, told, billed(record.get("usage"), None, None))
             told = len(usage)
         named = {
             key: start for key in (record.get("id"), record.get("uuid")) if isinstance(key, str)
@@ -286,17 +275,11 @@ def _conversation(
         ):
             usage.append(counted)
 
-    notes = list(notes)
-    if roleless:
-        notes.append(f"messages without a role are passed over: {roleless:,}")
-    if left_messages:
-        if left_requests:
-            billed = f"; their requests stay in the usage: {left_requests:,}"
-        else:
-            billed = ""
-        notes.append(
-            f"messages of branches that were left are not counted: {left_messages:,}{billed}"
-        )
+    notes = [*notes, *notes_of({"messages without a role are passed over": roleless})]
+    left = notes_of({"messages of branches that were left are not counted": left_messages})
+    if left:
+        left += notes_of({"their requests stay in the usage": left_requests})
+        notes.append("; ".join(left))
     if copied:
         notes.append(
             f"Requests of the session that this one continues are not counted: {copied:,}."
@@ -310,7 +293,7 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
     """Put each message together from its records; a record without a message is an entry, too."""
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
     on_branch = counting([record for _, record in records], _answer_id)
-    entries: list[Entry] = []
+    entries = []
     answers: dict[Hashable, Entry] = {}
     sent_at: Any = None
     for (line, record), counts in zip(records, on_branch, strict=True):
@@ -343,7 +326,7 @@ def _answer_id(record: Raw) -> Hashable | None:
     return (id, request if isinstance(request, str) else None)
 
 
-def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> None:
+def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
     """Add the blocks of a further record to an answer; a call that stands there already is the same call."""
     before = entry.message or {}
     if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
@@ -363,8 +346,7 @@ def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> N
 
 
 def _block_ids(message: Raw) -> set[str]:
-    blocks = [block for block in _blocks(message) if isinstance(block, Mapping)]
-    return {_id_of(block) for block in blocks} - {""}
+    return {_id_of(block) for block in objects_in(_blocks(message))} - {""}
 
 
 def _id_of(block: Raw) -> str:
@@ -374,10 +356,7 @@ def _id_of(block: Raw) -> str:
 
 
 def _answered(usage: Any) -> int:
-    if isinstance(usage, Mapping):
-        tokens = usage.get("output_tokens")
-    else:
-        tokens = None
+    tokens = found(usage, "output_tokens")
     return tokens if type(tokens) is int else -1
 
 
@@ -390,7 +369,7 @@ def _blocks(message: Raw) -> list[Any]:
     return []
 
 
-def _named(event: Raw) -> dict[str, Any] | None:
+def _named(event: Raw) -> Data | None:
     """Return an event's message with its role under the usual name; a compaction's message is its summary."""
     message = event.get("message")
     if event.get("type") in ("compaction", "branch_summary", "custom_message"):
@@ -422,26 +401,28 @@ def _named(event: Raw) -> dict[str, Any] | None:
     return {"tool_call_id": "", **named} if message.get("role") == "tool" else named
 
 
-def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> dict[str, Any] | None:
+def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
     """Return what an answer's request billed and when; None where it billed nothing, as after an error or in a copy."""
     if _is_copied(entry.record):
         return None
-    model = (entry.message or {}).get("model")
-    counted = usage_of(entry.usage, message_index, model)
-    if counted is None or not counted["context_tokens"]:
-        return None
-    times = filled(time=entry.record.get("timestamp"), started=entry.started)
-    return counted | times | filled(side_chain=side_chain)
+    return billed(
+        entry.usage,
+        message_index,
+        found(entry.message, "model"),
+        time=entry.record.get("timestamp"),
+        started=entry.started,
+        side_chain=side_chain,
+    )
 
 
-def _apply_result(usage: list[dict[str, Any]], first: int, result: dict[str, Any] | None) -> None:
+def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
     """Correct the usage of a streamed run by its result: the records of the stream are written before answers end.
 
     The result of one request replaces its usage; of several it says how long their answers were in all, and what is
     lacking belongs to the last.
     """
     rows = usage[first:]
-    if not rows or result is None or not result["context_tokens"]:
+    if not rows or result is None:
         return
     if len(rows) == 1:
         rows[0] |= {name: count for name, count in result.items() if name.endswith("_tokens")}
@@ -457,7 +438,7 @@ def _is_copied(record: Raw) -> bool:
 
 def _compaction(
     record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
-) -> dict[str, Any]:
+) -> Data:
     """Say where a summary stands, what it keeps, and how large the prompt was before it."""
     first_kept = start
     entry_id = record.get("firstKeptEntryId")

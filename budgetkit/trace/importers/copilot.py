@@ -14,10 +14,11 @@ from copy import deepcopy
 from pathlib import PurePosixPath
 from typing import Any
 
+from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import filled, found
 from budgetkit.requests.reading.parts import as_text, objects_in
+from budgetkit.trace.importers import answer, notes_of, tool_call, tool_result
 
-Raw = Mapping[str, Any]
 _DEEPEST = 40
 
 _SHOWN_ARGUMENTS = (
@@ -28,7 +29,7 @@ _SHOWN_ARGUMENTS = (
 _WHOLE, _SET, _EXTEND, _DELETE = range(4)
 
 
-def chats(document: Raw) -> list[dict[str, Any]]:
+def chats(document: Raw) -> list[Data]:
     """Return a chat of VS Code as messages in OpenAI's form.
 
     Examples
@@ -40,35 +41,30 @@ def chats(document: Raw) -> list[dict[str, Any]]:
     lines = document.get("lines")
     if isinstance(lines, list):
         document = _replayed(lines)
-    messages: list[dict[str, Any]] = []
+    messages: list[Data] = []
     model: str | None = None
     unknown_calls = 0
     for request in objects_in(document.get("requests")):
         messages.append(_question(request))
         rounds = objects_in(found(request, "result.metadata.toolCallRounds"))
-        if rounds:
-            answer = list(_rounds(request, rounds))
-        else:
-            answer = list(_shown(request))
+        answers = list(_rounds(request, rounds) if rounds else _shown(request))
         if not rounds:
-            unknown_calls += sum(len(message.get("tool_calls", ())) for message in answer)
+            unknown_calls += sum(len(message.get("tool_calls", ())) for message in answers)
         model = _model(request) or model
-        messages += _with_usage(answer, request)
+        messages += _with_usage(answers, request)
 
-    notes = []
-    if unknown_calls:
-        notes.append(
-            f"calls of tools of which the file holds only what the window showed: {unknown_calls:,}"
-        )
+    problem = "calls of tools of which the file holds only what the window showed"
     about = {name: value for name, value in document.items() if name != "requests"}
-    id = document.get("sessionId")
-    title = document.get("customTitle")
-    return [
-        {**about, "messages": messages, **filled(id=id, title=title, model=model, warnings=notes)}
-    ]
+    read = filled(
+        id=document.get("sessionId"),
+        title=document.get("customTitle"),
+        model=model,
+        warnings=notes_of({problem: unknown_calls}),
+    )
+    return [{**about, "messages": messages, **read}]
 
 
-def _replayed(lines: Iterable[Any]) -> dict[str, Any]:
+def _replayed(lines: Iterable[Any]) -> Data:
     """Carry out a journal, line by line, and return the document that it leads to."""
     document: Any = {}
     for line in objects_in(list(lines)):
@@ -85,20 +81,17 @@ def _replayed(lines: Iterable[Any]) -> dict[str, Any]:
         if kind == _SET:
             parent[steps[-1]] = value
         elif kind == _EXTEND:
-            if isinstance(parent, dict):
-                before = parent.get(steps[-1])
-            else:
-                before = parent[steps[-1]]
-            entries = before if isinstance(before, list) else []
+            before, after = (
+                part if isinstance(part, list) else []
+                for part in (_reached(document, steps), value)
+            )
             length = line.get("i")
             if isinstance(length, int):
-                entries = entries[:length]
-            parent[steps[-1]] = [*entries, *(value if isinstance(value, list) else [])]
+                before = before[:length]
+            parent[steps[-1]] = before + after
         elif kind == _DELETE and isinstance(parent, dict):
             parent.pop(steps[-1], None)
-    if isinstance(document, dict):
-        return document
-    return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _reached(document: Any, steps: list[Any]) -> Any:
@@ -120,15 +113,12 @@ def _has_place(parent: Any, step: Any) -> bool:
     return isinstance(parent, dict) and isinstance(step, str)
 
 
-def _question(request: Raw) -> dict[str, Any]:
+def _question(request: Raw) -> Data:
     """Return what the user asked, with what Copilot put around it where the file holds that."""
     message = request.get("message")
     rendered = objects_in(found(request, "result.metadata.renderedUserMessage"))
     texts = [part["text"] for part in rendered if isinstance(part.get("text"), str)]
-    if isinstance(message, str):
-        typed = message
-    else:
-        typed = found(message, "text")
+    typed = message if isinstance(message, str) else found(message, "text")
     text = "\n".join(texts) or (typed if isinstance(typed, str) else "")
     return {
         "role": "user",
@@ -138,47 +128,31 @@ def _question(request: Raw) -> dict[str, Any]:
     }
 
 
-def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[dict[str, Any]]:
+def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[Data]:
     """Give the rounds that went to the model: an answer, its calls, and their results."""
     results = found(request, "result.metadata.toolCallResults")
     for each_round in rounds:
-        calls: list[dict[str, Any]] = [
-            {
-                "id": str(call.get("id") or ""),
-                "type": "function",
-                "function": {
-                    "name": str(call.get("name") or ""),
-                    "arguments": as_text(call.get("arguments")),
-                },
-            }
+        calls = [
+            tool_call(call.get("id"), call.get("name"), call.get("arguments"))
             for call in objects_in(each_round.get("toolCalls"))
         ]
         content = each_round.get("response")
         thought = as_text(found(each_round, "thinking.text"))
-        answer = {"role": "assistant", "content": content if isinstance(content, str) else None}
-        yield {
-            **answer,
-            **filled(tool_calls=calls, reasoning_content=thought),
-            "native": each_round,
-        }
+        text = content if isinstance(content, str) else None
+        yield answer(text, [thought], calls, native=each_round)
         for call in calls:
             result = found(results, call["id"])
             if result is not None:
                 text = "\n".join(_leaves(found(result, "content") or result))
-                yield {
-                    "role": "tool",
-                    "tool_call_id": call["id"],
-                    "content": text,
-                    "native": result,
-                }
+                yield tool_result(call["id"], text, native=result)
 
 
-def _shown(request: Raw) -> Iterator[dict[str, Any]]:
+def _shown(request: Raw) -> Iterator[Data]:
     """Give what the window showed of an answer, where the file holds no more."""
-    texts: list[str] = []
-    thoughts: list[str] = []
-    calls: list[dict[str, Any]] = []
-    results: dict[str, str] = {}
+    texts = []
+    thoughts = []
+    calls: list[Data] = []
+    results = {}
     for part in objects_in(request.get("response")):
         kind = part.get("kind")
         if kind in (None, "markdownContent"):
@@ -189,49 +163,36 @@ def _shown(request: Raw) -> Iterator[dict[str, Any]]:
             thoughts.append(as_text(part.get("value")))
         elif kind == "toolInvocationSerialized":
             id = str(part.get("toolCallId") or f"call-{len(calls) + 1}")
-            arguments = found(part, _SHOWN_ARGUMENTS)
-            function = {"name": str(part.get("toolId") or ""), "arguments": as_text(arguments)}
             calls = [call for call in calls if call["id"] != id]  # written again as it goes on
-            calls.append({"id": id, "type": "function", "function": function})
+            calls.append(tool_call(id, part.get("toolId"), found(part, _SHOWN_ARGUMENTS)))
             output = found(part, "resultDetails.output|toolSpecificData.terminalCommandOutput.text")
             results[id] = "\n".join(_leaves(output))
     content = "".join(texts)
     if content or calls or thoughts:
-        answer = {
-            "role": "assistant",
-            "content": content or None,
-            "native": request.get("response"),
-        }
-        yield {
-            **answer,
-            **filled(tool_calls=calls, reasoning_content="\n".join(filter(None, thoughts))),
-        }
+        native = request.get("response")
+        yield answer(content or None, [*filter(None, thoughts)], calls, native=native)
     for call in calls:
-        yield {"role": "tool", "tool_call_id": call["id"], "content": results.get(call["id"], "")}
+        yield tool_result(call["id"], results.get(call["id"]))
 
 
-def _with_usage(answer: list[dict[str, Any]], request: Raw) -> list[dict[str, Any]]:
+def _with_usage(answers: list[Data], request: Raw) -> list[Data]:
     """Put what was counted, which is that of the last round, beside the last answer."""
     counted = found(request, "result.metadata.promptTokens")
-    places = [place for place, message in enumerate(answer) if message["role"] == "assistant"]
-    if not isinstance(counted, int) or not places:
-        return answer
-    usage = {
-        "prompt_tokens": counted,
-        "completion_tokens": found(request, "result.metadata.outputTokens"),
-    }
-    answer[places[-1]] |= {"usage": usage, **filled(model=_model(request))}
-    return answer
+    last = next((message for message in reversed(answers) if message["role"] == "assistant"), None)
+    if isinstance(counted, int) and last is not None:
+        usage = {
+            "prompt_tokens": counted,
+            "completion_tokens": found(request, "result.metadata.outputTokens"),
+        }
+        last |= {"usage": usage, **filled(model=_model(request))}
+    return answers
 
 
 def _reference(part: Raw) -> str:
     """Return a reference to a file or a symbol as the window shows it."""
     name = part.get("name")
     path = found(part, "inlineReference.path|inlineReference.uri.path|inlineReference.name")
-    if isinstance(path, str):
-        text = PurePosixPath(path).name
-    else:
-        text = ""
+    text = PurePosixPath(path).name if isinstance(path, str) else ""
     if isinstance(name, str):
         text = name
     return f"`{text}`" if text else ""
@@ -240,12 +201,10 @@ def _reference(part: Raw) -> str:
 def _model(request: Raw) -> str | None:
     """Return the model that answered, without the name of the extension that asked it."""
     model = request.get("modelId")
-    if isinstance(model, str) and model:
-        return model.rpartition("/")[2]
-    return None
+    return model.rpartition("/")[2] or None if isinstance(model, str) else None
 
 
-def sessions(document: Raw) -> list[dict[str, Any]]:
+def sessions(document: Raw) -> list[Data]:
     """Return a session of the Copilot CLI as messages in OpenAI's form.
 
     Examples
@@ -255,8 +214,8 @@ def sessions(document: Raw) -> list[dict[str, Any]]:
     'Hello world'
     """
     events = objects_in(document.get("lines") or document.get("events"))
-    messages: list[dict[str, Any]] = []
-    compactions: list[dict[str, int]] = []
+    messages: list[Data] = []
+    compactions = []
     model: str | None = None
     id: str | None = None
     truncations = of_subagents = 0
@@ -279,18 +238,17 @@ def sessions(document: Raw) -> list[dict[str, Any]]:
         if message is not None:
             messages.append(message | filled(timestamp=event.get("timestamp")) | {"native": event})
 
-    notes = []
-    if of_subagents:
-        notes.append(f"messages of sub-agents are left out: {of_subagents:,}")
-    if truncations:
-        notes.append(
-            f"times that the CLI cut old messages, which are counted here: {truncations:,}"
-        )
+    notes = notes_of(
+        {
+            "messages of sub-agents are left out": of_subagents,
+            "times that the CLI cut old messages, which are counted here": truncations,
+        }
+    )
     extras = filled(id=id, model=model, compactions=compactions, warnings=notes)
     return [{"messages": messages, **extras}]
 
 
-def _said(kind: Any, data: Raw) -> dict[str, Any] | None:
+def _said(kind: Any, data: Raw) -> Data | None:
     """Return what an event adds to the conversation; None for all other events."""
     content = as_text(data.get("content"))
     if kind == "system.message":
@@ -301,34 +259,18 @@ def _said(kind: Any, data: Raw) -> dict[str, Any] | None:
         return {"role": "user", "content": data["summaryContent"]}
     if kind == "assistant.message":
         calls = [
-            {
-                "id": str(call.get("toolCallId") or ""),
-                "type": "function",
-                "function": {
-                    "name": str(call.get("name") or ""),
-                    "arguments": as_text(call.get("arguments")),
-                },
-            }
+            tool_call(call.get("toolCallId"), call.get("name"), call.get("arguments"))
             for call in objects_in(data.get("toolRequests"))
         ]
-        answer = {"role": "assistant", "content": content or None}
-        return answer | filled(
-            tool_calls=calls, reasoning_content=as_text(data.get("reasoningText"))
-        )
+        return answer(content or None, [as_text(data.get("reasoningText"))], calls)
     if kind == "tool.execution_complete":
         output = found(data, "result.content|error.message|result")
-        return {
-            "role": "tool",
-            "tool_call_id": str(data.get("toolCallId") or ""),
-            "content": as_text(output),
-        }
+        return tool_result(data.get("toolCallId"), output)
     return None
 
 
 def _name(value: Any) -> str | None:
-    if isinstance(value, str) and value:
-        return value
-    return None
+    return value or None if isinstance(value, str) else None
 
 
 def _leaves(value: Any, room: int = _DEEPEST) -> Iterator[str]:

@@ -7,8 +7,9 @@ was made of under ``native``. What could not be taken over is said under ``warni
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
+from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import (
     Format,
     filled,
@@ -36,14 +37,15 @@ from budgetkit.trace.importers import agents, copilot, frameworks
 from budgetkit.trace.importers.frameworks import answered, model_of
 
 Conversation = dict[str, Any]
+_BLOCKS = ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
 _STRICT = ("anthropic", "openai-chat")
 #: Formats whose records need a reader of their own, by the name of their row.
-_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Conversation]]] = {
+_READERS: Mapping[str, Callable[[Raw], Conversation]] = {
     "cline-ui": lambda value: agents.cline_conversation(value["messages"]),
     "opencode": agents.opencode_conversation,
 }
 #: Formats whose documents are first brought into the form that the rest of their row describes.
-_DOCUMENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[Conversation]]]] = {
+_DOCUMENTS: Mapping[str, Callable[[Raw], list[Conversation]]] = {
     "copilot-chat": copilot.chats,
     "copilot-cli": copilot.sessions,
     "gemini-cli": agents.documents,
@@ -97,9 +99,9 @@ def converted_lines(lines: list[Any], row: Format) -> list[Conversation]:
     return _by_document({"lines": lines}, row)
 
 
-def _by_document(value: Mapping[str, Any], row: Format) -> list[Conversation]:
+def _by_document(value: Raw, row: Format) -> list[Conversation]:
     """Read a document that is first brought into the form that its row describes."""
-    conversations: list[Conversation] = []
+    conversations = []
     documents = _DOCUMENTS[row.name](value) if row.name in _DOCUMENTS else [dict(value)]
     for document in documents:
         notes = document.pop("warnings", []) + [row.note] * bool(row.note)
@@ -113,7 +115,10 @@ def _as_document(value: Any) -> Any:
     """Bring a value into the form of one document: wrap a list of messages, and nest a span's flat attributes."""
     if isinstance(value, list):
         raw = [placed(entry)[1] for entry in value]
-        if raw and all(isinstance(entry, Mapping) and _is_block(entry) for entry in raw):
+        if raw and all(
+            isinstance(entry, Mapping) and "role" not in entry and entry.get("type") in _BLOCKS
+            for entry in raw
+        ):
             return {"messages": [{"role": "assistant", "content": raw}]}
         first = next((entry for entry in raw if isinstance(entry, Mapping)), None)
         if first is not None and first.get("type") in ("say", "ask") and "ts" in first:
@@ -151,22 +156,9 @@ def _event(event: Any) -> Any:
     return {**event, "attributes": {**attributes, **whole}}
 
 
-def _is_block(raw: Mapping[str, Any]) -> bool:
-    return "role" not in raw and raw.get("type") in (
-        "text",
-        "thinking",
-        "tool_use",
-        "tool_result",
-        "redacted_thinking",
-    )
-
-
-def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
+def _inner(value: Raw, row: Format, depth: int) -> list[Conversation]:
     """Read the documents inside a document; those without messages are left out, and a warning says how many."""
-    if depth < _ROOM:
-        inside = list(_flat(_at(value, row.each)))
-    else:
-        inside = []
+    inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
     read = [
         one for record in inside for one in converted(record, depth + 1) or [] if one["messages"]
     ]
@@ -184,7 +176,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
             yield entry
 
 
-def _plainly(value: Mapping[str, Any], pairing: Pairing | None) -> list[Conversation] | None:
+def _plainly(value: Raw, pairing: Pairing | None) -> list[Conversation] | None:
     """Read a list of messages that needs no row for its document; None where all are in OpenAI's own form."""
     read = read_records(value["messages"], None, value.get("model"))
     messages = (placed(message)[1] for message in read.messages)
@@ -203,7 +195,7 @@ def _plainly(value: Mapping[str, Any], pairing: Pairing | None) -> list[Conversa
 
 
 def _by_row(
-    value: Mapping[str, Any], row: Format, depth: int, pairing: Pairing | None = None
+    value: Raw, row: Format, depth: int, pairing: Pairing | None = None
 ) -> list[Conversation]:
     """Read a document whose messages, system text and answers stand where its row says."""
     notes: list[str] = []
@@ -213,13 +205,14 @@ def _by_row(
     messages = [*system, *body["messages"]]
     usage = [
         {**usage_row, "message_index": usage_row["message_index"] + len(system)}
-        for usage_row in _told(body.get("usage"))
+        for usage_row in objects_in(body.get("usage"))
+        if type(usage_row.get("message_index")) is int
     ]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     read = _read_in_full(value, row)
     rest = {key: field for key, field in value.items() if key not in read}
     tools = _tools(_at(value, row.tools))
-    conversations: list[Conversation] = []
+    conversations = []
     for path, answer in answers or [("", None)]:
         answer_messages, counted = answered(answer, messages, row)
         usage_row = usage_of(
@@ -250,17 +243,7 @@ def _by_row(
     return conversations
 
 
-def _told(usage: Any) -> list[dict[str, Any]]:
-    """Return the usage records that name the message they belong to."""
-    rows = usage if isinstance(usage, list) else []
-    return [
-        usage_row
-        for usage_row in rows
-        if isinstance(usage_row, dict) and type(usage_row.get("message_index")) is int
-    ]
-
-
-def _read_in_full(value: Mapping[str, Any], row: Format) -> set[str]:
+def _read_in_full(value: Raw, row: Format) -> set[str]:
     """Name the fields that become messages, tools or usage, and so need no copy beside them."""
     paths = [
         row.messages,
@@ -279,7 +262,7 @@ def _read_in_full(value: Mapping[str, Any], row: Format) -> set[str]:
 def _finished(
     value: Conversation,
     name: str,
-    usage: list[dict[str, Any]],
+    usage: list[Data],
     notes: list[str],
     pairing: Pairing | None = None,
 ) -> Conversation:
@@ -302,7 +285,7 @@ def _finished(
     return finished | filled(usage=usage, warnings=list(dict.fromkeys(notes)))
 
 
-def _after_calls(messages: list[Any], usage: list[dict[str, Any]]) -> list[Any]:
+def _after_calls(messages: list[Any], usage: list[Data]) -> list[Any]:
     """Move results that stand before their call behind it, and usage with its message."""
     raws = [placed(message)[1] for message in messages]
     called: dict[Any, int] = {}
@@ -322,7 +305,7 @@ def _after_calls(messages: list[Any], usage: list[dict[str, Any]]) -> list[Any]:
     return [messages[place] for place in order]
 
 
-def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -> Conversation:
+def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Conversation:
     """Read what stands where the row expects messages: a list, a tree, a text, or a body of another format."""
     if row.said and not row.messages:
         return {"messages": read_records([value], row).messages}
@@ -360,11 +343,8 @@ def _rank(value: Any) -> float:
     return 0.0
 
 
-def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Conversation:
-    if depth < _ROOM:
-        conversations = converted(inside, depth + 1)
-    else:
-        conversations = None
+def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Conversation:
+    conversations = converted(inside, depth + 1) if depth < _ROOM else None
     if conversations:
         notes += conversations[0].pop("warnings", ())
         return conversations[0]
@@ -384,7 +364,7 @@ def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Con
     }
 
 
-def _nodes(inside: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _nodes(inside: Raw) -> dict[str, Raw]:
     """Return the messages of a tree by id; an empty dictionary where this is no tree."""
     nodes = {id: node for id, node in inside.items() if isinstance(node, Mapping)}
     is_tree = (
@@ -395,11 +375,11 @@ def _nodes(inside: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return nodes if is_tree else {}
 
 
-def _branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any, notes: list[str]) -> list[Any]:
+def _branch(nodes: Mapping[str, Raw], leaf: Any, notes: list[str]) -> list[Any]:
     """Follow a tree of messages from its last one back to the first; a note counts the messages of other branches."""
     if not isinstance(leaf, str) or leaf not in nodes:
         leaf = list(nodes)[-1]
-    followed: dict[str, Mapping[str, Any]] = {}
+    followed: dict[str, Raw] = {}
     while isinstance(leaf, str) and leaf in nodes and leaf not in followed:
         followed[leaf] = nodes[leaf]
         leaf = _at(nodes[leaf], "parent|parentId")
@@ -409,13 +389,10 @@ def _branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any, notes: list[str])
     return [node for node in reversed(followed.values()) if _speaks(node)]
 
 
-def _speaks(node: Mapping[str, Any]) -> bool:
+def _speaks(node: Raw) -> bool:
     """Say whether a node of a tree holds a message that is not empty."""
     content = _at(node, "message.content|content")
-    if isinstance(content, Mapping):
-        parts = content.get("parts")
-    else:
-        parts = content
+    parts = content.get("parts") if isinstance(content, Mapping) else content
     if not isinstance(content, Mapping) or "parts" in content:
         return bool(parts) and parts != [""]
     return True

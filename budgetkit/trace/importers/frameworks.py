@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
+from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import Format, filled, found, table, unpacked
 from budgetkit.requests.reading.parts import as_text, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
+from budgetkit.trace.importers import answer, notes_of, one_text, tool_call, tool_result
 
-Raw = Mapping[str, Any]
 _CALLS = ("tool-call", "builtin-tool-call", "native-tool-call")
 _RESULTS = ("tool-return", "builtin-tool-return", "native-tool-return")
 
 
-def pydantic_ai_documents(value: Raw) -> list[dict[str, Any]]:
+def pydantic_ai_documents(value: Raw) -> list[Data]:
     """Return messages of pydantic-ai as messages in OpenAI's form.
 
     Examples
@@ -24,17 +25,12 @@ def pydantic_ai_documents(value: Raw) -> list[dict[str, Any]]:
     >>> pydantic_ai_documents({"messages": [request]})[0]["messages"][0]["content"]
     'Hello world'
     """
-    messages: list[dict[str, Any]] = []
+    messages: list[Data] = []
     instructions: list[str] = []
-    written = value.get("lines") or value.get("messages")
-    for raw in written if isinstance(written, list) else []:
-        if isinstance(raw, Mapping):
-            parts = raw.get("parts")
-        else:
-            parts = None
-        if not isinstance(parts, list):
+    for raw in objects_in(value.get("lines") or value.get("messages")):
+        if not isinstance(raw.get("parts"), list):
             continue
-        records = [part for part in parts if isinstance(part, Mapping)]
+        records = objects_in(raw["parts"])
         if raw.get("kind") == "response":
             messages += _response(raw, records)
             continue
@@ -47,19 +43,14 @@ def pydantic_ai_documents(value: Raw) -> list[dict[str, Any]]:
                 )
         messages += [_requested(part) for part in records]
 
-    notes = []
-    if len(instructions) > 1:
-        later = len(instructions) - 1
-        notes.append(
-            f"instructions that took the place of the first ones, which are counted: {later:,}"
-        )
+    later = "instructions that took the place of the first ones, which are counted"
+    notes = notes_of({later: max(0, len(instructions) - 1)})
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
-    models = [message["model"] for message in messages if "model" in message]
-    model = models[-1] if models else None
+    model = next((message["model"] for message in reversed(messages) if "model" in message), None)
     return [{**about, "messages": messages, **filled(model=model, warnings=notes)}]
 
 
-def _requested(part: Raw) -> dict[str, Any]:
+def _requested(part: Raw) -> Data:
     """Return one part of a request as a message."""
     kind = part.get("part_kind")
     content = part.get("content")
@@ -72,25 +63,17 @@ def _requested(part: Raw) -> dict[str, Any]:
     return {"role": "user", "content": _content(content), **about}
 
 
-def _response(raw: Raw, parts: list[Raw]) -> list[dict[str, Any]]:
+def _response(raw: Raw, parts: list[Raw]) -> list[Data]:
     """Return a response as the assistant's message, and after it the results of tools that the provider runs."""
     texts: list[Any] = []
-    thoughts: list[str] = []
-    calls: list[dict[str, Any]] = []
-    results: list[dict[str, Any]] = []
+    thoughts = []
+    calls: list[Data] = []
+    results: list[Data] = []
     for part in parts:
         kind = part.get("part_kind")
         if kind in _CALLS:
-            function = {
-                "name": str(part.get("tool_name") or ""),
-                "arguments": as_text(part.get("args")),
-            }
             calls.append(
-                {
-                    "id": str(part.get("tool_call_id") or ""),
-                    "type": "function",
-                    "function": function,
-                }
+                tool_call(part.get("tool_call_id"), part.get("tool_name"), part.get("args"))
             )
         elif kind in _RESULTS:
             results.append({**_result(part), "native": part})
@@ -101,27 +84,27 @@ def _response(raw: Raw, parts: list[Raw]) -> list[dict[str, Any]]:
         else:
             # A file, an image: what nobody can count is named.
             texts.append({**part, "type": str(kind)})
-    answer = {"role": "assistant", "content": _one_text(texts)}
-    extras = filled(tool_calls=calls, reasoning_content="\n".join(thoughts), usage=raw.get("usage"))
-    about = filled(timestamp=raw.get("timestamp"), model=raw.get("model_name"))
-    return [{**answer, **extras, **about, "native": raw}, *results]
+    message = answer(
+        one_text(texts),
+        thoughts,
+        calls,
+        usage=raw.get("usage"),
+        timestamp=raw.get("timestamp"),
+        model=raw.get("model_name"),
+        native=raw,
+    )
+    return [message, *results]
 
 
-def _result(part: Raw) -> dict[str, Any]:
-    id = str(part.get("tool_call_id") or "")
-    return {
-        "role": "tool",
-        "tool_call_id": id,
-        **filled(name=part.get("tool_name")),
-        "content": as_text(part.get("content")),
-    }
+def _result(part: Raw) -> Data:
+    return tool_result(part.get("tool_call_id"), part.get("content"), name=part.get("tool_name"))
 
 
 def _content(content: Any) -> Any:
     """Return what a user said: a text, or a list of texts, pictures and files."""
     if not isinstance(content, list):
         return as_text(content)
-    parts: list[dict[str, Any]] = []
+    parts: list[Data] = []
     for entry in content:
         if not isinstance(entry, Mapping):
             parts.append({"type": "text", "text": as_text(entry)})
@@ -129,17 +112,10 @@ def _content(content: Any) -> Any:
             parts.append({"type": "image_url", "image_url": {"url": str(entry.get("url") or "")}})
         else:
             parts.append({**entry, "type": str(entry.get("kind") or "file")})
-    return _one_text(parts)
+    return one_text(parts)
 
 
-def _one_text(parts: list[Any]) -> Any:
-    """Return a single text as a text, several parts as a list, and None for nothing."""
-    if len(parts) == 1 and parts[0].get("type") == "text":
-        return parts[0]["text"]
-    return parts or None
-
-
-def agents_traces_documents(value: Raw) -> list[dict[str, Any]]:
+def agents_traces_documents(value: Raw) -> list[Data]:
     """Return a document for each run, with its messages as they were sent.
 
     Raises
@@ -163,16 +139,16 @@ def agents_traces_documents(value: Raw) -> list[dict[str, Any]]:
     ids_alone = 0
     for span in records:
         data = span.get("span_data")
-        if isinstance(data, Mapping):
-            request = _request(data)
-        else:
-            request = None
+        request = _request(data) if isinstance(data, Mapping) else None
         if request is None:
             ids_alone += found(data, "type") == "response"
             continue
         question, answer = request
         trace = span.get("trace_id")
-        counted = _with_usage(answer, found(data, "usage|response.usage"))
+        usage = found(data, "usage|response.usage")
+        counted = [*answer]
+        if isinstance(usage, Mapping) and answer and isinstance(answer[0], Mapping):
+            counted[0] = {**answer[0], "usage": usage}
         run = next(
             (run for run in reversed(runs) if run.trace == trace and run.is_repeated_in(question)),
             None,
@@ -184,7 +160,9 @@ def agents_traces_documents(value: Raw) -> list[dict[str, Any]]:
             run.messages += question[len(run.sent) :]
         run.sent = [*question, *answer]
         run.messages += counted
-        run.model = _model(data) or run.model
+        model = found(data, "model|response.model")
+        if isinstance(model, str):
+            run.model = model or run.model
     if ids_alone and not runs:
         problem = (
             f"{ids_alone:,} answers of which it holds the ids and no text, since OpenAI keeps them"
@@ -193,10 +171,7 @@ def agents_traces_documents(value: Raw) -> list[dict[str, Any]]:
             f"a trace of OpenAI's Agents SDK with {problem}; save the run's input list, or give its session"
         )
 
-    if ids_alone:
-        notes = [f"answers that OpenAI keeps, of which the trace holds only ids: {ids_alone:,}"]
-    else:
-        notes = []
+    notes = notes_of({"answers that OpenAI keeps, of which the trace holds only ids": ids_alone})
     return [
         {
             "messages": run.messages,
@@ -224,16 +199,13 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
     """Return what a span sent and what came back; None where it does not hold both."""
     question = data.get("input")
     answer = data.get("output")
+    system = []
     if data.get("type") == "response":
         answer = found(data, "response.output")
         instructions = found(data, "response.instructions")
         if isinstance(instructions, str):
             system = [{"role": "system", "content": instructions}]
-        else:
-            system = []
-    elif data.get("type") == "generation":
-        system = []
-    else:
+    elif data.get("type") != "generation":
         return None
     if isinstance(question, str):
         question = [{"role": "user", "content": question}]
@@ -242,19 +214,7 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
     return [*system, *question], answer or []
 
 
-def _with_usage(answer: list[Any], usage: Any) -> list[Any]:
-    """Put what was counted beside the first message of an answer."""
-    if not answer or not isinstance(answer[0], Mapping) or not isinstance(usage, Mapping):
-        return answer
-    return [{**answer[0], "usage": usage}, *answer[1:]]
-
-
-def _model(data: Any) -> str | None:
-    model = found(data, "model|response.model")
-    return model if isinstance(model, str) else None
-
-
-_ITEMS: Final = Format(name="", label="", items=True)
+_ITEMS = Format(name="", label="", items=True)
 _ROOM = 12
 
 
@@ -262,10 +222,7 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
     """Return the messages of an answer, and the usage that it reports."""
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
-    if isinstance(answer, Mapping):
-        counted = found(answer, where, unpack=True)
-    else:
-        counted = None
+    counted = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
     read = read_records(_records(answer), row if row.of else _ITEMS).messages
     if len(read) > len(sent) and read[: len(sent)] == sent:
         read = read[len(sent) :]  # some logs keep the whole conversation as the answer
@@ -277,9 +234,7 @@ def _records(answer: Any) -> list[Any]:
     for _ in range(_ROOM):
         answer = _unless_text(answer)
         if isinstance(answer, str):
-            if not answer:
-                return []
-            return [{"role": "assistant", "content": answer}]
+            return [{"role": "assistant", "content": answer}] if answer else []
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
             answer = answer[0]
         if isinstance(answer, list) and any(map(_is_message, answer)):
@@ -325,7 +280,7 @@ def _is_message(entry: Any) -> bool:
     )
 
 
-def _is_said(answer: Mapping[str, Any]) -> bool:
+def _is_said(answer: Raw) -> bool:
     if "role" in answer:
         return bool({"content", "tool_calls", "parts"} & answer.keys())
     return is_record(answer)
@@ -339,23 +294,17 @@ def _as_said(answer: Any) -> Any:
         isinstance(answer, Mapping)
         and answer.get("role") is None
         and ("parts" in answer or "content" in answer)
+        and ("type" not in answer or "role" in answer)
     ):
-        if "type" not in answer or "role" in answer:
-            return {**answer, "role": "assistant"}
-        return answer
+        return {**answer, "role": "assistant"}
     return answer
 
 
 def model_of(answer: Any, model: Any) -> Any:
     """Return the model that an answer names, or the one that was asked."""
-    if isinstance(answer, Mapping):
-        named = found(answer, "model|modelVersion", unpack=True)
-    else:
-        named = None
+    where = "model|modelVersion"
+    named = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
     return named if isinstance(named, str) else model
-
-
-Event = Mapping[str, Any]
 
 
 def assembled(answer: Any) -> Any:
@@ -369,10 +318,7 @@ def assembled(answer: Any) -> Any:
         answer = [
             unpacked(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")
         ]
-    if isinstance(answer, list):
-        events = [event for event in answer if isinstance(event, dict)]
-    else:
-        events = []
+    events = objects_in(answer)
     whole = next(
         (
             at
@@ -394,9 +340,9 @@ def assembled(answer: Any) -> Any:
     return {"role": "assistant", "content": _blocks(events, names), "usage": _usage(events)}
 
 
-def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _blocks(events: Sequence[Raw], names: Mapping[str, str]) -> list[Data]:
     """Join the pieces of each text, thought and call, in the order in which they began."""
-    blocks: dict[tuple[str, str], dict[str, Any]] = {}
+    blocks: dict[tuple[str, str], Data] = {}
     for event in events:
         calls = found(event, names["calls"])
         for piece in calls if isinstance(calls, list) else [event]:
@@ -422,7 +368,7 @@ def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str,
     return list(blocks.values())
 
 
-def _usage(events: Sequence[Event]) -> dict[str, Any]:
+def _usage(events: Sequence[Raw]) -> Data:
     """Merge the usage of several events; later values win."""
     usages = [
         at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from budgetkit.message import Raw
 from budgetkit.requests.reading.formats import found, table
 from budgetkit.trace.importers import agents, claude_code
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
-Raw = Mapping[str, Any]
 #: How many records are looked at before a file that begins with unknown ones is taken for something else.
 LOOKED_AT = 200
 
@@ -64,7 +64,7 @@ def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
     bool
         Whether it is a session.
     """
-    records: list[Numbered] = []
+    records = []
     for line, value in islice(numbered, LOOKED_AT):
         records.append((line, value))
         if matches(value):
@@ -77,7 +77,7 @@ def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
 def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     """Read a session: the main conversation, then that of each sub-agent, each with the line it starts on."""
     lines: list[Numbered] = []
-    broken: list[int] = []
+    broken = []
     dropped = table("marks")["dropped"]
     for line, value in numbered:
         if isinstance(value, BrokenLine):
@@ -91,7 +91,7 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
         else:
             lines.append((line, value))
 
-    notes: list[str] = []
+    notes = []
     if broken:
         notes.append(broken_lines(broken))
     kinds = Counter(_kind(value) for _, value in lines if isinstance(value, Mapping))

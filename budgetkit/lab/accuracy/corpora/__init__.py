@@ -12,7 +12,6 @@ from budgetkit.lab.accuracy.corpora.shipped import (
     RECIPES,
     generate,
     odd,
-    packages,
     shipped,
     standard_library,
 )
@@ -26,7 +25,6 @@ __all__ = [
     "folder",
     "generate",
     "odd",
-    "packages",
     "rows",
     "shipped",
     "standard_library",

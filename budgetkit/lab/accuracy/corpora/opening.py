@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line, quoted
 from budgetkit.inputs.conversations import piece_of
 from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, folder, rows, rows_in
 from budgetkit.lab.accuracy.corpora.shipped import odd, shipped, standard_library
@@ -20,25 +20,25 @@ from budgetkit.trace import load_traces
 #: A corpus, a path (a string is the name of known texts, or a path), a frame with a column of texts, or texts.
 AnyTexts = Corpus | str | Path | pd.DataFrame | Iterable[Any]
 
-SHIPPED: Final = "mini-corpus"
-ODD: Final = "odd text"
-BOTH: Final = "mini-corpus and odd text"
-STANDARD_LIBRARY: Final = "Python's standard library"
+SHIPPED = "mini-corpus"
+ODD = "odd text"
+BOTH = "mini-corpus and odd text"
+STANDARD_LIBRARY = "Python's standard library"
 
 #: Texts that every installation has.
-KNOWN: Final[dict[str, Callable[[], Corpus]]] = {
+KNOWN: dict[str, Callable[[], Corpus]] = {
     SHIPPED: shipped,
     ODD: lambda: odd(documents=5),
     BOTH: lambda: shipped() + odd(documents=2),
     STANDARD_LIBRARY: standard_library,
 }
-SESSIONS: Final = (".json", ".ndjson", ".traj")
-TABLES: Final = (".jsonl", ".csv", ".tsv")
-HEAD: Final = 20  # lines of a table that are read to see what it holds
-USUAL: Final = ("text", "content", "message", "body", "prompt", "document")
+SESSIONS = (".json", ".ndjson", ".traj")
+TABLES = (".jsonl", ".csv", ".tsv")
+HEAD = 20  # lines of a table that are read to see what it holds
+USUAL = ("text", "content", "message", "body", "prompt", "document")
 _GLOB = re.compile(r"[*?\[]")
-_MINE: Final = "my texts"
-_FORMS: Final = (
+_MINE = "my texts"
+_FORMS = (
     "a Corpus, a list of texts, a frame with a column of texts, a Path, or the name "
     "of shipped texts"
 )
@@ -149,7 +149,10 @@ def read(path: str) -> Corpus:
     elif place.suffix.lower() in TABLES and place.is_file():
         corpus = _checked(place)
     elif place.suffix.lower() in SESSIONS and place.is_file():
-        corpus = _session(place)
+        try:
+            corpus = _conversations(place)
+        except ValueError:
+            corpus = folder(place)
     else:
         corpus = folder(place)
     with_text = corpus.where(lambda document: bool(document.text))
@@ -200,10 +203,7 @@ def _beginning(path: Path) -> str:
     """Return the first lines of a table as text."""
     try:
         with path.open("rb") as file:
-            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-                encoding = "utf-16"
-            else:
-                encoding = "utf-8-sig"
+            encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         with path.open(encoding=encoding, errors="replace") as lines:
             return "".join(islice(filter(str.strip, lines), HEAD))
     except OSError:
@@ -220,14 +220,6 @@ def _column(first: list[dict[str, object]]) -> str:
     if usual:
         return usual[0]
     return max(lengths, key=lengths.__getitem__, default="text")
-
-
-def _session(path: Path) -> Corpus:
-    """Read a conversation message by message, any other file as one text."""
-    try:
-        return _conversations(path)
-    except ValueError:
-        return folder(path)
 
 
 def _conversations(path: Path) -> Corpus:

@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Final
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line, quoted
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.trace.tables import text_table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
     """One text.
 
@@ -53,7 +52,7 @@ class Document:
             object.__setattr__(self, name, replace_surrogates(getattr(self, name)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Problem:
     """Something that was not read, and why.
 
@@ -188,7 +187,7 @@ def _pieces(
 
 
 #: Longest file that is read; a longer one is reported.
-MOST_BYTES: Final = 5_000_000
+MOST_BYTES = 5_000_000
 
 _CODE = {
     "python": "py pyi pyx", "javascript": "js mjs cjs jsx", "typescript": "ts tsx", "c": "c h", "rust": "rs",
@@ -204,7 +203,7 @@ _DATA = {
 _MARKUP = {"markdown": "md", "html": "html htm", "latex": "tex", "rst": "rst", "roff": "1 3 8"}
 
 #: Class and language of a file by its suffix; any other is ("text", its suffix).
-LANGUAGES: Final[dict[str, tuple[str, str]]] = {
+LANGUAGES: dict[str, tuple[str, str]] = {
     f".{suffix}": (kind, language)
     for kind, table in {"code": _CODE, "data": _DATA, "markup": _MARKUP}.items()
     for language, suffixes in table.items()
@@ -217,12 +216,10 @@ LANGUAGES: Final[dict[str, tuple[str, str]]] = {
 }
 
 #: Classes of files whose text may as well be Chinese, Japanese or Korean.
-_OF_TEXT: Final = ("prose", "markup", "log", "text")
-_CJK: Final = re.compile(
-    r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]"
-)
-_KANA: Final = re.compile(r"[\u3040-\u30ff]")
-_HANGUL: Final = re.compile(r"[\uac00-\ud7af]")
+_OF_TEXT = ("prose", "markup", "log", "text")
+_CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_HANGUL = re.compile(r"[\uac00-\ud7af]")
 
 
 def is_cjk(text: str) -> bool:
@@ -297,7 +294,10 @@ def folder(
     paths = sorted(
         file
         for file in root.glob(pattern)
-        if file.is_file() and not _hidden(file.relative_to(root))
+        if file.is_file()
+        and not any(
+            part.startswith(".") or part == "__pycache__" for part in file.relative_to(root).parts
+        )
     )
     return files(paths, root.name, root, kind, language, most)
 
@@ -404,10 +404,6 @@ def _document(path: Path, most: int, *about: str) -> Document | Problem:
     if isinstance(text, Problem):
         return text
     return Document(text, *about)
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
 def _is_listed(manifest: Path) -> bool:

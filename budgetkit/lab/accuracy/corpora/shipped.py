@@ -12,26 +12,24 @@ import re
 import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from pathlib import Path
 from random import Random
-from typing import Final
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.files import data_files, read_bytes
-from budgetkit.lab.accuracy.corpora.reading import LANGUAGES, Corpus, Document, files, text_of
+from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, files, text_of
 
-_EMOJI: Final = (
+_EMOJI = (
     *range(0x1F300, 0x1F650),
     *range(0x1F680, 0x1F6C6),
     *range(0x1F900, 0x1F9FF),
     *range(0x2600, 0x2780),
 )
-_RUNS: Final = (
+_RUNS = (
     " "
     "\n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"
 )
-_SYLLABLES: Final = (
+_SYLLABLES = (
     "ba",
     "do",
     "ke",
@@ -185,7 +183,7 @@ def _words(random: Random, characters: int) -> Iterator[str]:
 
 Recipe = Callable[[Random, int], Iterator[str]]
 #: The recipes, by name.
-RECIPES: Final[dict[str, Recipe]] = {
+RECIPES: dict[str, Recipe] = {
     "base64": _base64,
     "hex": _hexadecimal,
     "uuid": _uuid,
@@ -238,49 +236,14 @@ def standard_library(most: int = 100) -> Corpus:
     )
 
 
-def packages(suffixes: tuple[str, ...] = (), most: int = 10) -> Corpus:
-    """Read files of the installed packages by suffix.
-
-    Parameters
-    ----------
-    suffixes : tuple of str
-        Such as ``(".py", ".json")``; by default all that are known.
-    most : int
-        Most files of one suffix of one package, spread over it.
-
-    Returns
-    -------
-    Corpus
-        Every source names package and version.
-
-    Examples
-    --------
-    >>> set(packages((".py",), most=1).frame()["language"])
-    {'python'}
-    """
-    corpus = Corpus(())
-    for distribution in sorted(metadata.distributions(), key=lambda package: package.name or ""):
-        by_suffix: dict[str, list[Path]] = {}
-        for file in distribution.files or ():
-            if file.suffix in (suffixes or LANGUAGES) and ".." not in file.parts:
-                by_suffix.setdefault(file.suffix, []).append(
-                    Path(str(distribution.locate_file(file)))
-                )
-        root = Path(str(distribution.locate_file("")))
-        for paths in by_suffix.values():
-            chosen = [path for path in _spread(sorted(paths), most) if path.is_file()]
-            corpus += files(chosen, f"{distribution.name} {distribution.version}", root, most=_ROOM)
-    return corpus
-
-
 def _spread(paths: list[Path], most: int) -> list[Path]:
     """Take at most so many, evenly over the list."""
     step = max(len(paths) / max(most, 1), 1)
     return [paths[int(number * step)] for number in range(min(most, len(paths)))]
 
 
-SOURCE: Final = "budgetkit mini-corpus"
-_HEAD: Final = re.compile(r"^=== (?P<language>\S+) (?P<title>.+)\n", re.MULTILINE)
+SOURCE = "budgetkit mini-corpus"
+_HEAD = re.compile(r"^=== (?P<language>\S+) (?P<title>.+)\n", re.MULTILINE)
 
 
 def shipped() -> Corpus:

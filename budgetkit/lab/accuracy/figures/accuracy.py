@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget import Budget
@@ -26,17 +25,14 @@ from budgetkit.lab.figures.question import (
     signed,
     written,
 )
-from budgetkit.plan.allocating import allocate
+from budgetkit.plan import Floats, allocate
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
 _MOST_POINTS = 3_000
 
 
 def _by_class(errors: pd.DataFrame, by: str = "class") -> pd.DataFrame:
-    if len(errors) <= _MOST_POINTS:
-        sample = errors
-    else:
-        sample = errors.sample(_MOST_POINTS, random_state=0)
+    sample = errors if len(errors) <= _MOST_POINTS else errors.sample(_MOST_POINTS, random_state=0)
     columns = [
         "counter",
         by,
@@ -266,7 +262,6 @@ def _draw(table: pd.DataFrame) -> Spec:
 rooms = Question("What does the error do to the pool and the history?", _table, _draw)
 
 
-Floats = npt.NDArray[np.float64]
 _LINE = 0.065  # height of a line of a label, of the figure's
 _KINDS = {"estimate": BLUE, "chosen": ORANGE, "exact": GREEN}
 
@@ -290,7 +285,7 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
     x = table["megabytes_a_second"].tolist()
     y = (100 * table["error"]).round(2).tolist()
     colours = [_KINDS[kind] for kind in table["kind"]]
-    names = [_called(str(name)) for name in table["counter"]]
+    names = [plain(f"{name:.37}…" if len(name) > 38 else name) for name in table["counter"]]
     marker = {"size": 11, "color": colours, "line": {"color": INK, "width": 1}}
     hover = "<b>%{text}</b><br>%{x:,.3~g} MB a second<br>%{y:.1f} % off on average<extra></extra>"
     dots = points(x, y, text=names, cliponaxis=False, marker=marker, hovertemplate=hover)
@@ -317,11 +312,6 @@ def _draw_speeds(table: pd.DataFrame) -> Spec:
         "data": [dots],
         "layout": layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8}),
     }
-
-
-def _called(name: str, longest: int = 38) -> str:
-    """Return a counter's name, cut at its end to fit the figure."""
-    return plain(name if len(name) <= longest else f"{name[: longest - 1]}…")
 
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 from zlib import crc32
 
 from budgetkit.lab.figures.svg.marks import (
@@ -40,12 +40,12 @@ from budgetkit.lab.figures.svg.scales import (
 
 Spec = dict[str, Any]
 Box = tuple[float, float, float, float]
-WIDTH: Final = 640  # pixels
-_HERE: Final = "here"  # the name of the line that stands at the chosen turn or request
-_ANCHORS: Final = {"left": "start", "center": "middle", "right": "end"}
+WIDTH = 640  # pixels
+_HERE = "here"  # the name of the line that stands at the chosen turn or request
+_ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 # what is no finite number, and where a note or a line names a place
-_WRITTEN: Final = re.compile(r"\b(?:nan|inf)\b")
-_PLACES: Final = ("x", "y", "x0", "x1", "y0", "y1", "ax", "ay")
+_WRITTEN = re.compile(r"\b(?:nan|inf)\b")
+_PLACES = ("x", "y", "x0", "x1", "y0", "y1", "ax", "ay")
 # pixels above and below
 _TITLE = 30
 _ANSWER = 18
@@ -214,10 +214,7 @@ def _axes(plot: Plot, box: Box) -> Iterator[str]:
                 )
         if title:
             at_x, at_y = ((left + right) / 2, low + 32) if is_x else (12, (top + low) / 2)
-            if is_x:
-                turned = {}
-            else:
-                turned = {"transform": f"rotate(-90 12 {at_y:.1f})"}
+            turned = {} if is_x else {"transform": f"rotate(-90 12 {at_y:.1f})"}
             yield label(title, at_x, at_y, "middle", **turned)
         is_seen = (
             axis.get("visible", True)

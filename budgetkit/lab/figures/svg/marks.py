@@ -6,7 +6,7 @@ from cmath import phase
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +15,16 @@ from budgetkit.lab.figures.svg.scales import INK, Scale, label, number, plain_te
 Spec = dict[str, Any]
 Point = tuple[float, float]
 Corner = tuple[float, float, float]  # of a cell: where it stands, and the number there
-DASHES: Final = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
+DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 # corners of what is no circle, from its middle
-_SYMBOLS: Final = {
+_SYMBOLS = {
     "triangle-down": ((-1, -0.8), (1, -0.8), (0, 1)),
     "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
     "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "line-ns": ((0, -1), (0, 1)),
 }
-_MOST: Final = 2_000  # points of one line; of more, each column of pixels keeps its first, lowest, highest and last
-_GROUP: Final = 0.8  # of a step of an axis that the boxes of one name share
+_MOST = 2_000  # points of one line; of more, each column of pixels keeps its first, lowest, highest and last
+_GROUP = 0.8  # of a step of an axis that the boxes of one name share
 
 
 @dataclass(slots=True)
@@ -298,10 +298,7 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
         for (x0, x1), value in zip(pairwise(across), row, strict=True):
             if value is None:
                 continue
-            if high > low:
-                share = (value - low) / (high - low)
-            else:
-                share = 0.0
+            share = (value - low) / (high - low) if high > low else 0.0
             colour = between(trace["colorscale"], share)
             wide = number(abs(x1 - x0) + 0.3)
             corner = f"M{number(min(x0, x1))} {number(min(y0, y1))}"

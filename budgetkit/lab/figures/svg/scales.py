@@ -13,20 +13,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from budgetkit.budget import one_line
 from budgetkit.budget.html import DOCTYPE, Markup, element, safe, xml_element
 from budgetkit.budget.html import written as html_written
-from budgetkit.budget.quoting import one_line
 from budgetkit.files import write_whole
 
 # No single grey reaches 4.5:1 on white and on JupyterLab's dark ground; this one has at least 4.35:1 on both.
 INK = "#797979"
 GRID = "rgba(128,128,128,0.25)"
-LETTER: Final = 6.5  # pixels of one at 12 px, of fonts without serifs on average
-LINE: Final = 15  # pixels from one line of text to the next
-_RGBA: Final = re.compile(r"rgba\(([\d.]+),\s*([\d.]+),\s*([\d.]+),\s*([\d.]+)\)")
-_MARK: Final = re.compile(r'(<br>|</?b>|<span style="color:#[0-9a-fA-F]{3,8}">|</span>)')
+LETTER = 6.5  # pixels of one at 12 px, of fonts without serifs on average
+LINE = 15  # pixels from one line of text to the next
+_RGBA = re.compile(r"rgba\(([\d.]+),\s*([\d.]+),\s*([\d.]+),\s*([\d.]+)\)")
+_MARK = re.compile(r'(<br>|</?b>|<span style="color:#[0-9a-fA-F]{3,8}">|</span>)')
 
 
 def tag(name: str, *inside: str, **attributes: Any) -> str:
@@ -121,9 +121,9 @@ def width_of(words: str) -> float:
     )
 
 
-NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
-_PATIENCE: Final = 60  # seconds
-_ALONE: Final = (
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+_PATIENCE = 60  # seconds
+_ALONE = (
     "--headless",
     "--disable-gpu",
     "--no-first-run",
@@ -187,10 +187,10 @@ def png(drawn: str) -> bytes:
 
 
 Spec = dict[str, Any]
-_UNITS: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-_FORM: Final = re.compile(r"(\+?)(,?)\.(\d+)(~?)([fr%])")
-ROOM: Final = 0.05  # of what is shown, on either side, where an axis has no range of its own
-_ROUND: Final = (1, 2, 2.5, 5, 10)
+_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_FORM = re.compile(r"(\+?)(,?)\.(\d+)(~?)([fr%])")
+ROOM = 0.05  # of what is shown, on either side, where an axis has no range of its own
+_ROUND = (1, 2, 2.5, 5, 10)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,8 @@ from budgetkit.lab.figures.question import (
 from budgetkit.lab.replay import Replay, rank_policies
 from budgetkit.lab.replay.forecast import fan as spread_of
 from budgetkit.lab.replay.forecast import straight_line
-from budgetkit.plan.items import Ints
+from budgetkit.message import Data
+from budgetkit.plan import Ints
 
 _BANDS = (("low", "high", 0.18), ("lower", "upper", 0.3))
 
@@ -118,7 +119,7 @@ LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
 DASHES = ("solid", "dash", "dot", "dashdot")  # for the colours that come again
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
-_LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
+_LEGEND: Data = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
 _MOST_WIDE = 400  # messages
 
 
@@ -173,13 +174,13 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
     return line(x, y, mode="lines", name=plain(name), **more)
 
 
-def _requests(last: int, every_turn: bool) -> dict[str, Any]:
+def _requests(last: int, every_turn: bool) -> Data:
     """Return the axis of requests; it counts turns if each turn makes one request."""
     title = {"text": "turn" if every_turn else "request", "standoff": 4}
     return {"title": title, "range": [1, last + 1], "showgrid": False, **counted(last)}
 
 
-def _axis(table: pd.DataFrame) -> dict[str, Any]:
+def _axis(table: pd.DataFrame) -> Data:
     return _requests(int(table["request"].max()), bool((table["request"] == table["turn"]).all()))
 
 
@@ -211,14 +212,8 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
             + frame["written"] * outcome.cache.write
             + frame["fresh"]
         )
-        if has_prices:
-            spent = frame["cost"]
-        else:
-            spent = weighed + frame["summary_input"]
-        if has_prices:
-            unit = "US dollars"
-        else:
-            unit = "input tokens, weighed"
+        spent = frame["cost"] if has_prices else weighed + frame["summary_input"]
+        unit = "US dollars" if has_prices else "input tokens, weighed"
         at = {"request": frame["request"], "turn": frame["turn"]}
         rows = {"policy": name, **at, "spent": spent.cumsum(), "unit": unit}
         frames.append(pd.DataFrame(rows))
@@ -267,10 +262,7 @@ def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
     for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
         line_style = _line(policies.index(policy))
         swatch = f'<span style="color:{line_style["color"]}">{signs[line_style["dash"]]}</span>'
-        if labels:
-            y = max(float(end), labels[-1]["y"] + gap)
-        else:
-            y = float(end)
+        y = max(float(end), labels[-1]["y"] + gap) if labels else float(end)
         labels.append(
             note(
                 f"{swatch} {label(policy)}", int(at), y, xanchor="left", xshift=4, yanchor="middle"
@@ -299,7 +291,11 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     width = 2.0 if len(table) <= _MOST_WIDE else 0.5
     fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
-    traces += [_entry(fate, _FATES[fate]) for fate in fates]
+    # Entries of the legend that are thick enough to see.
+    traces += [
+        line([None], [None], mode="lines", name=fate, line={"color": _FATES[fate], "width": 4})
+        for fate in fates
+    ]
     last = int(max(table["first"], default=1))
     every_turn = bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
@@ -322,13 +318,8 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
     )
 
 
-def _entry(name: str, colour: str) -> Spec:
-    """Return an entry of the legend that is thick enough to see."""
-    return line([None], [None], mode="lines", name=name, line={"color": colour, "width": 4})
-
-
 #: The columns of a ranking of policies that are shown.
-RANKING_COLUMNS: Final = [
+RANKING_COLUMNS = [
     "policy",
     "relative_cost",
     "cached_share",
@@ -371,16 +362,10 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
     }
 
 
-def _ranked(row: dict[str, Any]) -> str:
+def _ranked(row: Data) -> str:
     share = row.get("evidence", np.nan)
-    if np.isnan(row["cost"]):
-        cost = ""
-    else:
-        cost = f", {dollars(row['cost'])}"
-    if np.isnan(share):
-        evidence = ""
-    else:
-        evidence = f", {share:.0%} of what is needed"
+    cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
+    evidence = "" if np.isnan(share) else f", {share:.0%} of what is needed"
     return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
 
 
