@@ -112,6 +112,16 @@ def test_the_markers_are_three_and_say_what_is_missing() -> None:
         assert MARKERS[keep] in truncate(text, 50, EXACT, keep)
 
 
+def test_what_document_003s_halving_left_over_its_cap_fits_here() -> None:
+    """S12: its loop stops at 100 characters even if they are over, and its marker comes on top."""
+    text = "\U00012000" * 300  # cuneiform: several tokens a character
+    halved = text
+    while EXACT(halved) > 20 and len(halved) > 100:
+        halved = halved[: len(halved) // 2]
+    assert EXACT(halved + "\n[cut]") > 20
+    assert 0 < EXACT(truncate(text, 20, EXACT, marker="\n[cut]")) <= 20
+
+
 @pytest.mark.parametrize("cluster", [FAMILY, FLAG, ACCENT, "🏳️‍🌈", "한", "\r\n", "กำ", "क्ष"])
 @pytest.mark.parametrize("keep", KEEPS)
 def test_no_character_is_split(cluster: str, keep: Keep) -> None:
