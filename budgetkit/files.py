@@ -75,7 +75,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_table(name: str) -> list[dict[str, str]]:
-    """Read one shipped CSV file, leaving out the line that says where it comes from."""
+    """Read one shipped CSV file without its provenance line."""
     import csv  # 3 ms that importing budgetkit need not pay
 
     return list(csv.DictReader(read_bytes(name).decode().splitlines()[1:]))
@@ -135,7 +135,7 @@ class Table(Mapping[str, Any]):
 
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
-    """Guard imports of what an extra brings; where it is missing, raise an error that names the extra.
+    """Turn a failed import into an error that names the extra.
 
     >>> with extra("lab", "a figure"):
     ...     import a_library_that_nobody_has
@@ -152,7 +152,7 @@ def extra(name: str, purpose: str) -> Iterator[None]:
 
 
 def missing(library: str, name: str, purpose: str) -> str:
-    """Say that a library is not installed, and which extra brings it."""
+    """Return the error text for a missing library and its extra."""
     return (
         f"{purpose} needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"
     )

@@ -1,4 +1,4 @@
-"""Message: one message of a conversation as OpenAI's chat format writes it, and what can be read off it.
+"""Message: one message in OpenAI's chat format, and its contents.
 
 A message keeps the dictionary it came from, so that fields this kit knows nothing about go back out as they
 came in. Everything else here is a view of that dictionary: the text in it, the tools it calls, the pictures it
@@ -52,7 +52,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Hold what decides an image's price."""
+    """The properties that decide an image's price."""
 
     width: int | None = None
     height: int | None = None
@@ -348,7 +348,7 @@ def _as_json(arguments: object) -> str:
 
 
 def _roleless(raw: object) -> str:
-    """Say what was found in place of a message with a role."""
+    """Describe a value that is not a message with a role."""
     if not isinstance(raw, Mapping):
         return f"it is of type {type(raw).__name__}"
     if "role" in raw:

@@ -1,4 +1,6 @@
-"""What other packages add by entry points: counters, file formats and presets.
+"""Plug-ins: counters, file formats and presets from other packages.
+
+They are found by entry points.
 
 A package names what it adds in its ``pyproject.toml``, under one of three groups::
 
@@ -27,7 +29,7 @@ def plugin_entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def plugin_names(group: Group) -> tuple[str, ...]:
-    """Name what other packages add to a group, without importing any of them.
+    """Return the names of a group's plug-ins, without importing them.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def plugin_names(group: Group) -> tuple[str, ...]:
 
 
 def load_plugin(group: Group, name: str) -> Callable[..., Any]:
-    """Import what a package adds under a name.
+    """Import the plug-in of a name.
 
     Raises
     ------

@@ -148,7 +148,7 @@ def misses(units: int, risk: float) -> int:
 
 
 def upper(numbers: Sequence[float], risk: float) -> float | None:
-    """Return the bound that the next number exceeds with at most that chance.
+    """Return the bound that the next number exceeds with at most this chance.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The lines of a budget: what is reserved, and what each section may take.
+"""Reserves and allocations: the lines of a budget.
 
 Words that are easily confused:
 
@@ -63,7 +63,7 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What one section of the prompt may take, and what happens when it wants more.
+    """The limits of one section, and its behaviour when it asks for more.
 
     Parameters
     ----------
@@ -213,7 +213,9 @@ def _check_name(name: object) -> None:
 
 
 def check_whole(what: str, name: str) -> None:
-    """Refuse a name that ends in half a character, as a text does that was cut in another language.
+    """Check that a name holds no half of a surrogate pair.
+
+    A text that another language cut in two may end in one.
 
     >>> check_whole("a line is named", "history")
     """

@@ -250,7 +250,9 @@ def _rounded(exact: Fraction, rounding: str) -> int:
 
 
 def exact_number(value: object) -> Fraction | None:
-    """Return a number as the exact decimal that it prints as; None where it is none, or is too long to calculate with.
+    """Return a number as an exact fraction of its printed decimal, or None.
+
+    It is None for anything that is not a finite number of at most 400 digits.
 
     >>> exact_number(0.29), exact_number("1e-99999999"), exact_number("many")
     (Fraction(29, 100), None, None)

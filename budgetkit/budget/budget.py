@@ -1,4 +1,4 @@
-"""A context window, what is reserved in it, and who may take how much of the rest.
+"""A context window, its reserves, and the allocation of the remaining tokens.
 
     usable      = window - reserves
     shared_pool = usable - caps
@@ -35,7 +35,9 @@ T = TypeVar("T")
 
 
 class once(cached_property[T]):  # noqa: N801  # it is written as what it extends
-    """A `functools.cached_property` without the lock that Python 3.11 takes, in which most of its time goes.
+    """A `functools.cached_property` without the lock of Python 3.11.
+
+    That lock takes most of its time.
 
     Two threads may work a value out at once; so it is for what comes out the same.
 
@@ -189,7 +191,7 @@ class Budget:
 
     @once
     def capped(self) -> int:
-        """Tokens that caps claim, beyond what reserves hold for the same sections."""
+        """Tokens that caps claim beyond the reserves of the same sections."""
         return sum(
             max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None
         )
@@ -206,7 +208,7 @@ class Budget:
 
     @property
     def shared_pool(self) -> int:
-        """What no cap claims, in tokens; never negative when the deficit is clamped."""
+        """Tokens that no cap claims; never negative when the deficit is clamped."""
         return self._shown(self.unclaimed)
 
     def _shown(self, tokens: int) -> int:
@@ -216,7 +218,10 @@ class Budget:
 
     @property
     def pool(self) -> Pool:
-        """What sections without a cap may take: all that is left, the shared pool together, or up to it each."""
+        """The rule by which sections without a cap draw on the shared pool.
+
+        They take all that is left, share the pool, or take up to the pool each.
+        """
         return ORDERS[self.order][1]
 
     @property

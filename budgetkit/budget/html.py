@@ -95,7 +95,7 @@ def ink(background: str) -> str:
 
 
 def translucent(colour: str, opacity: float) -> str:
-    """Return a colour that lets what lies behind it through.
+    """Return a colour with an opacity, as CSS.
 
     Examples
     --------
@@ -139,7 +139,7 @@ _CELL_STYLE: Final = (
 
 
 class Markup(str):
-    """A piece of HTML or SVG that was made here, which is put into another as it is."""
+    """HTML or SVG made here, which needs no escaping."""
 
     __slots__ = ()
 
@@ -148,7 +148,7 @@ NOTHING: Final = Markup()
 
 
 def safe(text: object) -> str:
-    r"""Return a text that XML can hold; what it cannot is replaced.
+    r"""Replace the characters that XML cannot hold.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Values from outside in error messages: an error quotes at most one line of what a file, a page or a caller gave.
+"""Values from outside, quoted in error messages on one line at most.
 
 Such a value may be a million characters long, or a few hundred bytes that stand for gigabytes (in YAML, an alias
 repeats what it names). So it is not written out whole and cut afterwards: only what is shown is written.
@@ -40,7 +40,9 @@ class _Short(Repr):
 
 
 def brief(value: object) -> str:
-    """Return a value as an error shows it: in quotes where it is a text, on one line, and cut to that line.
+    """Return a value as one short line for an error message.
+
+    A text stands in quotes.
 
     Examples
     --------
@@ -98,7 +100,7 @@ def quoted(names: Iterable[object]) -> str:
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
-    """Return the one of some names of which another is most likely a misspelling; an empty text where none is near.
+    """Return the name closest to a misspelled one, or an empty text.
 
     >>> nearest_name("retreival", ["system", "retrieval"]), nearest_name("notes", ["system", "retrieval"])
     ('retrieval', '')

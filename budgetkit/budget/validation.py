@@ -88,7 +88,7 @@ or give the section a cap in tokens
 
 
 def check_room(window: int, reserved: int, capped: int) -> None:
-    """Check that what is claimed fits the window.
+    """Check that reserves and caps fit the window.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def check_room(window: int, reserved: int, capped: int) -> None:
 
 
 def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
-    """Say that what asks was made for another role table than the budget's; nothing where both agree.
+    """Return a warning about items made with another role table, or an empty text.
 
     >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition("; ")[0]
     "what asks was made for other roles: 'user' stands in 'history', this budget has it in 'conversation'"

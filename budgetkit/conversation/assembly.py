@@ -150,7 +150,7 @@ def tools(plan: Plan) -> list[Data]:
 
 
 def _raw(item: Item) -> Raw:
-    """Return what an item stands for as a message; a bare text is a passage's."""
+    """Return an item's payload as a message; a text becomes a passage."""
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""build(): a whole request in one call, from what each section is to hold to the messages that are sent.
+"""build(): the messages of a whole request, made in one call.
 
 What Octopus' manager does for every turn and anchor's pipeline for every query: size each part, prune the history to
 what the others leave, keep the best passages, cut what may be cut, and put all of it in order.
@@ -84,7 +84,7 @@ def build(
     tell: bool = False,
     **sections: Any,
 ) -> Built:
-    """Build a request from what its sections are to hold.
+    """Build a request from the contents of its sections.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def _left_out(items: list[Item]) -> tuple[str, ...]:
 
 
 def _before_user(plan: Plan) -> set[int]:
-    """Return the places of all that was said before the first message of a user's that a plan keeps.
+    """Return the positions before the first user message that a plan keeps.
 
     Nothing where the plan begins with it; what was dropped before it is among them, so that it takes no room again.
     """
@@ -289,7 +289,7 @@ def _before_user(plan: Plan) -> set[int]:
 
 
 def _question_section(budget: Budget, roles: Mapping[str, str]) -> str:
-    """Return the section that holds the question: that of the role table, else one that is called so."""
+    """Return the section for the question, by role table or by name."""
     named = roles.get("current", "current")
     if named in budget.sections:
         return named
@@ -299,7 +299,7 @@ def _question_section(budget: Budget, roles: Mapping[str, str]) -> str:
 def _section_of(
     keyword: str, budget: Budget, roles: Mapping[str, str], question: str
 ) -> tuple[str, bool]:
-    """Return the section that a keyword names, and whether what it brings is the question."""
+    """Return a keyword's section, and whether its value is the question."""
     is_question = keyword in QUESTION_NAMES or (
         keyword == question and keyword != roles.get("user")
     )
@@ -355,7 +355,7 @@ async def build_async(
 
 
 def _listed(value: Any) -> list[Any]:
-    """List what a section was given; a pair of a text and a number is one thing."""
+    """Return a section's value as a list; a scored text is one entry."""
     if value is None or (isinstance(value, str) and not value):
         return []
     loaded = messages_in(value)
@@ -390,7 +390,10 @@ def _items(
 
 
 def _pieces(values: list[Any], default_role: str, where: str) -> Iterator[Piece]:
-    """Read what a section was given; neighbours in a provider's form together, since one may be a part of another."""
+    """Convert a section's values to pieces.
+
+    Neighbours in a provider's format are read together, since one may be a part of another.
+    """
     for is_foreign, group in groupby(values, key=lambda value: provider_form(value) is not None):
         if is_foreign:
             yield from map(Piece, read(group))
@@ -401,7 +404,7 @@ def _pieces(values: list[Any], default_role: str, where: str) -> Iterator[Piece]
 
 
 def _groups(members: list[Message], section: str) -> list[Any]:
-    """Keep a tool call, its results, and what came in the same record together."""
+    """Group each tool call with its results and the rest of its record."""
     owner = {
         call.id: (section, place)
         for place, message in enumerate(members)

@@ -90,7 +90,10 @@ class Engine:
 
     @property
     def first_speaker(self) -> StartOn:
-        """Whose message a request begins with: the user's where the providers of its form refuse any other."""
+        """The role that the request's first message must have.
+
+        It is the user where the provider's format demands it.
+        """
         return "user" if self.form_sent in USER_FIRST else self.start_on
 
     def next(self) -> RequestSteps:
@@ -128,7 +131,10 @@ class Engine:
         return self._as_request(plan, entries, tokens, left)
 
     def _cut(self, left: list[Left]) -> Generator[list[Message], str, Plan]:
-        """Cut the history by the policy, and inside what does not fit; add to what has left, and return the plan."""
+        """Prune the history, shorten large messages, and return the plan.
+
+        Each departure is added to `left`.
+        """
         tally = self.tally
         history = tally.history
         section = tally.rules.section
@@ -199,7 +205,7 @@ class Engine:
         return plan
 
     def _plan(self) -> Plan:
-        """Plan what the sections ask for, with the history as it is now."""
+        """Allocate the budget to all demands, with the history as it is now."""
         tally = self.tally
         section = tally.rules.section
         demand = tally.demand()
@@ -212,7 +218,10 @@ class Engine:
         return plan
 
     def _count(self, entries: list[TallyEntry]) -> int:
-        """Count the request that these messages make; a chat of texts alone is what its sections ask for."""
+        """Count the tokens of the request made of these messages.
+
+        For a chat of texts alone they are the sum of the sections' demands.
+        """
         tally = self.tally
         framing = tally.rules.framing
         self.sent = None
@@ -304,7 +313,7 @@ class Engine:
                 yield Left(entry.message.raw, "dropped")
 
     def _summarised(self) -> set[int]:
-        """Return the slots for which this request's summaries stand that are sent."""
+        """Return the slots that the summaries in this request stand for."""
         standing = self.tally.history.summaries
         return {slot for place in standing for slot in self.replaced.get(place, ())}
 
@@ -345,7 +354,7 @@ class Engine:
     def _as_request(
         self, plan: Plan, entries: list[TallyEntry], tokens: int, left: list[Left]
     ) -> Request:
-        """Put the request together as it is planned, and note what it holds for the next."""
+        """Build the request from its plan, and keep its stamps for the next."""
         tally = self.tally
         missing = _missing(plan)
         notices = self._notices(plan, tokens, missing)
@@ -396,7 +405,10 @@ class Engine:
         )
 
     def _notices(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
-        """Say what is above its limit; a request that is too large is warned of or raises, as was asked for."""
+        """Return the warnings about sections and a request above their limits.
+
+        A request that is too large warns or raises, as `overrun` says.
+        """
         above = [
             f"section {brief(g.section)} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is "
             "sent whole; raise the limit, or shorten the texts"
@@ -417,7 +429,7 @@ class Engine:
         return over, *notices
 
     def _entries_in_order(self) -> list[TallyEntry]:
-        """List what is sent in order: earlier turns and their summaries, passages, this turn."""
+        """Return the entries to send: earlier turns and summaries, passages, this turn."""
         tally = self.tally
         entries = tally.entries
         if tally.summaries:
@@ -454,5 +466,8 @@ def _passage(item: Item, turn: int) -> TallyEntry:
 
 
 def _missing(plan: Plan) -> int:
-    """Return how far what is sent exceeds the window; what a section asks for is sent whole."""
+    """Return by how many tokens the request exceeds the window.
+
+    Demands that were cut are sent whole all the same.
+    """
     return sum(grant.cut for grant in plan.grants) - plan.free

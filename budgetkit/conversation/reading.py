@@ -74,7 +74,10 @@ def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]
 
 
 def check_sendable(messages: Iterable[Message]) -> None:
-    """Refuse messages that a later request, or a saved conversation, would fail on: what JSON cannot hold, NaN too."""
+    """Check that messages can be sent and saved as JSON.
+
+    NaN is refused as well.
+    """
     for message in messages:
         raw = message.raw
         if raw.keys() <= _TEXTS and all(type(field) is str for field in raw.values()):
@@ -111,7 +114,7 @@ def _is_item(value: Any) -> bool:
 
 
 def provider_form(value: Any) -> Form | None:
-    """Return the form of a provider in which a message, or an object that holds one, is written; None for none."""
+    """Return the provider format of a message, or None."""
     return next((form for form, _ in _entries(value) if form not in ("plain", "other")), None)
 
 
@@ -183,7 +186,7 @@ def _record(value: Any) -> Data:
 
 @dataclass(frozen=True)
 class MemoryTokens:
-    """Hold what the memory engine says of one request; all sizes are in tokens.
+    """The memory engine's result for one request, in tokens.
 
     Parameters
     ----------
@@ -343,7 +346,7 @@ def check_listings(
     messages: Iterable[tuple[str, Raw]],
     sections: Collection[str],
 ) -> None:
-    """Refuse a listing of a section that is not there, or whose messages are more than texts of nobody's."""
+    """Check that listed sections exist and hold only texts and passages."""
     if unknown := [section for section in listings if section not in sections]:
         raise unknown_section(unknown, sections)
     for section, message in messages:
@@ -381,7 +384,10 @@ class ListedSection:
         return replace(item, tokens=self.count(item.payload.text))
 
     def surplus(self, items: Sequence[Item]) -> int:
-        """Return what the one message of some items costs beyond their texts, in tokens; below 0 where texts merge."""
+        """Return the tokens that one joint message costs beyond its texts.
+
+        They are below 0 where texts merge.
+        """
         whole = {
             **items[0].payload.raw,
             "content": self.listing.text(item.payload.text for item in items),
@@ -390,7 +396,7 @@ class ListedSection:
         return cost - sum(self.count(item.payload.text) for item in items)
 
     def cut(self, item: Item, limit: int, allocation: Any) -> Item | None:
-        """Cut an item's text to what a limit leaves beside what the item pays for the others."""
+        """Cut an item's text to a limit that includes its extra cost."""
         paid = item.tokens - self.count(item.payload.text)
         shorter = cutter(self.count, FRAMINGS["text"])(self.bare(item), limit - paid, allocation)
         if shorter is None:
@@ -457,7 +463,10 @@ def plan_with_listings(
 def written_as_one(
     messages: Sequence[tuple[str, Data]], listings: Mapping[str, Listing]
 ) -> list[Data]:
-    """Return messages, each with its section, of which those of a listed section are one, where the first stood."""
+    """Join the messages of each listed section into one.
+
+    It stands at the place of the first one.
+    """
     texts: dict[str, list[str]] = {}
     for section, message in messages:
         if section in listings:

@@ -1,4 +1,6 @@
-"""RunningTally: what a running conversation holds, counted as it comes; only what is new takes time.
+"""RunningTally: the token counts of a running conversation.
+
+Only new messages are counted.
 
     demand(section) = what earlier turns left there + what this turn puts there
 
@@ -125,7 +127,10 @@ _WAITS = 8  # turns after which a call is given up whose result never came
 
 @contextmanager
 def unchanged_on_error(*objects: object) -> Iterator[None]:
-    """Take objects back to how they were where something fails inside; their lists hold what nobody changes."""
+    """Restore the objects' fields when the block raises an error.
+
+    Their lists, dictionaries and sets are copied one level deep.
+    """
     before = [
         {
             name: copy(value) if isinstance(value, list | dict | set) else value
@@ -143,7 +148,7 @@ def unchanged_on_error(*objects: object) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class TallyEntry:
-    """One message that is or will be sent, and where it counts."""
+    """A message of the conversation, and the sections that count it."""
 
     message: Message
     tokens: int
@@ -220,7 +225,7 @@ class RunningTally:
         self.count_schemas()
 
     def take(self, messages: Sequence[Message]) -> None:
-        """Take in what was said since the last request, counted in one go."""
+        """Add and count the messages since the last request."""
         retrieved = [message.contexts for message in messages]
         texts = [*messages, *(passage.message for passages in retrieved for passage in passages)]
         sizes = self.rules.framing.messages(texts, self.sizes)
@@ -248,7 +253,7 @@ class RunningTally:
                 )
 
     def demand(self) -> Counter[str]:
-        """Return what the next request asks of each section."""
+        """Return the demand of each section in the next request."""
         demand = self.past + self.present
         if self.priming_section:
             demand[self.priming_section] += self.rules.framing.primed(bool(self.system))
@@ -261,7 +266,10 @@ class RunningTally:
         return demand
 
     def with_surplus(self, demand: Counter[str]) -> Counter[str]:
-        """Return a demand with what the messages cost together: more for the history, less for the largest section."""
+        """Return a demand with the tokens that the messages cost together.
+
+        A cost is added to the history; a saving comes off the largest section.
+        """
         section = self.rules.section
         if self.surplus < 0:
             section = max(demand, key=lambda name: demand[name])
@@ -285,13 +293,13 @@ class RunningTally:
         )
 
     def enter(self, slots: Sequence[int], tokens: int) -> None:
-        """Note that the history has taken these messages in, which came with so many tokens."""
+        """Record that these messages entered the history with so many tokens."""
         entering = set(slots)
         self.not_entered = [slot for slot in self.not_entered if slot not in entering]
         self.entered += tokens
 
     def _resize(self, slot: int, tokens: int) -> None:
-        """Note what a message holds that the history has not taken in yet."""
+        """Set the tokens of a message that is not in the history yet."""
         slots = self.history.slots
         self.entries[slot] = replace(self.entries[slot], tokens=tokens)
         slots.tokens[slot] = self.rules.arriving(tokens, slots.is_result[slot])
@@ -380,7 +388,7 @@ class RunningTally:
 
     @property
     def form(self) -> str:
-        """The form in which messages go out unless another is asked for: that in which they came, if it is one."""
+        """The default format for sending: that of the messages, or chat."""
         return form_of_all(self.forms)
 
     def _match_call(self, slot: int, message: Message) -> int | None:
@@ -462,7 +470,7 @@ _INSIDE = Allocation("result", granularity="token", keep="first")
 
 
 def placeholder(result: Message, limit: int, rules: TallyRules) -> Message:
-    """Return what is left of a tool result, of at most so many tokens."""
+    """Return a placeholder for a tool result, of at most `limit` tokens."""
     return result.with_text(
         truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "a placeholder"))
     )
@@ -476,7 +484,10 @@ def capped(result: Message, limit: int, rules: TallyRules) -> Message:
 
 
 def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Count:
-    """Return what the result holds with another text; refuse a limit that it exceeds without one."""
+    """Return a function that counts the result with another text.
+
+    A limit that an empty result exceeds raises an error.
+    """
 
     def cost(text: str) -> int:
         return rules.framing.message(result.with_text(text), rules.count)
@@ -514,7 +525,10 @@ def shorten_results(tally: RunningTally, excess: int, section: str | None = None
 
 
 def sent_at_least(tally: RunningTally, grant: Grant) -> int:
-    """Return what a section sends at least, in tokens: it gives up passages, and tool results down to a rest."""
+    """Return the fewest tokens that a section can send.
+
+    It can give up its passages and shorten its tool results.
+    """
     saved = sum(item.tokens for item in tally.passages if item.section == grant.section)
     for slot, line in tally.entries.items():
         if line.sent and tally.section_of(slot) == grant.section:
@@ -523,7 +537,10 @@ def sent_at_least(tally: RunningTally, grant: Grant) -> int:
 
 
 def fewer_passages(tally: RunningTally, budget: Budget, section: str, most: int) -> list[Item]:
-    """Keep of a section's passages what so many tokens have room for, as its allocation chooses."""
+    """Return all passages, with one section's reduced to a token limit.
+
+    The section's allocation chooses which ones stay.
+    """
     in_section = [item for item in tally.passages if item.section == section]
     room = max(0, most - tally.demand()[section] + sum(item.tokens for item in in_section))
     line = next((a for a in budget.allocations if a.section == section), Allocation(section))

@@ -1,4 +1,6 @@
-"""What a conversation is set to, as plain data and back: its policy, what counts, and how requests are made.
+"""The settings of a conversation as plain data, and back.
+
+They are its policy, its counter and how its requests are made.
 
     {"policy": {"class": "SlidingWindow", "turns": 2}, "counter": {"name": "gpt-4o"}, "framing": {"name": "counter"},
      "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
@@ -60,7 +62,7 @@ class SavedSettings:
     form: str | None = None
 
     def keywords(self, overridden: Collection[str]) -> Data:
-        """Return the arguments that a conversation had, but for those that are given.
+        """Return the saved arguments, except the overridden ones.
 
         A model that is given decides on counter and framing, as it does for a new conversation.
         """
@@ -75,7 +77,7 @@ class SavedSettings:
             return {name: _READERS[name](getattr(self, name)) for name in names}
 
     def compare(self, now: SavedSettings, overridden: Collection[str]) -> None:
-        """Refuse what is given and measures otherwise than before, and warn of all else that is not what it was."""
+        """Refuse settings that measure differently, and warn of other changes."""
         overridden = _decided(overridden)
         changes = list(self._changes(now))
         for name, before, after in changes:
@@ -179,7 +181,7 @@ def plain_value(value: Any) -> Any:
 
 
 def read_value(data: Any) -> Any:
-    """Return what `plain_value` wrote.
+    """Return the value that `plain_value` wrote.
 
     Examples
     --------
@@ -203,7 +205,10 @@ def read_value(data: Any) -> Any:
 
 
 def code_name(value: Any) -> str:
-    """Return what code is called; a function's line is left out, since it moves when a program is edited."""
+    """Return the name of a function or object, without its line number.
+
+    The line moves when a program is edited.
+    """
     function = value.function if isinstance(value, FunctionCounter) else value
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 

@@ -1,4 +1,6 @@
-"""A running conversation as plain data and back: only what is still there, numbered anew, so that it stays small.
+"""A running conversation as plain data, and back.
+
+Only the messages still there are saved, numbered anew, so that it stays small.
 
     {"budgetkit": 1, "budget": {...}, "section": "history", "tools": [...], "inbox": [...], "sent": [...],
      "requests": 3, "settings": {...},
@@ -43,7 +45,7 @@ Text = Annotated[str, Field(strict=True)]
 
 @dataclass(frozen=True)
 class SavedSlot:
-    """A message's place: what goes with it, what it holds, and what has become of it."""
+    """A message's place in the conversation: its unit, size and state."""
 
     unit: Whole  # the first slot of those that leave together
     tokens: Whole  # of the message as it came
@@ -57,7 +59,7 @@ class SavedSlot:
 
 @dataclass(frozen=True)
 class SavedLine:
-    """A message that is or will be sent, and the sections that it counts in."""
+    """A message to send, and the sections that count it."""
 
     slot: Whole
     message: Data
@@ -78,7 +80,7 @@ class SavedSummary:
 
 @dataclass(frozen=True)
 class SavedDemand:
-    """What a message of this turn asks of the section that it will count in later."""
+    """The tokens that a message adds to its section after this turn."""
 
     slot: Whole
     section: Text
@@ -183,7 +185,7 @@ def saved(
 
 @dataclass(frozen=True)
 class SavedConversation:
-    """What a text holds: budget, settings, and a function that fills a tally with the messages."""
+    """A saved conversation: budget, settings and a function that restores messages."""
 
     budget: Budget
     settings: SavedSettings
@@ -222,7 +224,10 @@ def restored(text: str) -> SavedConversation:
 
 
 def _refuse_strangers(tally: RunningTally, state: SavedState) -> None:
-    """Refuse parts that name messages which the other parts do not have: a request would fail on them, or hang."""
+    """Refuse parts that name unknown messages.
+
+    A request would fail on them, or hang.
+    """
     history = tally.history
     entries = tally.entries
     slots = range(len(history.slots))
@@ -275,7 +280,7 @@ def _sections(tally: RunningTally) -> list[str]:
 
 
 def packed(tally: RunningTally) -> SavedState:
-    """Return what is still there as rows with names, its messages numbered from 0 on."""
+    """Return the remaining state as rows, with its messages numbered from 0."""
     history = tally.history
     slots = tally.history.slots
 
@@ -339,7 +344,7 @@ def packed(tally: RunningTally) -> SavedState:
 
 
 def unpack(tally: RunningTally, state: SavedState) -> None:
-    """Fill a tally with what `packed` returned."""
+    """Fill a tally from the state that `packed` returned."""
     rows = state.slots
     names = ("unit", *_OF_SLOTS)
     slots = Slots(**{name: [getattr(row, name) for row in rows] for name in names})

@@ -111,7 +111,7 @@ class SentRequest:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what is not counted, and on what the provider refuses."""
+        """Warnings about uncounted parts and messages that providers may refuse."""
         messages = self.billed.messages
         form = self.written.form
         names = [

@@ -76,7 +76,7 @@ def newest(
     framing: Framing,
     start_on: StartOn,
 ) -> Newest | None:
-    """Return the newest messages that fit; None where it takes more than choosing.
+    """Return the newest messages that fit, or None if the engine must decide.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def newest(
 
 
 def _beginning_with(role: str, oldest: int, units: _Units) -> int:
-    """Return the first unit of a role from the oldest on; the question, where no earlier one is of that role."""
+    """Return the first unit of a role from `oldest` on, else the question."""
     question = next((unit for unit in reversed(units.stay) if units.roles[unit] == role), oldest)
     if question <= oldest:
         return oldest
@@ -191,7 +191,10 @@ def _counted(
 
 
 def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence[int]], list[int]]:
-    """Return what counts units: a plain one is its text and what a message of its speaker costs beyond it."""
+    """Return a function that counts units in tokens.
+
+    A plain unit costs its text and the fixed cost of its role.
+    """
     counter = checked(count)
     beyond = {
         role: fixed + sum(map(counter, texts)) for role, (fixed, texts) in _beyond(framing).items()
@@ -233,7 +236,10 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
 
 @cache
 def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Return what each role adds to a message's text: tokens, and texts to be counted; nothing where texts merge."""
+    """Return each role's tokens and texts beyond a message's text.
+
+    It is empty where the framing merges texts.
+    """
     costs = {}
     for role in _SPEAKERS:
         charges = framing.charges(
@@ -247,7 +253,7 @@ def _beyond(framing: Framing) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 class Trimmed(list[Data]):
-    """Hold the messages that fit, as a list like any other, and say what is not sent as it came.
+    """A list of the messages that fit, with those dropped or shortened.
 
     Examples
     --------
@@ -274,7 +280,7 @@ class Trimmed(list[Data]):
 
     @property
     def left(self) -> tuple[Left, ...]:
-        """What was dropped, and what was shortened, as it stood before; in order."""
+        """Messages that were dropped or shortened, in their original form and order."""
         left = []
         waiting = [dict(raw) for raw in self._after]
         messages = read([self._before])

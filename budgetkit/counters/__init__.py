@@ -1,4 +1,4 @@
-"""From text to tokens: what one text counts, exactly or by a convention.
+"""Counters: from a text to a number of tokens, exact or estimated.
 
 A counter is anything that is called with a text and returns a whole number; `counter` makes one from a name.
 What a message, a tool schema or a request costs beyond its text is framing, not counting.
@@ -199,7 +199,7 @@ def _refuse_conventions(name: str, conventions: dict[str, Any]) -> None:
 
 
 def count_of(way: str | Model | Count) -> Count:
-    """Return what counts: a counter by its name, or any function as it is.
+    """Return the counter of a name, or a function unchanged.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def calibrate(
     model: str | Model = "calibrated",
     projects: Sequence[Hashable] | None = None,
 ) -> CalibratedCounter:
-    """Fit a slope to what a provider counted.
+    """Fit a counter's slope to counts from a provider.
 
     The slope is the median of the texts' own slopes, each weighing as much as it is long, so that neither one wrong
     count nor many short texts drag it.
@@ -272,7 +272,7 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
 
 
 def _by_prefix(name: str) -> Counter | None:
-    """Make the counters whose name says what they are before a colon, or by being a file's."""
+    """Return the counter for a name with a known prefix or ending, or None."""
     kind, _, rest = name.partition(":")
     if kind == "estimate":
         estimate: Counter = import_module("budgetkit.counters.estimate").EstimateCounter(rest)
@@ -287,7 +287,10 @@ def _by_prefix(name: str) -> Counter | None:
 
 
 def _by_vocabulary(name: str) -> Counter | None:
-    """Make a counter again whose name says which vocabulary counted; where that is gone, the best of its model."""
+    """Return the counter for a name that states its vocabulary, or None.
+
+    Where that vocabulary is gone, it is the best counter of the model.
+    """
     rebuilt = _REBUILT.fullmatch(name)
     if rebuilt is not None:
         return counter(rebuilt["model"])

@@ -79,7 +79,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def product(self) -> str:
-        """What it multiplies, such as "0.98 × o200k_base"."""
+        """The product that it computes, such as "0.98 × o200k_base"."""
         return f"{self.slope:.4g} × {self.counter.name}"
 
     @property
@@ -98,7 +98,10 @@ class CalibratedCounter(CounterBase):
 
     @property
     def interval_words(self) -> str:
-        """What the interval is: where nine in ten of the next texts lie, or the range that was seen."""
+        """The meaning of the interval, in words.
+
+        It covers nine in ten of the next texts, or the range that was seen.
+        """
         if not self.units:
             return ""
         return range_of(self.units, _BEYOND, self.units_are)
@@ -139,7 +142,7 @@ def fitted(
     model: str,
     projects: Sequence[Hashable] | None,
 ) -> CalibratedCounter:
-    """Fit a slope to what a provider counted; `budgetkit.calibrate` says more."""
+    """Fit a slope to a provider's counts; see `budgetkit.calibrate`."""
     texts = check_texts(texts, counter)
     counts = list(counts)
     if len(texts) != len(counts) or not texts:

@@ -109,7 +109,10 @@ class CharacterCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """What :func:`budgetkit.counter` takes to give this counter again, conventions included."""
+        """The name from which :func:`budgetkit.counter` makes this counter again.
+
+        It includes the conventions.
+        """
         base = f"{_PLURALS[self.unit]}/{_written(Fraction(self._units, self._tokens))}"
         if self.minimum == 1:
             minimum = ""

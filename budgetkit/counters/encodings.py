@@ -110,7 +110,10 @@ def settled(written: str, text: str) -> int:
 
 @cache
 def _runs(written: str) -> tuple[re.Pattern[str], ...]:
-    """Match, backwards, what a pattern may look through beyond the end of a piece: blanks, capitals before small."""
+    """Return patterns for runs that a pattern may look ahead through.
+
+    They are blanks, and capitals before small letters; both are matched backwards.
+    """
     blanks = pattern(r"\s*+")
     if r"\p{Lu}" not in written:
         return (blanks,)
@@ -118,7 +121,7 @@ def _runs(written: str) -> tuple[re.Pattern[str], ...]:
 
 
 class ForkSafeLock:
-    """A lock, or one that its thread may take again, that is open after a fork.
+    """A lock that is open again after a fork.
 
     Parameters
     ----------
@@ -296,7 +299,10 @@ def replace_surrogates(text: str) -> str:
 
 
 def _whole_characters(run: str) -> str:
-    """Make whole characters of halves; where no two belong together, without a decoder, which stops at each."""
+    """Join surrogate pairs in a run, and replace single halves.
+
+    Without any pair no decoder is used, since it stops at each half.
+    """
     if _PAIR.search(run) is None:
         return "\ufffd" * len(run)
     return run.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -319,7 +325,7 @@ def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]
 
 @cache
 def _definitions() -> dict[str, dict[str, Any]]:
-    """Read what tiktoken publishes about each encoding, by name."""
+    """Read the published definition of each tiktoken encoding, by name."""
     document: dict[str, dict[str, dict[str, Any]]] = json.loads(
         read_bytes("encodings/encodings.json")
     )
@@ -349,7 +355,7 @@ def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
 
 
 def pair_encoder(ranks: dict[bytes, int]) -> Callable[[bytes], list[int]]:
-    """Return what encodes one piece of text with ranks that are not shipped.
+    """Return an encoder of single pieces for ranks that are not shipped.
 
     Examples
     --------

@@ -48,7 +48,7 @@ _ANCHORS = (
 
 
 def is_seam(text: str, place: int) -> bool:
-    """Tell whether the counts of what is before and after a place add up.
+    """Tell whether the counts on both sides of a place add up.
 
     Examples
     --------
@@ -149,7 +149,7 @@ MEMORY_BYTES = 64 * 2**20
 
 @cache
 def memory(encoding: str) -> CountMemory:
-    """Return what is remembered of one encoding's counts, for whoever wants to look or to forget."""
+    """Return the memory of one encoding's counts, to inspect or clear."""
     return CountMemory(MEMORY_BYTES)
 
 
@@ -200,7 +200,7 @@ class ExactCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """What its number rests on: the maker's own encoding, or another's that stands in."""
+        """The basis of its number: the maker's encoding, or a stand-in."""
         return "estimate" if self.stand_in else "exact"
 
     @property

@@ -29,7 +29,7 @@ _MARK: Final = 64  # bytes at the beginning of a file that say what it is
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFile:
-    """Name a tokenizer file and what it does not say itself.
+    """A tokenizer file, with the settings that it does not contain.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class TokenizerFile:
 
     @property
     def kind(self) -> str:
-        """What the file holds: ``"json"``, ``"tiktoken"`` or ``"sentencepiece"``."""
+        """The format of the file: ``"json"``, ``"tiktoken"`` or ``"sentencepiece"``."""
         with Path(self.path).open("rb") as file:
             head = file.read(_MARK)
         if head.lstrip()[:1] == b"{":
@@ -72,7 +72,7 @@ _TIKTOKEN_LINE: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
 
 @cache
 def counting(file: TokenizerFile) -> CountMany:
-    """Load a tokenizer file, once, and return what counts many texts with it."""
+    """Load a tokenizer file once, and return its counting function."""
     try:
         counter = _loaded(file)
     except ImportError:
@@ -186,7 +186,7 @@ def _by_pairs(patterns: list[str], ranks: dict[bytes, int]) -> CountMany:
 
 
 def _split(pieces: Iterable[str], pattern: Any) -> Iterator[str]:
-    """Cut each piece at the matches of a pattern; what lies between them stays a piece."""
+    """Split each piece into a pattern's matches and the text between."""
     for piece in pieces:
         at = 0
         for match in pattern.finditer(piece):
@@ -233,7 +233,7 @@ class ForeignCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """What its number rests on: the tokenizer itself."""
+        """The basis of its number: the tokenizer itself."""
         return "exact"
 
     def many(self, texts: Sequence[str]) -> list[int]:

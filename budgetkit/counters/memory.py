@@ -1,4 +1,4 @@
-"""What was made before: counts by text, in a bounded number of bytes, and anything else by its key.
+"""Memories: counts by text within a byte limit, and objects by key.
 
 Counting is slow, and the same messages are asked for at every turn, so each text is counted once. The counts are kept
 in two dictionaries, a young and an old one. A text that is asked for moves to the young one. When the young one is
@@ -144,7 +144,10 @@ class Memo:
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made for a key before, or make it; for a key without a hash it is made each time."""
+        """Return the value made for a key before, or make it.
+
+        For a key without a hash it is made each time.
+        """
         try:
             hash(key)
         except TypeError:  # a counter of the user's own may be a dataclass that can be changed

@@ -1,4 +1,4 @@
-"""Counter: what anything must offer that turns a text into a number of tokens."""
+"""The Counter protocol: a text in, a number of tokens out."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ Basis = Literal["exact", "reconstructed", "estimate"]
 
 
 def basis_of(counter: Callable[[str], int]) -> Basis:
-    """Return what a counter's numbers rest on; a counter or function that does not say is an estimate.
+    """Return the basis of a counter's numbers.
+
+    Counters and functions that state none are estimates.
 
     Examples
     --------
@@ -100,7 +102,7 @@ def spread_of(counter: Callable[[str], int]) -> tuple[float, float] | None:
 
 
 def nearer_of(counter: Callable[[str], int]) -> str:
-    """Return the one line that says how a count of this model would come nearer; empty where nothing would.
+    """Return a hint for a more accurate count, or an empty text.
 
     Examples
     --------
@@ -182,7 +184,7 @@ class FunctionCounter(CounterBase):
 
 
 def checked(count: Callable[[str], int]) -> Any:
-    """Return a counter as it is, and a function as a counter that refuses what is no number of tokens.
+    """Return a counter unchanged, or a function as a counter that checks results.
 
     >>> checked(len).many(["Hello"])
     [5]
@@ -193,7 +195,10 @@ def checked(count: Callable[[str], int]) -> Any:
 
 
 def function_name(function: Callable[[str], int]) -> str:
-    """Name a function so that two of the same name can be told apart: by the line that it begins on."""
+    """Return a function's name with the line that it begins on.
+
+    So two functions of the same name can be told apart.
+    """
     name = getattr(function, "__name__", type(function).__name__)
     code = getattr(function, "__code__", None)
     if code is None:

@@ -1,4 +1,4 @@
-"""Claude's tokens by ctok, a rebuilt tokenizer of Claude's: the only module that imports that package.
+"""Claude's tokens by ctok; no other module imports that package.
 
 ctok (MIT, the extra ``claude``) is unofficial. Its author rebuilt it from the public
 endpoint that counts tokens. Nothing of it is copied here. It writes a text as a stream of words with marks at their
@@ -82,12 +82,12 @@ class ReconstructedCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """What its number rests on: a tokenizer that was rebuilt."""
+        """The basis of its number: a reconstructed tokenizer."""
         return "reconstructed"
 
     @property
     def name(self) -> str:
-        """The model, and what it is counted with."""
+        """The name of the model and of its reconstructed tokenizer."""
         return f"{self.model} (reconstructed by ctok, family {self.family})"
 
     def __call__(self, text: str) -> int:
@@ -109,7 +109,9 @@ def _memory(family: str) -> CountMemory:
 
 @cache
 def rebuilt(family: str) -> Callable[[str], int]:
-    """Return what counts with one family: chunk by chunk, or ctok's public function where that cannot be trusted.
+    """Return a counting function for one tokenizer family.
+
+    It counts chunk by chunk, or by ctok's public function where that cannot be trusted.
 
     Raises
     ------
@@ -133,7 +135,7 @@ def rebuilt(family: str) -> Callable[[str], int]:
 
 @cache
 def is_usable() -> bool:
-    """Whether ctok is installed and counts what its documentation says that it counts."""
+    """Tell whether ctok is installed and counts as documented."""
     if find_spec(CTOK) is None:
         return False
     try:
@@ -183,7 +185,7 @@ class _Tiling:
         self._lock = ForkSafeLock()
 
     def _check(self) -> None:
-        """Raise where a piece goes over the places at which a text is taken apart."""
+        """Check that no piece crosses a split point of a text."""
         blanks = frozenset(_BLANKS)
         for piece in self._vocabulary:
             mixed = not blanks.isdisjoint(piece) and bool(piece.strip(_BLANKS))
@@ -244,7 +246,10 @@ class _Tiling:
         return "\n".join(lines)
 
     def _remembered(self, unit: str) -> int:
-        """Recall what a unit between two blanks costs, or count it; when one generation is full the other goes."""
+        """Recall or count the cost of a unit between two blanks.
+
+        When one generation is full, the older one is dropped.
+        """
         cost = self._seamed_before.get(unit)
         if cost is None:
             cost = self._unit(unit, _BLANK, right=True)
@@ -287,7 +292,7 @@ class _Tiling:
         return tokens << 2 | begins | ends
 
     def _chunk(self, chunk: str, left: int, right: bool) -> int:
-        """Recall what a chunk without blanks costs, or count it."""
+        """Recall or count the cost of a chunk without blanks."""
         if len(chunk) > _LONG_CHUNK:
             return self._long_chunk(chunk, left, right)
         key = (chunk, left, right)
@@ -315,7 +320,10 @@ class _Tiling:
         return tokens << 2 | costs[0] & 2 | costs[-1] & 1
 
     def _counted(self, chunk: str, left: int, right: bool) -> int:
-        """Count a chunk without blanks; the lowest two bits say what it begins and ends with, see `_chunk`."""
+        """Count a chunk without blanks.
+
+        The lowest two bits of the result say how it begins and ends, see `_chunk`.
+        """
         plain = _PLAIN_WORD.fullmatch(chunk)
         if plain is not None:
             capital, small, sign = plain.groups()
@@ -339,7 +347,7 @@ class _Tiling:
         return self._tokens(stream) << 2 | begins | ends
 
     def _word(self, stream: str) -> int:
-        """Recall what a word or a sign costs, or count it."""
+        """Recall or count the cost of a word or sign."""
         tokens = self._words.get(stream)
         if tokens is None:
             tokens = self._tokens(stream)
@@ -401,7 +409,10 @@ class _Tiling:
         return "".join(parts), taken
 
     def _longest_run(self, character: str) -> int:
-        """Return the length of the longest piece that is one character again and again; 1 where there is none."""
+        """Return the length of the longest piece made of one character.
+
+        It is 1 where there is none.
+        """
         lengths = (
             length
             for length in range(self._longest, 1, -1)

@@ -202,7 +202,7 @@ def accelerated(name: str) -> CountMany | None:
 
 
 class _Spent:
-    """What was counted of an encoding, and the faster tokenizer if it was loaded."""
+    """Characters counted with an encoding, and its faster tokenizer if loaded."""
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
@@ -303,7 +303,7 @@ def _tested(name: str) -> CountMany | None:
 
 
 def _wrong(name: str, faster: Faster) -> str:
-    """Say what a tokenizer makes of the strings and characters that is not what tiktoken makes; "" if nothing."""
+    """Return the first difference from tiktoken's tokens, or an empty text."""
     expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
     for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
         for text, tokens in zip(batch, faster(batch), strict=True):
@@ -319,7 +319,7 @@ def _wrong(name: str, faster: Faster) -> str:
 
 @cache
 def golden() -> dict[str, Any]:
-    """Read what a tokenizer must make right.
+    """Read the texts and tokens that a tokenizer must reproduce.
 
     "texts" and, for each encoding, tiktoken's "counts" of them; "characters", as first and last of each row of
     them, and, for each encoding and context, the "digests" of tiktoken's tokens of them all.

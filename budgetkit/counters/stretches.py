@@ -81,7 +81,7 @@ def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
 
 
 def piece_end(written: str, read: Read, at: int) -> int:
-    """Return where a pattern ends the piece that begins at an offset.
+    """Return the end of the piece that begins at an offset.
 
     >>> text = "Hello  world".encode()
     >>> piece_end(encodings.pattern_of("o200k_base"), lambda at, size: text[at : at + size], 5)
@@ -232,7 +232,10 @@ def _to_the_end(read: Read, at: int) -> int | None:
 
 
 def _all_but_one(read: Read, at: int) -> int | None:
-    """Go through blanks up to the last one, which belongs to what follows, if anything does."""
+    """Skip blanks except the last, which belongs to the following text.
+
+    At the end of the text all are skipped.
+    """
     end = _run(r"\s")(read, at) or at
     if not read(end, 1):
         return end
@@ -241,7 +244,10 @@ def _all_but_one(read: Read, at: int) -> int | None:
 
 
 def text_at(read: Read, at: int, size: int | None = None) -> str:
-    """Read whole characters from an offset on; what is no UTF-8 raises with its offset."""
+    """Read whole characters from an offset on.
+
+    Bytes that are not UTF-8 raise an error with their offset.
+    """
     size = _WINDOW if size is None else size
     data = read(at, size)
     try:

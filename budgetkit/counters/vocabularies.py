@@ -1,4 +1,4 @@
-"""Vocabularies that are not shipped: which one counts a model, where it lies on this machine, and a counter of it.
+"""Vocabularies that are not shipped: their models, files and counters.
 
 ``data/vocabularies.toml`` holds a row for each. A vocabulary comes with an extra (Claude's, DeepSeek's, Qwen's), or it
 is a file that the user has (Gemini's). Files are looked for in the folders of ``$BUDGETKIT_TOKENIZERS``, in the cache
@@ -114,7 +114,7 @@ def vocabulary_of(model: str) -> dict[str, Any] | None:
 
 
 def best(model: str) -> Counter | None:
-    """Make the counter of a model whose vocabulary is on this machine; None where it is not, or there is none."""
+    """Return a model's counter from a local vocabulary, or None."""
     row = vocabulary_of(model)
     if row is None:
         return None
@@ -127,7 +127,10 @@ def best(model: str) -> Counter | None:
 
 @lru_cache(maxsize=256)
 def _of_file(model: str, folders: str) -> VocabularyCounter | None:
-    """Make the counter of a model whose vocabulary is a file, where there is one and what reads it is installed."""
+    """Return a model's counter from a vocabulary file, or None.
+
+    It is None where the file or the library that reads it is missing.
+    """
     row = vocabulary_of(model) or {}
     path = None
     if row["kind"] != "package":
@@ -170,7 +173,9 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
 
 
 def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
-    """Return what a counter's numbers rest on when they are taken for a model's; another model's are an estimate.
+    """Return the basis of a counter's numbers for a model.
+
+    Counts by another model's tokenizer are an estimate.
 
     Examples
     --------
@@ -192,7 +197,9 @@ def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
 
 
 def estimated_by(counter: Callable[[str], int], model: Model) -> str:
-    """Return what estimates a model's tokens; empty where they are not estimated.
+    """Return the estimator of a model's tokens, or an empty text.
+
+    It is empty where the tokens are not estimated.
 
     Examples
     --------
@@ -291,7 +298,10 @@ def _is_own(path: Path) -> bool:
 
 @cache
 def _digest(path: Path) -> str:
-    """Return a file's SHA-256; empty for what cannot be read, or is too large for a vocabulary."""
+    """Return a file's SHA-256, or an empty text.
+
+    It is empty for a file that cannot be read or is too large for a vocabulary.
+    """
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return ""

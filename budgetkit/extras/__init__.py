@@ -1,1 +1,1 @@
-"""What a pipeline adds to the kit: the shell and the gate, endpoints, adapters of agent frameworks, redaction."""
+"""Additions for pipelines: the shell, the gate, endpoints, framework adapters and redaction."""

@@ -33,7 +33,7 @@ _VALUES = ("default", "const", "enum", "example", "examples")
 
 
 def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
-    """Replace everything that was said by filler of the same size, so that a conversation can be shared.
+    """Replace a conversation's text with filler of the same size, for sharing.
 
     Every text, and each part of it between two signs, keeps its number of tokens under the counter named here, so that
     demand, plans and replays by that counter give the same figures. What reads words does not: the proxy for evidence
@@ -91,7 +91,7 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
 
 @dataclass(slots=True)
 class _Redaction:
-    """Replaces what messages, passages and schemas hold, and remembers which id became which."""
+    """Redactor of messages, passages and schemas, with a record of replaced ids."""
 
     filler: Filler
     ids: dict[str, str] = field(default_factory=dict)
@@ -263,7 +263,7 @@ def _own_ids(raw: Mapping[str, Any]) -> Sequence[object]:
 
 
 def _figures(trace: Trace) -> dict[str, Any]:
-    """Keep what is told in numbers: the provider's usage, and which messages a compaction took."""
+    """Return a trace's format, model, usage and compactions, without any text."""
     rows = usage_frame(trace).to_dict("records")
     usage = [{k: _model(v) if k == "model" else _number(v) for k, v in row.items()} for row in rows]
     format, taken = (trace.fields.get(key) for key in ("format", "compactions"))
@@ -295,7 +295,10 @@ def _places(value: Any) -> Any:
 
 
 def _model(name: Any) -> str | None:
-    """Return the beginning of a model's name that is listed: without its path, its date, and who tuned it."""
+    """Return the listed model that a name begins with.
+
+    The path, the date and the tuner are left out.
+    """
     if not isinstance(name, str):
         return None
     base = re.sub(r".*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S).rpartition("/")[2]

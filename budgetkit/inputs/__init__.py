@@ -1,4 +1,4 @@
-"""What a user passes: one function for each kind of thing, which every public function asks.
+"""Conversion of user input: one function for each kind, shared by all public functions.
 
     budget         a Budget, a preset or its name, a saved state, a path       budgets.budget_of
     policy         a Policy or its name                                        budgetkit.pruning.policies.policy_of

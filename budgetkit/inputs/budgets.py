@@ -1,4 +1,4 @@
-"""A budget as somebody passes it, and what counts in it: the same for every function that takes one."""
+"""Budgets as users pass them, with their counter and framing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DEFAULT_COUNTER = "o200k_base"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Hold a budget and what counts in it.
+    """A budget with its counter, framing, model and policy.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def setup_of(
     model: AnyModel | None = None,
     window: int | None = None,
 ) -> Setup:
-    """Return a budget, a counter and a framing; a model decides what of these is left out.
+    """Return a budget, a counter and a framing, completed from the model.
 
     Parameters
     ----------
@@ -234,7 +234,10 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
 
 
 def budget_in(text: str, name: str) -> AnyBudget:
-    """Read the text of a file or a pipe; what is wrong in it is said with its name."""
+    """Read a budget from the text of a file or pipe.
+
+    Errors begin with its name.
+    """
     data = _data_in(text, name)
     if not isinstance(data, Mapping):
         raise ValueError(
@@ -249,7 +252,7 @@ def budget_in(text: str, name: str) -> AnyBudget:
 
 
 def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
-    """Return what makes a budget of a model or a window: a preset, by its name or itself, or any function.
+    """Return the preset of a name, or a function unchanged.
 
     Examples
     --------
@@ -343,7 +346,7 @@ def _parts(policy: Policy) -> list[Policy]:
 def policies_of(
     policies: AnyPolicies | None = None,
 ) -> dict[str, Policy]:
-    """Return policies by their names: those that are named or given, all that go by a name where none is.
+    """Return policies by name: the given ones, or all named policies.
 
     Examples
     --------
@@ -366,7 +369,7 @@ def policies_of(
 
 
 def name_of(policy: Policy | str) -> str:
-    """Return what a policy is called: its name as it is listed, or how it is written."""
+    """Return a policy's name as listed, or its repr."""
     if isinstance(policy, str):
         return known_name(policy)
     return repr(policy)

@@ -1,4 +1,4 @@
-"""Configuration: a file that says everything about a budget, so that it is loaded, checked and used without code.
+"""Configuration files: a whole budget, loaded, checked and used without code.
 
     model: gpt-4o-mini                 whose window, counter and framing hold; may be left out
     window: 16384                      in tokens, where it is not the model's
@@ -33,7 +33,9 @@ _SAVED: Final = {"budgetkit", "budget", "plan"}
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Hold what a configuration says, read but not put together: its model may be another's choice.
+    """The fields of a configuration file, as they were read.
+
+    They are not combined yet, since the model may be chosen elsewhere.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ class Configuration:
 
 
 class Named(NamedTuple):
-    """What a call is about, after a configuration has filled in what the call leaves out."""
+    """The model, counter and policy of a call, completed from a configuration."""
 
     model: Any
     counter: Any
@@ -66,7 +68,7 @@ class Named(NamedTuple):
 
 
 def filled_in(budget: Any, model: Any = None, counter: Any = None, policy: Any = None) -> Named:
-    """Return model, counter and policy: those that are passed, else those of a budget that is a configuration.
+    """Return model, counter and policy, completed from a configuration.
 
     Examples
     --------

@@ -87,7 +87,7 @@ def traces_of(traces: AnyTrace) -> list[Trace]:
 
 
 def own_model(trace: Trace) -> Model | None:
-    """Return the model that a conversation was held with, where its file says so and the model is known and lives on.
+    """Return a conversation's own model, or None if unnamed, unknown or retired.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def own_model(trace: Trace) -> Model | None:
 
 
 def opening_model(model: str | Model | None, trace: Trace | None = None) -> Model:
-    """Return the model that an explorer, the app, a report and the shell open with, where the same is asked of them.
+    """Return the model that explorers, app, reports and shell start with.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Piece:
 
 
 def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
-    """Return what a section was given as a message; a text speaks with the section's role.
+    """Convert a section's value to a message; a text gets the section's role.
 
     Parameters
     ----------

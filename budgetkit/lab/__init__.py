@@ -1,1 +1,1 @@
-"""The laboratory: what a notebook adds to the kit: explorers, figures, accuracy, replay, deciding, the app."""
+"""The laboratory for notebooks: explorers, figures, accuracy, replay, deciding and the app."""

@@ -68,7 +68,9 @@ class RetiredModelWarning(UserWarning):
 
 
 def today() -> Day:
-    """Return the day by which a model has ended or not: today, or that of the variable BUDGETKIT_TODAY.
+    """Return today's date, or the one in the variable BUDGETKIT_TODAY.
+
+    It decides whether a model has ended.
 
     Pages and tests that set it give the same output on any day.
     """
@@ -450,7 +452,7 @@ def found_by(name: str) -> Model | None:
 
 
 def _by_name(name: str) -> Model | None:
-    """Find a listed model; a name that says more than the listed one is kept, for it decides what is billed.
+    """Find a listed model; keep a more specific name, which decides the bill.
 
     A fine-tuned model has prices of its own, a path names who passes requests on, and a suffix which copy runs.
     """
@@ -468,7 +470,7 @@ def _by_name(name: str) -> Model | None:
 
 
 def _of_family(facts: Model) -> Model:
-    """Give a model that is not listed by itself the encoding of its family of OpenAI's, where it is of one."""
+    """Give an unlisted model the encoding of its OpenAI family, if any."""
     encoding, is_own = family_encoding(facts.name)
     if not encoding:
         return facts
@@ -519,7 +521,7 @@ def _by_usual_window(name: str) -> Model | None:
 
 
 def nearest(name: str) -> list[str]:
-    """Return the listed models whose names are most like one that nothing knows.
+    """Return the listed models with the names closest to an unknown one.
 
     Examples
     --------
@@ -530,7 +532,7 @@ def nearest(name: str) -> list[str]:
 
 
 def price_list() -> Any:
-    """Return what genai-prices knows, or None where it is not installed."""
+    """Return the data of genai-prices, or None if it is not installed."""
     try:
         from genai_prices.data_snapshot import get_snapshot
     except ModuleNotFoundError:
@@ -539,7 +541,7 @@ def price_list() -> Any:
 
 
 def _lists() -> str:
-    """Say where a name was looked for, and which extra would have known more."""
+    """Return the lists that were searched, and the extra with a longer one."""
     longer = "data/models.csv or genai-prices"
     if price_list():
         return longer
@@ -547,7 +549,7 @@ def _lists() -> str:
 
 
 def stand_in(name: str) -> Model:
-    """Return the model that stands in for one that nothing knows.
+    """Return the model that stands in for an unknown one.
 
     Examples
     --------
@@ -568,7 +570,9 @@ def stand_in(name: str) -> Model:
 
 
 def unknown_notice(name: str, window: int | None = None) -> str:
-    """Say that nothing knows a model, and what stands in for it: for its window, where none is given, and encoding.
+    """Return the warning that a model is unknown, with its stand-in.
+
+    The window stands in only where none is given.
 
     Examples
     --------

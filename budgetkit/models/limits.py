@@ -18,7 +18,7 @@ from budgetkit.models.names import bare
 
 @dataclass(frozen=True, slots=True)
 class ProductWindow:
-    """What a program makes of a model's window.
+    """The part of a model's window that a program uses.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ProductWindow:
 
 
 def product_window(name: str, window: int | None = None) -> ProductWindow:
-    """Return what a program makes of a model's window.
+    """Return the part of a model's window that a program uses.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
 
 
 def catalogue_of(name: str, shown: int) -> int:
-    """Return the window that a program's rule goes by, of what it shows.
+    """Return the full window behind the part that a program shows.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Thinking:
     date: str
 
     def reserve(self, tokens: int | None = None) -> Reserve:
-        """Reserve what may be thought, beside the answer's own reserve.
+        """Return a reserve for thinking, in addition to the answer's own reserve.
 
         Parameters
         ----------

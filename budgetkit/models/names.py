@@ -114,7 +114,7 @@ def _listed_letters() -> Mapping[str, str]:
 
 @cache
 def _listed_cores() -> Mapping[str, str]:
-    """Return the listed names by what people write of them, the shorter names first."""
+    """Return the listed names by their short spellings, shorter names first."""
     names = sorted((row["name"].casefold() for row in read_table("models.csv")), key=len)
     cores: dict[str, str] = {}
     for shorten in (_letters, plain, lambda name: _letters(_UNDATED.sub("", name))):
@@ -139,7 +139,9 @@ def spelled_model(name: str) -> str:
 
 
 def shortened(name: str) -> Iterator[str]:
-    """Yield a name, and what is left of it without one suffix after the other that never says which model it is.
+    """Yield a name, then drop its suffixes one by one.
+
+    Such a suffix never tells one model from another.
 
     Examples
     --------
@@ -153,7 +155,9 @@ def shortened(name: str) -> Iterator[str]:
 
 
 def neighbour(name: str) -> str:
-    """Return the listed model whose name an unknown one goes on from; nothing where a number follows.
+    """Return the listed model whose name an unknown name continues.
+
+    It is empty where a number follows.
 
     Examples
     --------
@@ -190,7 +194,9 @@ def _last(name: str) -> str:
 
 
 def host_of(name: str) -> str:
-    """Return where a model runs or who passes requests on to it, as far as its name says; nothing for its maker.
+    """Return the host that a model's name states, or an empty text.
+
+    A host runs the model or passes requests on to it.
 
     Examples
     --------
@@ -268,7 +274,7 @@ def calibration_rows() -> list[dict[str, str]]:
 
 
 def spellings(name: str) -> Iterator[str]:
-    """Yield the names under which a list may have a model that somebody typed otherwise, the nearest first.
+    """Yield other spellings of a model's name, the nearest first.
 
     Examples
     --------
@@ -302,7 +308,9 @@ def plain(name: str) -> str:
 
 
 def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
-    """Return the names that are most like one that nobody knows; first those that begin as it does.
+    """Return the names closest to an unknown one.
+
+    Names that contain it come first.
 
     Examples
     --------

@@ -26,7 +26,10 @@ Plan = Any  # of plan.py, which imports this module
 
 
 def warnings_of(plan: Plan) -> Iterator[str]:
-    """Yield what is lost, what cannot be, and what would mend it; the most tokens first."""
+    """Yield warnings about losses and conflicts, each with a fix.
+
+    Losses are sorted by tokens, the largest first.
+    """
     budget = plan.budget
     lost: list[Loss] = plan.losses
     if plan.free < 0:
@@ -57,7 +60,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
 
 
 def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
-    """Say what is lost, why, and what would mend it."""
+    """Describe a loss: its size, its reason and a fix."""
     allocation = loss.allocation
     cap = budget.caps[loss.allocation.section]
     rules = {
@@ -95,7 +98,7 @@ def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
 
 
 def _raised(demand: int, cap: int, pool: int) -> str:
-    """Say how far a cap can be raised: to the demand, or by what the shared pool holds."""
+    """Describe how far a cap can rise: to the demand, or by the pool."""
     if demand <= cap + pool:
         return f"raise the cap to {demand:,}, or shorten it"
     if pool:
@@ -155,7 +158,7 @@ def overcommitted(budget: Budget) -> str:
 
 
 def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
-    """Name sections that draw on the pool because nobody declared them, and are called almost as one that is."""
+    """Warn of undeclared sections whose names resemble a declared one."""
     plain = {
         a.section
         for a in budget.allocations

@@ -1,4 +1,7 @@
-"""Sections that can be cut anywhere: what each is granted of a demand in tokens, of one demand or of many at once."""
+"""Grants in tokens for sections that can be cut anywhere.
+
+One demand is planned, or many at once.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ class SectionArrays(Sections):
 def allocate_in_order(
     budget: Budget, demand: Mapping[str, Any], sections: Sections
 ) -> Iterator[tuple[Allocation, Any, Any]]:
-    """Ask every section once, and give each with its limit and what it was granted."""
+    """Yield each section in allocation order, with its limit and grant."""
     least = sections.least
     most = sections.most
     left = _Left(budget, demand, sections)
@@ -85,7 +88,7 @@ def allocate_in_order(
 
 
 class _Left:
-    """What the window has left while one section is asked after the other.
+    """The tokens left in the window during the allocation.
 
     Attributes
     ----------
@@ -122,14 +125,17 @@ class _Left:
         self.weighted = [a for a, *_ in lines if a.weight]
 
     def wanted(self, section: str) -> Any:
-        """Return what a section asks for, as far as its cap lets it."""
+        """Return a section's demand, up to its cap."""
         cap = self.caps[section]
         if cap is None:
             return self.demand[section]
         return self.least(self.demand[section], cap)
 
     def limit(self, allocation: Allocation, cap: int | None, held_tokens: int) -> Any:
-        """Return what a section may take before its cap is applied; from now on it waits no longer."""
+        """Return a section's limit before its cap is applied.
+
+        From then on its floor is no longer set aside.
+        """
         floor = self.promised.get(allocation.section, 0)
         # All that is left, less what is promised to those asked later; and what is held for this section alone.
         self.waiting = self.waiting - floor
@@ -164,7 +170,7 @@ class _Left:
         return self.least(room, part)
 
     def spend(self, taken: Any, cap: int | None) -> None:
-        """Take what a section was granted off what is left."""
+        """Subtract a section's grant from the tokens left."""
         self.room = self.room - taken
         if cap is None and self.together:
             self.pool = self.pool - taken
@@ -335,7 +341,7 @@ def columns_of(
 
 
 def _tokens(section: str, value: object) -> int:
-    """Return what a section asks for; most often it is a plain int, and no sentence is needed."""
+    """Return a section's demand after checking it."""
     if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value
     return check_tokens(f"demand of {brief(section)}", value)

@@ -56,12 +56,12 @@ class RequestBatch:
 
     @cached_property
     def demands(self) -> dict[str, Ints]:
-        """What each request asks of each section, in tokens."""
+        """Demand of each section, with one number per request, in tokens."""
         return {str(name): self.demand[name].to_numpy() for name in self.demand.columns}
 
     @cached_property
     def asked(self) -> Ints:
-        """What each request asks of all sections together, in tokens."""
+        """Total demand of each request, in tokens."""
         totals: Ints = self.demand.to_numpy().sum(axis=1)
         return totals
 
@@ -129,7 +129,10 @@ class RequestBatch:
     def _to_plan_alone(
         self, budget: Budget, columns: Columns, planned_by_fit: list[Allocation]
     ) -> Flags:
-        """Say of each request whether it must be planned by itself, since columns cannot tell what `fit` does."""
+        """Flag the requests that must be planned one by one.
+
+        Columns cannot reproduce the result of `fit` there.
+        """
         # Sections that compete for the pool choose from one row of units.
         pooled = [a for a in budget.allocations if a.cap is None and not a.required]
         if budget.competes and len(pooled) > 1:
@@ -238,7 +241,7 @@ class Stacks(SectionArrays):
         return allocation.fill != "prefix" or (allocation.granularity != "item" and is_cut)
 
     def required_cap(self, allocation: Allocation, cap: int) -> Any:
-        """Return a required section's cap, raised to its first unit where that is larger."""
+        """Return a required section's cap, raised to its first unit if that is larger."""
         if self.is_special(allocation):
             return cap
         return np.maximum(self.stack(allocation).first, cap)
@@ -402,7 +405,7 @@ def _index(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> pd.DataFrame:
-    """Return in what share of the turns, or of the conversations, something is cut, and in which section.
+    """Return the share of turns or conversations with cuts, by section.
 
     Parameters
     ----------

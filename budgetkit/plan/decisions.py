@@ -1,4 +1,4 @@
-"""Decisions: what became of every item, and why, as columns.
+"""Decisions: the outcome of every item and its reason, as columns.
 
 A plan of a million items has a million decisions; they are kept as numbers and become objects one at a time.
 """
@@ -20,7 +20,7 @@ from budgetkit.plan.items import Ints, Item, Items
 
 @dataclass(frozen=True, init=False)
 class Grant:
-    """What one section asked for and got.
+    """The demand, limit and grant of one section.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of one item, and why.
+    """The outcome of one item, and its reason.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Decisions:
 
     @property
     def kept(self) -> Ints:
-        """What stays of each item, in tokens."""
+        """Tokens kept of each item."""
         return self.made()[0]
 
     @property
@@ -211,7 +211,7 @@ class Decisions:
         )
 
     def _uncut(self, section: str) -> Ints:
-        """Return where the items of a section stand that are whole or gone."""
+        """Return the positions of a section's items that are whole or gone."""
         rows = self.columns.rows(section)
         if not self.cuts:
             return rows
@@ -239,7 +239,10 @@ class Decisions:
 
 
 def _given(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
-    """Return the columns that a file held, in place of the function that a plan makes them with."""
+    """Return the columns as they are, for decisions read from a file.
+
+    It stands in for the function by which a plan computes them.
+    """
     return columns
 
 
@@ -254,7 +257,7 @@ def decisions_of(
     cuts: Sequence[int],
     texts: Mapping[str, Sequence[object]] | None = None,
 ) -> Decisions:
-    """Make decisions from the columns in a file; what no plan could have decided is refused.
+    """Make decisions from saved columns, and refuse impossible ones.
 
     >>> decisions_of([Item("history", 40)], [30], ["over its cap"], [0])[0].outcome
     'cut'
@@ -293,7 +296,7 @@ def decisions_of(
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What one section loses for one reason; `items` are those that are gone, `cut` those that are shorter."""
+    """One section's loss for one reason: tokens, dropped items and cut items."""
 
     allocation: Allocation
     demand: int
@@ -304,7 +307,9 @@ class Loss:
 
 
 def full(budget: Budget, allocation: Allocation, free: int) -> int:
-    """Tell a full window from a full pool beside which there is room: room that caps claim.
+    """Return the reason for a loss: a full window or a full pool.
+
+    A pool can be full while tokens that caps claim are left.
 
     Examples
     --------
@@ -319,7 +324,7 @@ def full(budget: Budget, allocation: Allocation, free: int) -> int:
 
 
 def losses(budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: int) -> list[Loss]:
-    """List what is lost, the most tokens first."""
+    """List a plan's losses, the most tokens first."""
     lines = {a.section: a for a in budget.allocations}
     section_losses: list[Loss] = []
     for grant in grants:

@@ -1,4 +1,6 @@
-"""findings(): what is wrong with a budget before any request is planned, each with a code, a sentence and the mend.
+"""findings(): problems of a budget before any request is planned.
+
+Each has a code, a sentence and a fix.
 
     trigger reached   <=>  mark(trigger) <= most that the base can hold
     target holds      <=>  mark(target) > what stands there whatever is cut
@@ -103,7 +105,7 @@ class Case:
 
     @property
     def longest(self) -> int | None:
-        """Most tokens of an answer: the model's, else what the budget knows of it."""
+        """Tokens of the longest answer: the model's limit, else the budget's."""
         tokens: int | None = self.budget.max_output if self.model is None else self.model.max_output
         return tokens
 

@@ -1,4 +1,4 @@
-"""Whole items in a plan: which stay, which are cut or dropped, and why.
+"""Whole items in a plan: kept, cut or dropped, with a reason.
 
 The allocation asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons
 to drop an item are told apart: it is over its section's cap, or the window is full. The first is solved by a higher
@@ -113,7 +113,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 
 @dataclass(slots=True)
 class _Outcome:
-    """What became of the units of one section, or of those of the pool that choose from one row."""
+    """The outcome of one section's units, or of all units in the pool."""
 
     lines: tuple[Allocation, ...]  # of the sections whose units these are
     units: Units
@@ -122,7 +122,7 @@ class _Outcome:
 
 
 class _Choice(Sections):
-    """What each section of items answers when it is asked.
+    """The items chosen by each section during the allocation.
 
     While the sections are asked it is noted for each unit why it is gone. Columns, with a number for each item, are
     made of these notes at the end, where somebody reads them.
@@ -143,7 +143,10 @@ class _Choice(Sections):
         self._item_columns: tuple[Ints, Reasons] | None = None
 
     def item_columns(self) -> tuple[Ints, Reasons]:
-        """Return what is kept of each item and why, one number an item; made once, when all is decided."""
+        """Return the kept tokens and the reason of each item.
+
+        They are computed once, after the last decision.
+        """
         if self._item_columns is None:
             self._item_columns = self._columns()
         return self._item_columns
@@ -183,7 +186,7 @@ class _Choice(Sections):
                 outcome.reasons = outcome.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     def _units(self, lines: tuple[Allocation, ...]) -> Units:
-        """Return what some sections choose from, in the order in which the first of them keeps it."""
+        """Return the units of some sections, in the first section's order of keeping."""
         sections = tuple([line.section for line in lines])
         importance = tuple([line.importance for line in lines])
         keep = lines[0].keep
@@ -197,7 +200,7 @@ class _Choice(Sections):
         return self._units((allocation,)).reaching(floor, allocation.limit_items)
 
     def required_cap(self, allocation: Allocation, cap: int) -> int:
-        """Return the cap of a required section, raised to its first item where nothing can cut that.
+        """Return a required section's cap, raised to a first item that cannot be cut.
 
         What is required never vanishes.
         """
@@ -227,7 +230,7 @@ class _Choice(Sections):
         return self.granted(section)
 
     def _choose(self, lines: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        """Choose the units of sections that share a limit, and cut the first that does not fit."""
+        """Choose units within a shared limit, and cut the first one beyond it."""
         allocation = lines[0]  # whose rules hold for all of them
         units = self._units(lines)
         reasons, granted = _reasons(allocation, units, limit, cap)
@@ -242,7 +245,7 @@ class _Choice(Sections):
                 self._cut_first(allocation, outcome, limit - granted)
 
     def _cut_first(self, allocation: Allocation, outcome: _Outcome, room: int) -> None:
-        """Shorten the first unit that is gone to the room that is left."""
+        """Shorten the first dropped unit to the tokens left."""
         place = next(
             (place for place, why in enumerate(outcome.reasons) if why not in (FITS, BEYOND_BEST)),
             None,
@@ -286,7 +289,7 @@ class _Choice(Sections):
         return shorter
 
     def drop_orphans(self) -> bool:
-        """Drop what is left of a group of which another section dropped a part, and say whether there was any.
+        """Drop the rest of broken groups, and tell whether there was any.
 
         A call in "history" is dropped, and its result in "tools" fits: the result is an orphan, and goes too.
         """
@@ -361,7 +364,7 @@ def _drop_to(
 
 
 def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:
-    """Say whether a section goes as a whole where it is too large, so that nothing of it is cut."""
+    """Tell whether a section that is too large is dropped whole."""
     over_cap = cap is not None and total > cap
     wanted = total if cap is None else min(total, cap)
     return (over_cap and allocation.overflow == "drop") or (

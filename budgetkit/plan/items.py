@@ -94,7 +94,7 @@ KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes m
 
 
 class Units:
-    """What one section chooses from, in the order in which it would keep it.
+    """The units that one section chooses from, in order of keeping.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Units:
 
 
 def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:
-    """Choose the units that stay within a limit: how many from the front, and which places beyond them.
+    """Choose the units within a limit: a number from the front, and places beyond.
 
     Examples
     --------
@@ -342,7 +342,9 @@ class Items:
         importance: tuple[int, ...],
         with_scores: bool = False,
     ) -> Units:
-        """Return what some sections choose from, in the order of keeping; computed once.
+        """Return the units of some sections, in order of keeping.
+
+        They are computed once.
 
         Examples
         --------
@@ -396,7 +398,10 @@ class Items:
 def _best_first(
     section_items: list[Item], number: list[int] | None, importance: dict[str, int]
 ) -> list[int]:
-    """Order units by falling importance, then falling score; the first of equals first, what is no number last."""
+    """Order units by falling importance, then by falling score.
+
+    Among equals the first comes first; scores that are not numbers come last.
+    """
     scores = _floats([item.score for item in section_items])
     one = (
         number is None

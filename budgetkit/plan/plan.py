@@ -1,4 +1,4 @@
-"""Plan: one grant for each section, one decision for each item, and what is left of the window."""
+"""Plan: one grant per section, one decision per item, and the tokens left."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def remainder(
     least: Callable[[Any, Any], Any] = min,
     most: Callable[[Any, Any], Any] = max,
 ) -> Any:
-    """Return what is left for the budget's remainder.
+    """Return the tokens left for the budget's remainder.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Plan:
 
     @property
     def reserved(self) -> int:
-        """Tokens that reserves claim, less what their own sections took of them."""
+        """Tokens of the reserves, less those used by their own sections."""
         held_tokens = self.budget.held
         if held_tokens:
             used = sum([min(g.granted, held_tokens.get(g.section, 0)) for g in self.grants])
@@ -137,12 +137,14 @@ class Plan:
 
     @property
     def free(self) -> int:
-        """Window less used less reserved, in tokens; negative when what is required overruns it."""
+        """Window less used less reserved, in tokens; negative when required sections overrun it."""
         return self.budget.window - self.used - self.reserved
 
     @property
     def remainder(self) -> int:
-        """What is left for the budget's remainder, in tokens, whatever it asks for itself; below 0 what is missing.
+        """Tokens left for the budget's remainder, whatever its demand.
+
+        A number below 0 is the tokens missing.
 
         Raises
         ------
@@ -169,7 +171,7 @@ class Plan:
 
     @property
     def diagnostics(self) -> dict[str, int | dict[str, int]]:
-        """What went where, in one call, by the names of anchor's document (004).
+        """Token use and overflow by section, named as in anchor's document (004).
 
         ``token_usage_by_source`` has the tokens of each section that has some, ``shared_pool_usage`` those of sections
         without a cap, ``budget_overflow_by_source`` the number of items that were dropped or cut because of their
@@ -202,12 +204,15 @@ class Plan:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
+        """Warnings about losses and conflicts, each with a fix.
+
+        Losses are sorted by tokens, the largest first.
+        """
         return tuple(warnings_of(self))
 
     @cached_property
     def losses(self) -> list[Loss]:
-        """What is lost, by section and reason."""
+        """Losses by section and reason."""
         return losses(self.budget, self.grants, self.decisions, self.free)
 
     def why(self, of: int | Item | str) -> Why:

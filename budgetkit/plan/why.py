@@ -29,7 +29,7 @@ _MOST_IMPORTANT = 10
 
 @dataclass(frozen=True)
 class Mend:
-    """One change that keeps what was lost.
+    """One change that keeps a lost item or section.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Mend:
 
 @dataclass(frozen=True)
 class Why:
-    """Why an item or a section got what it got.
+    """The reasons for the outcome of an item or a section.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Why:
 
 
 def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
-    """Say why an item, or all of a section, was kept or lost, and what would keep it."""
+    """Explain the outcome of an item or section, and how to keep it."""
     decisions = plan.decisions
     row = None
     if isinstance(of, str) or not len(decisions):
@@ -147,7 +147,7 @@ def _row(plan: Plan, of: int | Item) -> int:
 
 
 def _limits(plan: Plan, section: str) -> Iterator[str]:
-    """Say what a section asked for, which limit held, and who took the room before it."""
+    """Explain a section's limit: its demand, its cap, and the grants before it."""
     budget = plan.budget
     grant = plan[section]
     name = one_line(section)
@@ -189,7 +189,7 @@ class _Lost:
         return tuple(mends)
 
     def unmended(self) -> str:
-        """Say what becomes of it in a window so large that no larger one changes anything."""
+        """Describe the outcome in a window so large that more changes nothing."""
         budget = self._changed({"window": self.settled})
         if budget is None:
             return f"Nothing keeps it: in a window of {self.settled:,} tokens the lines still claim too much."
@@ -205,7 +205,7 @@ class _Lost:
         return f"{got}, and this item is {decision.outcome}: {decision.reason}."
 
     def by_cap_and_window(self) -> Iterator[Mend]:
-        """Raise the own cap to what is needed, in a window that holds it."""
+        """Yield a raise of the section's own cap together with the window."""
         budget = self.plan.budget
         if self.cap is None:
             return
@@ -346,7 +346,7 @@ def nearest(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
 
 
 def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
-    """Return a window beyond which no larger one grants more to sections that ask for no more than this.
+    """Return a window beyond which the sections are granted no more.
 
     In that window each share is as large as it is needed, or as its `at_most` lets it become, and what the reserves
     leave holds all that is asked for. Where reserves are shares of the whole, no window leaves anything; then it is
@@ -397,14 +397,17 @@ def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
 
 
 def _growth(amount: Amount) -> Fraction:
-    """Return what part of each token more of the window an amount takes, however large the window is."""
+    """Return an amount's lasting share of each further token of the window.
+
+    An amount that is fixed or has an upper limit takes none.
+    """
     if not isinstance(amount, Share) or amount.at_most is not None:
         return Fraction(0)
     return exact_number(amount.ratio) or Fraction(0)
 
 
 def _fixed(amount: Amount) -> int:
-    """Return the most that an amount takes beside what grows with the window."""
+    """Return the largest part of an amount that does not grow with the window."""
     if not isinstance(amount, Share):
         return amount
     if amount.at_most is None:
@@ -413,7 +416,7 @@ def _fixed(amount: Amount) -> int:
 
 
 def _window_of(amount: Amount | None, tokens: int) -> Fraction:
-    """Return the window in which a share comes to so many tokens, or to the most that it can."""
+    """Return the window in which a share reaches a size, or its maximum."""
     if not isinstance(amount, Share):
         return Fraction(0)
     ratio = exact_number(amount.ratio) or Fraction(0)

@@ -21,7 +21,9 @@ _NUMBER: Final = re.compile(r"\s*[-+]?\d[\d.,_ ]*+[kKmM]?\s*+")
 
 
 def window_of(window: Window) -> dict[str, Any]:
-    """Return the fields of a budget that its window says: its size, what it holds, and the longest answer.
+    """Return the fields of a budget that depend on its window.
+
+    They are its size, its kind and the longest answer.
 
     Examples
     --------
@@ -189,7 +191,9 @@ def _application(
 
 
 def _answer(size: Amount, window: int, longest: int | None) -> Amount:
-    """Limit a share of the window to the longest answer that the model writes: what is beyond is never used.
+    """Limit a share of the window to the model's longest answer.
+
+    Tokens beyond that are never used.
 
     >>> _answer(Share(0.15), 128_000, 16_384), _answer(Share(0.15), 128_000, None)
     (Share(0.15, 0, 16384), Share(0.15))
@@ -243,7 +247,7 @@ def working_memory(
     best: int | None = 3,
     kind: WindowKind | None = None,
 ) -> Budget:
-    """Octopus: the history gets what the other five components leave.
+    """Octopus: the history gets the tokens that the other five components leave.
 
     history = window - system - procedure - knowledge - episodes - current - output
 
@@ -330,7 +334,9 @@ def memory_engine(
     safety: Amount | float = Share(0.05),
     constrained_below: int = 1_000,
 ) -> Budget:
-    """Memory engine: memory gets what the conversation and reserves derived from the model leave.
+    """Memory engine: memory gets the tokens left by the conversation and reserves.
+
+    The reserves are derived from the model.
 
     memory = max(0, window - messages - directive - max(500, min(4096, 15 %)) - 5 %)
 
@@ -374,7 +380,10 @@ def memory_engine(
 
 
 def _named(name: str, **tables: dict[str, Any]) -> dict[str, Any]:
-    """Return what the table of presets says of one: its sections, with what is given for each, and its roles."""
+    """Return the name, allocations and roles of one preset in the table.
+
+    `tables` adds fields to its sections.
+    """
     table = read_toml("presets.toml")
     sections = [
         Allocation(s, **row, **tables.get(s, {})) for s, row in table[name]["sections"].items()

@@ -1,4 +1,7 @@
-"""The presets by name: what they are for, what remains, and demands to start from without a trace."""
+"""The presets by name, with titles and typical demands.
+
+The demands are a start where there is no trace.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Budgets in the words of other systems and back; what a system has no words for is listed.
+"""Translation of budgets to and from other systems' formats.
+
+Settings that another system lacks are listed.
 
 One rule for all: what is written is read back as that system means it, and where the two budgets differ, that is what
 could not be said.
@@ -165,7 +167,7 @@ def trimmed(max_tokens: int) -> Budget:
 
 
 def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
-    """Find what the sections are called by those who put the same messages into them."""
+    """Return another system's names for our sections, by shared roles."""
     names: dict[str, str] = {}
     for role, theirs in roles.items():
         ours = budget.roles.get(role)

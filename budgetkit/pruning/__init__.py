@@ -1,4 +1,4 @@
-"""What leaves a long history.
+"""Pruning: how messages leave a long history.
 
 - `policies/` say what is to go: `policies/pruners.py` has one small class for each.
 - `dropping.py` carries that out: here a message is dropped, shrunk, or put into a summary.

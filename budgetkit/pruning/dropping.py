@@ -1,4 +1,6 @@
-"""What a pruning policy asks for, carried out request by request: messages are dropped, shrunk or summarised here.
+"""The cuts of a pruning policy, carried out request by request.
+
+Messages are dropped, shrunk or summarised here.
 
 Each request is one visit. New messages enter the history, the policy asks for cuts, and the cuts are carried out. If
 the history is then still over its limit, more messages leave until it fits. For each message two numbers are stored:
@@ -49,7 +51,9 @@ LEAST_RESULT = 32
 
 
 def least_tokens(message: Message, tokens: int) -> int:
-    """Return what a message holds at least, in tokens: only a tool result may be cut inside.
+    """Return the fewest tokens that a message can hold.
+
+    Only a tool result may be cut inside.
 
     Examples
     --------
@@ -81,7 +85,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a policy did: a number for each request, and an interval for each message."""
+    """The effects of a policy: numbers for each request and each message."""
 
     # for each request: the tokens of its history, those above its limit, and what left at it
     tokens: list[int] = field(default_factory=list)
@@ -157,7 +161,7 @@ def retain(
 
 @dataclass(slots=True)
 class Summaries:
-    """The summaries of one request: how many, what they read and wrote, and (place, tokens, replaced) of each."""
+    """The summaries of one request: their number, tokens and replaced slots."""
 
     number: int = 0
     tokens_read: int = 0
@@ -165,7 +169,7 @@ class Summaries:
     written: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
 
     def add(self, place: int, read: int, wrote: int, replaced: list[int]) -> None:
-        """Note one summary: where it stands, the tokens that it read and wrote, and the slots that it replaces."""
+        """Record one summary: its place, tokens read and written, and replaced slots."""
         self.number += 1
         self.tokens_read += read
         self.tokens_written += wrote
@@ -377,7 +381,7 @@ def _shrink_results(cut: Cut, history: History) -> None:
 
 
 def _clear_results(cut: Cut, history: History) -> None:
-    """Shrink all tool results but the newest; none where that gains too little."""
+    """Shrink all but the newest tool results, if that saves enough."""
     if history.whole_tokens - cut.intact_tokens < max(1, cut.least_gain):
         return
     leaving: list[int] = []
@@ -399,7 +403,7 @@ def _clear_results(cut: Cut, history: History) -> None:
 
 
 def _compact(compaction: Compaction, history: History, summaries: Summaries) -> SummarisingCut:
-    """Replace all but what stays by one summary; nothing where the summary would save nothing."""
+    """Replace most of the history with one summary, if that saves tokens."""
     leaving = _units_to_compact(compaction, history)
     if not any(unit not in history.summaries for unit in leaving):
         return

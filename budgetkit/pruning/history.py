@@ -1,4 +1,4 @@
-"""The history of a conversation while it is pruned: what is in it, which message leaves next, what stands before one.
+"""The history during pruning: its messages, their order of leaving, and sums.
 
 Each message has a slot, numbered as in the conversation. Messages that leave together are one *unit*, named by the
 slot of its first message. Heaps find the unit that leaves next. Sums of 64 slots and of 4,096 tell how many tokens
@@ -32,7 +32,10 @@ _Heap = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Slots:
-    """A conversation as numbers, one a message, and who speaks, where a request has to begin with somebody."""
+    """A conversation as columns of numbers, one row per message, with roles.
+
+    The role matters where a request must begin with a given speaker.
+    """
 
     tokens: list[int]
     unit: list[int]
@@ -57,7 +60,7 @@ class Slots:
 
 
 class History:
-    """What is kept of a conversation, request by request.
+    """The messages kept of a conversation, request by request.
 
     Attributes
     ----------
@@ -107,7 +110,7 @@ class History:
         self.begin(0)
 
     def begin(self, request: int) -> None:
-        """Start a request: what changes from here on changes at this one."""
+        """Start a request: later changes are recorded under its number."""
         self.request = request
         self.first_change = len(self.slots)
         self.changed: list[int] = []
@@ -125,7 +128,7 @@ class History:
         self._large += [0] * ((count >> 12) + 1 - len(self._large))
 
     def enter(self, slot: int) -> None:
-        """Let a message in; what it belongs to may have left already, and then it leaves at once."""
+        """Add a message to the history; drop it if its unit has left."""
         slots = self.slots
         unit = slots.unit[slot]
         turn = slots.turn[slot]
@@ -156,7 +159,7 @@ class History:
         closed: list[int],
         whole_results: list[int],
     ) -> None:
-        """Go on where another history stopped, of which these slots are what is left."""
+        """Restore a history from the slots that another one saved."""
         for slot, became in enumerate(state):
             if became in (WHOLE, SHRUNK):
                 self.enter(slot)
@@ -208,7 +211,9 @@ class History:
         return unit, tokens
 
     def begin_with(self, role: str, turn: int) -> None:
-        """Drop what stands before the first message of a role, so that a request begins with it.
+        """Drop the messages before the first one of a role.
+
+        So the request begins with that role.
 
         A summary can begin a request too, and system messages stand before everything. Where a message of that role
         stands before the history in another section, or none was said up to this turn, nothing has to leave.
@@ -328,7 +333,7 @@ class History:
             heappush(self.least, (importance, unit))
 
     def _remove(self, slot: int, how: int) -> None:
-        """Take one message out of all sums, and note what became of it."""
+        """Remove one message from all sums, and record its outcome."""
         self.leave_whole(slot)
         self.resize(slot, 0)
         self.state[slot] = how

@@ -1,4 +1,4 @@
-"""What a request costs beyond its text: this is counted here, message by message.
+"""Requests: tokens beyond the text, counted message by message.
 
 `reading/` reads a request of any shape into messages and tools, and writes messages in a provider's form. `billing/`
 counts what was read, and is never imported by it. There:

@@ -1,4 +1,4 @@
-"""Plain data: what JSON and YAML can both hold, their texts read strictly, and mappings read into dataclasses.
+"""Plain data: strict JSON and YAML, read into dataclasses.
 
 Both languages keep the last of two equal keys without a word. YAML 1.1 does more that nobody means: an alias repeats
 what it names (a few in a row name gigabytes), a tag makes an object, ``010`` is 8, ``1:30`` is 90, and so are a
@@ -87,7 +87,9 @@ SAVED_STATE = "saved state"
 
 
 def json_data(text: str, what: str = SAVED_STATE) -> object:
-    """Return what a JSON text holds; `what` it is goes into the sentence of an error.
+    """Parse a JSON text strictly.
+
+    The second argument names the text in errors.
 
     >>> json_data('{"window": 8192}')
     {'window': 8192}
@@ -96,7 +98,9 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
-    r"""Return what a YAML text holds; `what` it is goes into the sentence of an error.
+    r"""Parse a YAML text strictly.
+
+    The second argument names the text in errors.
 
     >>> yaml_data("window: 8192\nname: 0x10")
     {'window': 8192, 'name': '0x10'}
@@ -105,11 +109,11 @@ def yaml_data(text: str, what: str = SAVED_STATE) -> object:
 
 
 class _RefusedError(ValueError):
-    """What JSON or YAML allows, and plain data does not."""
+    """A value that JSON or YAML allows and plain data does not."""
 
 
 class _Reader(yaml.SafeLoader):
-    """YAML's reader of plain data, without what it does beyond that."""
+    """A YAML reader limited to plain data."""
 
     yaml_implicit_resolvers = {}
 
@@ -171,7 +175,10 @@ def _parsed(language: str, what: str, parse: Callable[[], object]) -> object:
 
 
 def _problem(error: Exception) -> str:
-    """Say what a parser did not understand, with its line; JSON's says that itself."""
+    """Describe a parser's error, with its line.
+
+    The text of a JSON error names the line itself.
+    """
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         last = error.problem_mark.line + 1
         first = last if error.context_mark is None else error.context_mark.line + 1
@@ -216,7 +223,7 @@ TEXT: Any = Annotated[str, WithJsonSchema({"type": "string", "minLength": 1})]
 
 @cache
 def _types() -> dict[Any, Any]:
-    """Return what is read for a field, by the type that its dataclass declares."""
+    """Return the type to read for each declared field type."""
     simple = {int: TOKENS, int | None: TOKENS | None, str: TEXT, str | None: TEXT | None}
     ratio = Annotated[Any, WithJsonSchema({"type": ["string", "number"]})]
     limits = {"at_least": TOKENS, "at_most": TOKENS | None}
@@ -304,7 +311,7 @@ _KINDS = {
 
 
 def schema_of(reader: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return the JSON Schema of what is read, without a title on every field."""
+    """Return a reader's JSON Schema, without a title on every field."""
     return {"$schema": GenerateJsonSchema.schema_dialect} | reader.json_schema(
         schema_generator=_Untitled
     )
@@ -316,7 +323,7 @@ class _Untitled(GenerateJsonSchema):
 
 
 def read(reader: TypeAdapter[Any], data: object) -> Any:
-    """Return what plain data holds; whatever is wrong in it, a ValueError says so in words."""
+    """Validate plain data; raise a ValueError in plain words if it is invalid."""
     try:
         return reader.validate_python(data)
     except ValidationError as problem:
@@ -328,7 +335,7 @@ def read(reader: TypeAdapter[Any], data: object) -> Any:
 
 
 def _told(problem: ValidationError) -> str:
-    """Say what is wrong first: where, what is known there, and what to do."""
+    """Describe the first error: its place, the accepted values, and the fix."""
     first = problem.errors(include_url=False)[0]
     where = ""
     for part in first["loc"]:

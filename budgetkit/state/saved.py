@@ -1,4 +1,4 @@
-"""Saved: what stands in a saved state, field by field, and what reads it.
+"""Saved state, field by field, and the readers of its fields.
 
 The role tables that a plan's items were made with are each written once.
 """
@@ -32,7 +32,7 @@ def check_version(version: object, what: str) -> None:
 
 
 def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
-    """Return what is saved of a plan."""
+    """Return the saved fields of a plan."""
     decisions = plan.decisions
     whole = decisions.columns.items
     cut = [decisions.cuts[i] for i in sorted(decisions.cuts)]
@@ -162,7 +162,9 @@ def _plan(
 
 
 def roles_of(items: Sequence[Item]) -> dict[str, Any]:
-    """Return each table once, and for each item which of them it has; an empty result where no item has one.
+    """Return each role table once, with every item's table number.
+
+    The result is empty where no item has a table.
 
     >>> roles_of([Item("history", 5, roles={"user": "history"}), Item("notes", 5)])
     {'tables': [{'user': 'history'}], 'items': [0, None]}

@@ -1,4 +1,6 @@
-"""Conversations: read from files, divided into turns, counted once, and what each turn asks of every section.
+"""Conversations: read from files, divided into turns, and counted once.
+
+Each turn has a demand for every section.
 
 - `loading.py` is the way in: `load_trace`. `containers.py`, `jsonl.py`, `tables.py` and `transcripts.py` open a file.
 - A format is a row of ``data/formats.toml`` (`requests/reading/formats.py`) or a reader in `importers/`; the steps to

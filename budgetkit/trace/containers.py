@@ -1,4 +1,4 @@
-"""Containers: what a file is by its first bytes, and the JSON values, rows or texts in it.
+"""Containers: a file's kind, and the JSON values, rows or texts in it.
 
 gzip, bzip2, xz, zip and zstandard are opened, UTF-16 is read as UTF-8, and text that is no JSON is tried as a table, as
 YAML and as a conversation written by speakers. What holds no conversation is called by its name and refused. What comes
@@ -113,7 +113,10 @@ def opened(
 
 
 def _measured(stream: Any, outflow: Outflow) -> Iterator[Any]:
-    """Count what a stream unpacks to, and refuse too much; an iterator without values."""
+    """Count a stream's unpacked size, and refuse too much.
+
+    The iterator yields no values.
+    """
     measure(stream, outflow)
     yield from ()
 
@@ -140,13 +143,13 @@ def _text(
 
 
 def _is_json(head: bytes, suffix: str) -> bool:
-    """Say whether a text is to be read as JSON: by its name, or by what it begins with."""
+    """Tell whether a text is JSON, by its name or its beginning."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return not start or suffix in _JSON_NAMES or _JSON_START.match(start) is not None
 
 
 def _decoded(written: bytes, name: str) -> tuple[str, str]:
-    """Read text as UTF-8, else as Windows-1252, and return it with what is to be said about that."""
+    """Decode text as UTF-8, else Windows-1252, and return it with a note."""
     try:
         return written.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:
@@ -203,7 +206,10 @@ def _wide(head: bytes) -> str:
 def _members(
     stream: BinaryIO, name: str, columns: Any, depth: int, outflow: Outflow
 ) -> Iterator[Part]:
-    """Give the files of a zip that can hold conversations; of a chat export only the files that are named so."""
+    """Yield the files of a zip that may hold conversations.
+
+    Of a chat export only the files named so are taken.
+    """
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
@@ -266,7 +272,7 @@ def _unpacked(parts: Iterable[Part], name: str) -> Iterator[Part]:
 
 
 def _told(parts: Iterable[Made], name: str) -> Iterator[Made]:
-    """Pass on what is read from a packed stream; if unpacking fails, raise an error that says so."""
+    """Yield a packed stream's values, and explain an error in unpacking."""
     broken = getattr(sys.modules.get("zstandard"), "ZstdError", zlib.error)
     try:
         yield from parts

@@ -1,4 +1,4 @@
-"""Trace: a conversation by its turns, counted once, and what it asks of each section of a budget."""
+"""Trace: a conversation by turns, counted once, and its demand by section."""
 
 from __future__ import annotations
 
@@ -113,7 +113,9 @@ def messages_in(value: Any) -> tuple[Message, ...] | None:
 
 
 def plain(value: Any, room: int = _ROOM) -> Any:
-    """Turn a value of any library into dictionaries, lists, texts and numbers; TypeError where that is impossible.
+    """Convert any library's value to dictionaries, lists, texts and numbers.
+
+    Where that is impossible, it raises a TypeError.
 
     >>> plain(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}
@@ -135,7 +137,7 @@ def plain(value: Any, room: int = _ROOM) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """Ask an object what it holds; fields without a value are left out."""
+    """Return an object's fields as plain values, without those that are None."""
     if isinstance(value, PathLike) or hasattr(value, "columns"):
         problem = f"a value of type {type(value).__name__}, which is no message"
         raise TypeError(f"{problem}; known are dictionaries and objects; {_ADVICE}")
@@ -282,7 +284,7 @@ class Trace:
 
     @property
     def title(self) -> str:
-        """What people call it: the title that an export gives it, in one line, else its id."""
+        """The conversation's title on one line, else its id."""
         named = (self.fields.get(key) for key in ("title", "name"))
         return one_line(
             next((name for name in named if isinstance(name, str) and name.strip()), self.id)
@@ -290,18 +292,21 @@ class Trace:
 
     @property
     def model(self) -> str | None:
-        """The model that it was held with, where the file says so; of several the last that is known."""
+        """The conversation's model, if its file names one.
+
+        Of several it is the last known one.
+        """
         return self._memo.once("model", lambda: _model_of(self.fields, self.meta))
 
     @property
     def framing(self) -> Framing:
-        """What its messages cost beyond their texts: as its own model bills them, or as gpt-4o where none is named."""
+        """Token costs beyond the texts, by the conversation's model or gpt-4o."""
         if self.model is None:
             return DEFAULT_FRAMING
         return framing_for(self.model)
 
     def framing_of(self, count: object, framing: Framing | None = None) -> Framing:
-        """Return the framing it is counted with: the one that is given, its own model's, or that of the counter's."""
+        """Return the framing for counts: given, the conversation's own, or the counter's."""
         if framing is None and self.model is not None:
             return self.framing
         return framing_of(count, framing)
@@ -313,7 +318,10 @@ class Trace:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What reading the file left out or changed, a sentence each. If nothing can be counted, the first says so."""
+        """Sentences about content that reading left out or changed.
+
+        If nothing can be counted, the first one says so.
+        """
         saved = self.fields.get("warnings")
         if isinstance(saved, list | tuple):
             notes = [note for note in saved if isinstance(note, str)]
@@ -371,7 +379,7 @@ class Trace:
         return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
     def answers(self, counter: Counts, framing: Framing | None = None) -> Ints:
-        """Count what each answer bills as output, once; asked again, the same counts come from memory.
+        """Count the output tokens of each answer once, and remember them.
 
         Parameters
         ----------
@@ -400,7 +408,7 @@ class Trace:
     def demand(
         self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> pd.DataFrame:
-        """Say what every turn's request asks of each section.
+        """Return each turn's demand of every section.
 
         Parameters
         ----------
@@ -428,7 +436,7 @@ class Trace:
     def items(
         self, turn: int, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
     ) -> list[Item]:
-        """List what stands to be kept or cut at one turn.
+        """List the items to keep or cut at one turn.
 
         Parameters
         ----------
@@ -514,7 +522,10 @@ class Trace:
         )
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made of this trace under a key, or make it; a trace never changes, so once will do."""
+        """Return the value made of this trace for a key, or make it.
+
+        A trace never changes, so the value stays true.
+        """
         return self._memo.once(key, make)
 
     def _turn(self, number: int) -> Turn:
@@ -545,7 +556,7 @@ class Trace:
 
 
 def _model_of(fields: Raw, meta: Raw) -> str | None:
-    """Return the model that answered last, else the one that the file or its description names."""
+    """Return the last known model of the answers, the file or its description."""
     usage = fields.get("usage")
     if isinstance(usage, list | tuple):
         answers = [row.get("model") for row in usage if isinstance(row, Mapping)]

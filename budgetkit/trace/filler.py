@@ -62,7 +62,7 @@ _TRIED = 700  # names of a word's own length, before shorter ones are tried
 
 @dataclass
 class Filler:
-    """Makes filler that counts like what it replaces, and remembers it."""
+    """A maker of filler text with the same counts as the original."""
 
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -73,7 +73,10 @@ class Filler:
     free: dict[Hashable, Iterator[str]] = field(default_factory=dict)
 
     def text(self, text: str) -> str:
-        """Replace the words of a text; where it is JSON, its fields keep names that differ."""
+        """Replace the words of a text.
+
+        In JSON the fields keep names that differ.
+        """
         is_json = _is_json(text)
         pieces = _KEY.split(text) if is_json else [text]
         filler: list[str] = []
@@ -145,7 +148,7 @@ class Filler:
     def _fitting(
         self, wanted: Sequence[int], contexts: Sequence[str], candidates: Iterable[str], more: str
     ) -> Iterator[str]:
-        """Give the candidates that count as wanted in every context, then those that do so in the first, then any."""
+        """Yield candidates by fit: in all contexts, in the first, then any others."""
         nearest = []
         for candidate in candidates:
             longer = candidate + more * max(0, wanted[0] - self.count(contexts[0] + candidate))
@@ -187,7 +190,10 @@ class Filler:
         return self._of_size(sizes[0], _is_json(text))
 
     def _of_size(self, size: int, as_list: bool) -> str:
-        """Make any filler of a size, where words for words do not give it; a JSON list where one is wanted."""
+        """Return any filler of a size, as a JSON list if needed.
+
+        It is for a text whose words cannot be replaced one by one.
+        """
         words = max(
             0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1
         )

@@ -60,7 +60,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class BrokenLine:
-    """A line that cannot be read as JSON, with the error that says why.
+    """A line that is not valid JSON, and its error.
 
     A file of sessions, to which several programs may write at once, is read without it; any other file is refused.
     """
@@ -172,7 +172,7 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 
 
 def _parsed(text: str, name: str, number: int, start: int = 0) -> tuple[Any, int]:
-    """Return the value that begins at a place of a text, and where the next one begins."""
+    """Return the value at a place of a text, and the next value's place."""
     try:
         value, end = _DECODER.raw_decode(text, start)
         return _refuse_deep(value, text, start, end), _skip_space(text, end)
@@ -216,7 +216,10 @@ def _refuse_deep(value: Any, text: str, start: int, end: int) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that gives a field twice that is read here; a tool's output may give other fields twice."""
+    """Return an object's fields; refuse a known field that stands twice.
+
+    A tool's output may repeat other fields.
+    """
     # The names of fields are the same in every line: each is kept once.
     fields = {intern(name): value for name, value in pairs}
     if len(fields) < len(pairs):
@@ -236,7 +239,10 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda nam
 def _whole(
     line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError
 ) -> Iterator[Numbered]:
-    """Read a document that spans many lines, or several in a row; an error names the line where the JSON breaks."""
+    """Read a document over many lines, or several in a row.
+
+    An error names the line where the JSON breaks.
+    """
     text = line + rest
     start = 0
     end = _skip_space(text, 0)
@@ -269,7 +275,9 @@ _MARKDOWN = (".md", ".markdown")
 
 
 def kind_of(head: bytes) -> str:
-    """Say what a file is by its first bytes and what to give instead; "" where that is not known.
+    """Return a file's kind with advice, or an empty text.
+
+    The file's first bytes decide.
 
     Examples
     --------
@@ -294,7 +302,9 @@ def kind_of(head: bytes) -> str:
 
 
 def kind_of_archive(members: Iterable[str]) -> str:
-    """Say what an archive is by the files in it; "" where that is not known.
+    """Return an archive's kind with advice, or an empty text.
+
+    The names of its files decide.
 
     Examples
     --------
@@ -309,7 +319,7 @@ def kind_of_archive(members: Iterable[str]) -> str:
 
 
 def kind_of_text(name: str) -> str:
-    """Say what a text is that is neither JSON nor a table and names no speaker.
+    """Return the kind of a text without JSON, table or speakers, with advice.
 
     Examples
     --------
@@ -354,7 +364,7 @@ class OutflowError(ValueError):
 
 
 class Outflow:
-    """What has come out of one container, and how much may.
+    """The amount unpacked from one container, and its limit.
 
     Parameters
     ----------
@@ -381,7 +391,7 @@ class Outflow:
         self.values = 0
 
     def add(self, size: int = 0, values: int = 0) -> None:
-        """Add bytes and values that were unpacked; OutflowError where they are too many."""
+        """Add unpacked bytes and values; raise an OutflowError above the limit."""
         self.bytes += size
         self.values += values
         if self.bytes > self.most_bytes:
@@ -394,7 +404,7 @@ class Outflow:
         self.add(size=len(text), values=marks(text))
 
     def check(self, size: int = 0, values: int = 0) -> None:
-        """Refuse what says of itself that it would be too much, before any of it comes out."""
+        """Refuse a stated size above the limit, before any of it is unpacked."""
         Outflow.add(copy(self), size=size, values=values)
 
     def exceeded(self, amount: str) -> OutflowError:
@@ -406,14 +416,17 @@ class Outflow:
 
 
 def measure(stream: Any, outflow: Outflow) -> None:
-    """Read what comes out of a container to its end, and count it; then it is opened anew."""
+    """Read an unpacked stream to its end, and count it.
+
+    Afterwards it is opened anew.
+    """
     with closing(stream):
         while block := stream.read(_BLOCK):
             outflow.add_text(block)
 
 
 def buffered(stream: Any) -> io.BufferedReader:
-    """Return what comes out of a container as a stream that can be looked into."""
+    """Return an unpacked stream as a reader that can look ahead."""
     return io.BufferedReader(_Raw(stream), _BLOCK)
 
 

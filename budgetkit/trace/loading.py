@@ -1,4 +1,6 @@
-"""Conversations from files and values: what :func:`load_trace` takes, one after the other, each named by its format.
+"""Conversations from files and values, as :func:`load_trace` takes them.
+
+Each is named by its format.
 
     {"messages": [...], "tools": [...], "contexts": [...], "meta": {...}}   one conversation a line
     {"role": "user", "content": "..."}                                       one message a line
@@ -114,7 +116,7 @@ def conversations(
 
 
 def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]:
-    """Read lines that are one document; lines that cannot be read are left out, and a warning says so."""
+    """Read lines that form one document; warn of unreadable lines."""
     lines: list[Any] = []
     broken = []
     for line, value in numbered:
@@ -517,7 +519,7 @@ def _opened(source: Source) -> Any:
 
 
 def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:
-    """Give the values of what was passed in: those of a file, those of a frame, or the values themselves."""
+    """Yield the values of a file, a frame, or a given value."""
     if hasattr(stream, "read"):
         yield from opened(stream, _name(source), progress, columns)
     elif hasattr(stream, "to_dict") and hasattr(stream, "columns"):

@@ -1,4 +1,4 @@
-"""Traces from the values that were read, each checked; and the facts about a file that are shown."""
+"""Traces made of checked values, and facts about their file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from budgetkit.trace.tally import last_user
 
 @dataclass(frozen=True, kw_only=True)
 class Intake:
-    """Hold what was read of a file.
+    """Facts about a file that was read.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Intake:
 
 
 def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
-    """Say what was read of a file.
+    """Return the facts about a file that was read.
 
     Parameters
     ----------

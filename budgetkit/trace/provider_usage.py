@@ -1,4 +1,4 @@
-"""What a provider has counted of a conversation, and beside it what is counted here for the same requests."""
+"""The provider's token counts for a conversation, next to our own counts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def flags(column: pd.Series[Any]) -> Flags:
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
-    """Return what the provider counted, where the trace tells.
+    """Return the provider's token counts, if the trace has them.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _is_reading(row: Any, messages: int) -> bool:
 
 
 def _fresh(row: Mapping[str, Any]) -> int:
-    """Return what of a prompt was neither read from a cache nor written to one."""
+    """Return the prompt tokens neither read from nor written to a cache."""
     cached = [row.get(name) for name in ("cache_read_tokens", "cache_write_tokens")]
     context: int = row["context_tokens"]
     return max(0, context - sum(tokens for tokens in cached if type(tokens) is int))
@@ -183,7 +183,7 @@ def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
 
 
 def readings(trace: Trace, counter: Count, framing: Framing | None = None) -> pd.DataFrame:
-    """Set what the provider counted beside what is counted here.
+    """Compare the provider's counts with our own.
 
     Parameters
     ----------

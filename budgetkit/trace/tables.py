@@ -50,7 +50,7 @@ _MAGIC = {
 
 
 class UnknownColumns(ValueError):
-    """Say that a table does not say by its columns who speaks and what is said.
+    """An error for a table whose columns name no speaker and no text.
 
     Attributes
     ----------
@@ -75,7 +75,10 @@ def kind(head: bytes, name: str) -> str:
 def rows(
     written: bytes, kind: str, name: str, columns: Columns, outflow: Outflow | None = None
 ) -> Iterator[Numbered]:
-    """Read a binary table; what comes out of it is counted before it becomes values."""
+    """Read a binary table.
+
+    Its unpacked size is counted before it becomes values.
+    """
     if kind == "xls":
         raise ValueError(
             f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx"
@@ -87,7 +90,7 @@ def rows(
 
 
 def _readable(table: Iterator[Data], name: str) -> Iterator[Data]:
-    """Pass rows on; what a library says of a broken file becomes one sentence."""
+    """Yield rows, and explain a library's error in one sentence."""
     try:
         yield from table
     except (ImportError, OutflowError):
@@ -102,7 +105,7 @@ def _readable(table: Iterator[Data], name: str) -> Iterator[Data]:
 
 
 def _counted(table: Iterator[Data], outflow: Outflow) -> Iterator[Data]:
-    """Pass rows on, and count what stands as JSON in their cells, which becomes values too."""
+    """Yield rows, and count the JSON values in their cells."""
     for row in table:
         for cell in row.values():
             if isinstance(cell, str) and cell.startswith(("[", "{")):
@@ -162,7 +165,10 @@ def is_row(value: Any, columns: Columns) -> bool:
 
 
 def conversations(table: Iterable[Numbered], name: str, columns: Columns) -> Iterator[Numbered]:
-    """Read rows that are a conversation each, or rows that are a message each and name their conversation."""
+    """Read rows of whole conversations, or rows of single messages.
+
+    Rows of messages name their conversation.
+    """
     by_conversation: dict[str, list[Data]] = {}
     where: dict[str, int] = {}
     chosen: Mapping[str, str | None] | None = None
@@ -207,7 +213,10 @@ def _is_document(row: Raw) -> bool:
 
 
 def _alone(messages: list[Data]) -> list[str]:
-    """Say that all rows were taken as one conversation, where a column has values that several of them share."""
+    """Warn that all rows were taken as one conversation.
+
+    It warns where a column has values that several rows share.
+    """
     columns = dict.fromkeys(
         key for entry in messages for key in entry if key not in ("role", "content")
     )
@@ -302,7 +311,7 @@ def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[Data]:
 
 
 def _check_excel_files(written: bytes, outflow: Outflow) -> None:
-    """Count what the files of a spreadsheet unpack to, its cells and its other elements."""
+    """Check the unpacked bytes and elements of a spreadsheet's files."""
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         for member in archive.infolist():
             mark = b"<c" if member.filename.startswith("xl/worksheets/") else b"<"
@@ -423,7 +432,7 @@ def _feather(written: bytes, outflow: Outflow) -> Iterator[Any]:
 
 
 def _unpacked_size(written: bytes) -> int:
-    """Return what the packed buffers of an arrow file say they unpack to, in bytes.
+    """Return the unpacked size stated by an arrow file's buffers, in bytes.
 
     Each begins with its unpacked size, in eight bytes, and the first bytes of zstandard or LZ4. A size that no machine
     has is a chance hit in a text.

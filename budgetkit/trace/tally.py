@@ -154,12 +154,15 @@ def section_beside_call(section: str, of_call: str, pruned: str) -> str:
 
 
 def enters_at_once(role: str, present: str, pruned: str) -> bool:
-    """Say whether a message can be pruned while its own turn lasts; the user's question cannot: it is what is asked."""
+    """Tell whether a message can be pruned in its own turn.
+
+    The user's question cannot, since it is being asked.
+    """
     return present == pruned and role != "user"
 
 
 def schemas_message(tools: Sequence[Raw]) -> Message:
-    """Return the message that stands for the tool schemas where a role table is asked for their section."""
+    """Return a message for the tool schemas, to look up their section."""
     return Message({"role": "tools", "tools": list(tools)})
 
 
@@ -243,7 +246,7 @@ class Tally:
         return [*past[:head], *self.schemas, *past[head:], *self._passages_of(turn), *present]
 
     def demand(self, turns: Sequence[Turn], sections: Sequence[str]) -> pd.DataFrame:
-        """Say what every turn's request asks of each section.
+        """Return each turn's demand of every section.
 
         Parameters
         ----------

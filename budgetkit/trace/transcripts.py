@@ -60,7 +60,7 @@ def read(text: str, name: str) -> list[Numbered] | None:
 
 
 def _copied_from_copilot(text: str) -> dict[str, Any] | None:
-    """Read what VS Code copies of a chat, where the user goes by a name of their own."""
+    """Read a chat copied from VS Code, with a user under any name."""
     user = _FIRST_NAME.match(text)
     if user is None or _COPILOT.search(text) is None or _SPEAKER.match(text) is not None:
         return None

@@ -51,7 +51,7 @@ _CHUNK = 4_096  # code points
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """The edges of clusters that were read from a sure place on, and those that are still to be read."""
+    """Cluster edges read from a safe place on, and the unread rest."""
 
     edges: list[int]
     clusters: Iterator[regex.Match[str]]
@@ -138,7 +138,10 @@ class Boundaries:
         return 0
 
     def _flag(self, begin: int, place: int) -> int:
-        """Return where the last flag begins that follows another, or 0; flags are pairs from where their row begins."""
+        """Return the start of the last flag that follows another, or 0.
+
+        Flags are pairs, counted from where their row begins.
+        """
         letter = _LAST_FLAG.search(self.text, begin, place)
         row = _FLAGS.match(self.text, 0, letter.end()) if letter else None
         if row and len(row[0]) > 2:
@@ -146,7 +149,10 @@ class Boundaries:
         return 0
 
     def _sentence_end(self, place: int) -> int:
-        """Return the last end of a sentence up to a place, or 0; what was looked through is remembered by chunks."""
+        """Return the last sentence end up to a place, or 0.
+
+        Searched chunks are remembered.
+        """
         chunk = place // _CHUNK
         match = _SENTENCE_END.search(self.text, max(0, chunk * _CHUNK - _LOOK_BACK), place)
         if match:

@@ -122,7 +122,10 @@ def truncate(
 
 
 def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, marker: str) -> str:
-    """Cut without a marker to what the marker leaves, and a token or two less where the two grow together."""
+    """Cut a text without a marker, so that the marker still fits.
+
+    Fewer tokens are tried where text and marker together count more.
+    """
     for room in range(limit - count(marker), 0, -1):
         head = truncate(text, room, count, keep, by, "")
         if count(head + marker) <= limit:
@@ -158,7 +161,7 @@ class _Cut(NamedTuple):
         return ""
 
     def _edges(self, tokens: int) -> tuple[int, int]:
-        """Return where the kept beginning ends and the kept end begins, for that many code points at most."""
+        """Return the edges of the kept text, for at most so many code points."""
         text = self.measure.text
         front = {"head": tokens, "tail": 0, "middle": tokens - tokens // 2}[self.keep]
         back = tokens - front
@@ -170,7 +173,10 @@ class _Cut(NamedTuple):
         return self.measure.cost(head, self.marker, tail)
 
     def _grown(self, fits: int, top: int) -> int:
-        """Try cuts from `top` down to one that fits: every one that is near, and far over the limit only some."""
+        """Try larger cuts from `top` down, and return one that fits.
+
+        All near cuts are tried, and only some of those far over the limit.
+        """
         if not self.measure.near:
             further = (
                 fits + more for more in _FURTHER if fits + more <= top and self.by == "token"
@@ -240,7 +246,7 @@ _STAYS: Mapping[str, Keep] = MappingProxyType({"newest": "tail", "best": "head",
 
 
 class Cutting(Protocol):
-    """What of an allocation decides how its items are cut."""
+    """The settings of an allocation that decide how its items are cut."""
 
     @property
     def keep(self) -> str:
@@ -322,7 +328,10 @@ def _truncated(
     marker: str,
     at: MarkerAt,
 ) -> str:
-    """Cut a text by its own tokens where what surrounds it always costs the same, else by what both cost."""
+    """Cut a text to a cost limit.
+
+    Where its surroundings always cost the same, only the text is counted; else both are.
+    """
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):
         cut_text = truncate(text, limit - around, count, keep, by, marker, marker_at=at)
@@ -334,7 +343,7 @@ def _truncated(
 def _holder(
     payload: Any, count: Count, framing: Framing
 ) -> tuple[str, Count, Callable[[str], Any]] | None:
-    """Return a payload's text, what the payload costs with any other, and the payload with it."""
+    """Return a payload's text, a cost function, and a function to replace it."""
     if isinstance(payload, str):
         return payload, count, str
     if isinstance(payload, Mapping):

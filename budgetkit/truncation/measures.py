@@ -1,4 +1,6 @@
-"""What a text costs when a part of it is kept: of any counter by counting it, of an exact one by what is known.
+"""The cost of a text with a part cut out.
+
+Any counter counts the whole text; an exact one uses known sums.
 
 An exact counter's counts add up at seams (:mod:`budgetkit.counters.exact`). So the tokens up to some seams from
 either end are counted once, and all seams near the cut are known. Each cut that is tried costs the few words between
@@ -46,7 +48,7 @@ class Measure:
         self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text with a marker in place of what lies from `head` to `tail`, in tokens."""
+        """Count the text with a marker in place of `head` to `tail`, in tokens."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
@@ -72,7 +74,7 @@ class SeamMeasure(Measure):
         self.sides = _Side(text, count, False), _Side(text, count, True)
 
     def cost(self, head: int, marker: str, tail: int) -> int:
-        """Count the text with a marker in place of what lies from `head` to `tail`, in tokens."""
+        """Count the text with a marker in place of `head` to `tail`, in tokens."""
         front, back = self.sides
         size = len(self.text)
         start, before = front.known(head)
@@ -145,7 +147,7 @@ class _Side:
         self.tokens = [0]
 
     def known(self, tokens: int) -> tuple[int, int]:
-        """Return a seam little before the inner end of what is kept, and the tokens up to it."""
+        """Return a seam shortly before the cut, and the tokens up to it."""
         before = max(0, bisect_left(self.places, tokens) - 1)
         if tokens - self.places[before] > _NEAR:
             seam = self._seam(
@@ -243,7 +245,7 @@ class _Side:
 
 
 def measured(text: str, count: Count) -> Measure:
-    """Return what counts parts of a text: from seam to seam where the counter allows it."""
+    """Return the measure of a text, by seams if the counter allows."""
     fresh: Count | None = getattr(count, "fresh", None)
     if fresh is None:
         return Measure(text, count)

@@ -171,9 +171,7 @@ def test_the_stored_outputs_and_the_solutions_are_those_of_a_new_run(
     copied = tmp_path / path.name
     copied.write_text(json.dumps(notebook), encoding="utf-8")
     # Of a slow solution the time limit of a test decides, as of any other code.
-    program = (
-        "import sys, pathlib; from scripts import store_notebooks as script; script.SECONDS = None; "
-    )
+    program = "import sys, pathlib; from scripts import store_notebooks as script; script.SECONDS = None; "
     program += "script.store(pathlib.Path(sys.argv[1]))"
     command = [sys.executable, "-c", program, str(copied)]
     run = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT)

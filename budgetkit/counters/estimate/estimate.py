@@ -162,7 +162,7 @@ class EstimateCounter(CounterBase):
 
     @property
     def name(self) -> str:
-        """What :func:`budgetkit.counter` takes to give this counter again."""
+        """The name from which :func:`budgetkit.counter` makes this counter again."""
         return f"estimate:{self.encoding}"
 
     def __call__(self, text: str) -> int:
@@ -247,7 +247,7 @@ class EstimateCounter(CounterBase):
         return 0
 
     def between(self, text: str, places: Sequence[int]) -> npt.NDArray[np.float64]:
-        """Estimate what lies between places of a text, in one pass over it.
+        """Estimate the tokens between places of a text, in one pass.
 
         Parameters
         ----------

@@ -159,7 +159,10 @@ def _folded(pairs: Keys) -> Keys:
 
 
 def _places(flags: npt.NDArray[np.bool_]) -> Places:
-    """Find what is true as np.flatnonzero does, which is slower where many are not: this looks at eight at once."""
+    """Return the indices of true flags, looking at eight at once.
+
+    This is faster than np.flatnonzero where most are false.
+    """
     if len(flags) < _MANY:
         return np.flatnonzero(flags)
     whole = len(flags) // 8 * 8
@@ -194,7 +197,7 @@ Entries = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """What each window adds, in 128ths of a token."""
+    """Weights of each window, in 128ths of a token."""
 
     classes: npt.NDArray[np.uint8]
     pairs: Values
@@ -206,7 +209,7 @@ class Weights:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Weights:
-        """Make a table of what training wrote."""
+        """Make a table from the data that training wrote."""
         level = {
             name.removeprefix("level_"): stored[name]
             for name in stored
@@ -226,7 +229,7 @@ class Weights:
         )
 
     def values(self, units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> Values:
-        """Look up what each window adds."""
+        """Look up the weight of each window."""
         stretch = windows(units, self.classes)
         entry_pairs, missing = looked_up(self.hashed, stretch.keys())
         entry_pairs[0] += entry_pairs[1]

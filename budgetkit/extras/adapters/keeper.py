@@ -1,4 +1,7 @@
-"""Keeper: what all adapters share: messages of a framework in, those that fit out, each with the object it was."""
+"""The keeper behind all adapters, which trims messages to a budget.
+
+Each message that is sent comes back with the framework's own object.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ class Keeper:
     def _trimmed(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> list[Raw]:
-        """Trim messages that have a number in place of the framework's own object, which no conversation keeps."""
+        """Trim messages, with numbers in place of the framework's own objects.
+
+        It serves keepers without a policy, which keep no conversation.
+        """
         numbered = [
             Message({**message.raw, NATIVE: place}) if NATIVE in message.raw else message
             for place, message in enumerate(messages)
@@ -128,7 +134,10 @@ class Keeper:
         numbers: Numbers,
         to: Request,
     ) -> list[Raw]:
-        """Remember it by what it was given and by what it gave, which some frameworks go on with."""
+        """Remember a conversation by its input and by its output.
+
+        Some frameworks go on with the trimmed messages that they were given back.
+        """
         natives = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
         # None: summaries.
         now: Owned = dict(zip(numbers, natives, strict=True)) | {None: {}}

@@ -18,7 +18,7 @@ def kept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> 
 
 
 async def akept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
-    """Return what `kept` does, summaries awaited."""
+    """Do the same as `kept`, and await the summaries."""
     return [_native(raw) for raw in await keeper.afit([*map(_message, messages)], _schemas(tools))]
 
 
@@ -47,7 +47,9 @@ def runnable(*budget: Any, **more: Any) -> Any:
 
 
 def pre_model_hook(*budget: Any, **more: Any) -> Any:
-    """Return a node for LangGraph that gives the model what fits and leaves the state as it is.
+    """Return a LangGraph node that trims only the model's input.
+
+    The state stays as it is.
 
     Parameters
     ----------

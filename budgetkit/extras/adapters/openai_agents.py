@@ -14,7 +14,9 @@ Filter = Callable[[Any], Coroutine[Any, Any, Any]]
 
 
 def input_filter(*budget: Any, **more: Any) -> Filter:
-    """Return a filter that gives the model what fits; instructions and the agent's own tools are counted in.
+    """Return a filter that trims the model's input to the budget.
+
+    The instructions and the agent's own tools are counted in.
 
     Parameters
     ----------
@@ -45,7 +47,10 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
 
 
 def _messages(items: Sequence[Any]) -> list[Message]:
-    """Read items as messages: what a model said in one go is one, each tool's output another."""
+    """Convert items to messages, one for each run of model output.
+
+    Every other item is a message of its own.
+    """
     messages = []
     for is_message, group in groupby(items, _is_said):
         run = [*group]

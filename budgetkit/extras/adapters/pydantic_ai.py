@@ -14,7 +14,9 @@ Processor = Callable[[list[Any]], Coroutine[Any, Any, list[Any]]]
 
 
 def history_processor(*budget: Any, **more: Any) -> Processor:
-    """Return a processor that leaves in the history what fits; the last request's instructions are counted in.
+    """Return a processor that trims the history to the budget.
+
+    The last request's instructions are counted in.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def _part(part: Any) -> dict[str, Any]:
 
 
 def _result(part: Any) -> str | None:
-    """Return the text of what answers a call."""
+    """Return the text of a tool return or retry prompt, if any."""
     if part.part_kind == "tool-return":
         return str(part.model_response_str())
     if part.part_kind == "retry-prompt" and part.tool_name:

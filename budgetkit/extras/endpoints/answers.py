@@ -1,4 +1,4 @@
-"""Counts that providers gave, kept on disk, so that nobody is asked twice; and what happens when the disk will not.
+"""Provider counts kept on disk, so that no text is sent twice.
 
 A count is kept under a checksum of what was asked, made with a secret of the file's own. So neither a text nor whether
 a certain text was asked about can be read from a file that somebody else gets hold of, and only its owner may open it.
@@ -60,7 +60,7 @@ class KeptCounts:
         self.salt = self.opened.execute("SELECT value FROM salt").fetchone()[0]
 
     def name(self, url: str, model: str, body: Mapping[str, Any]) -> bytes:
-        """Return the checksum of a request; what was asked cannot be read back from it."""
+        """Return the checksum of a request, which does not reveal its content."""
         request = json.dumps([url, model, body], sort_keys=True, ensure_ascii=False)
         return hmac.digest(self.salt, request.encode("utf-8", "surrogatepass"), "sha256")
 
@@ -83,7 +83,7 @@ class KeptCounts:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Begin a file anew where it is broken; go on in memory where there can be none."""
+        """Replace a broken file by a new one, or continue in memory."""
         try:
             if not isinstance(error, sqlite3.Error) or not _is_broken(error):
                 raise error
@@ -103,7 +103,7 @@ class KeptCounts:
 
 @contextmanager
 def kept_counts(path: Path) -> Iterator[KeptCounts]:
-    """Open the counts in a file, making it where it is missing; at the end, warn of what went wrong with it."""
+    """Open or create a file of counts; warn of its problems afterwards."""
     store = KeptCounts(path)
     try:
         yield store
@@ -149,7 +149,7 @@ def _is_broken(error: sqlite3.Error) -> bool:
 
 
 def _moved_aside(path: Path, error: Exception) -> list[str]:
-    """Rename a broken file, unless another thread did so meanwhile; return what is to be said."""
+    """Rename a broken file, unless another thread has, and return the notices."""
     with _MENDING:
         try:
             with closing(_opened(path)) as opened:

@@ -26,7 +26,7 @@ class EndpointError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Describe where a provider counts, and in which shape it is asked and answers.
+    """A provider's count endpoint: its address, key, and request and response format.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class Endpoint:
     source: str
 
     def read_key(self) -> Key:
-        """Return the key in the environment; raise ValueError where there is none, or none that can be sent."""
+        """Return the key in the environment; raise ValueError if missing or invalid."""
         return key_from_environment(self.key, self.headers)
 
 
 def _filled(shape: Any, **values: str) -> Any:
-    """Return a shape of the table with what was given in place of its names.
+    """Return a request template with its placeholders filled in.
 
     >>> _filled({"messages": [{"role": "user", "content": "{text}"}]}, text="{model}?")
     {'messages': [{'role': 'user', 'content': '{model}?'}]}
@@ -86,7 +86,10 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = Table(
 
 
 def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
-    """Return the count that an answer holds, or half a sentence about why it holds none and what to do."""
+    """Return the count in an answer, or the problem and its fix.
+
+    The problem is half a sentence, for the caller to complete.
+    """
     if answer.status == 200:
         return _count_in(answer, endpoint, key)
     message = key.hidden_in(_message(answer))
@@ -293,7 +296,7 @@ def provider_counter(
     cache: str | os.PathLike[str] | None = None,
     timeout: float = 30.0,
 ) -> ProviderCounter:
-    """Make a counter that asks a provider; every text and request that it counts is sent there.
+    """Return a counter that sends every text and request to a provider.
 
     Parameters
     ----------

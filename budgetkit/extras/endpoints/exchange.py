@@ -46,7 +46,9 @@ class Key(httpx.Auth):
         yield request
 
     def hidden_in(self, words: str) -> str:
-        """Return what somebody else said as one line of at most 200 characters, without anything of the key.
+        """Return an error text in at most 200 characters, without the key.
+
+        The text is one line.
 
         >>> Key("ACME_KEY", dict, "sk-1234567890abcdef").hidden_in("Wrong key: sk-****cdef" + chr(10) + "Bye")
         'Wrong key: [hidden] Bye'
@@ -116,7 +118,7 @@ Name = TypeVar("Name")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: the status, its standard words, seconds to wait if it says so, and the body."""
+    """A provider's response: status, reason phrase, Retry-After header and body."""
 
     status: int
     reason: str
@@ -133,7 +135,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Whom is asked, with which key, and how long: seconds for a whole answer."""
+    """Address, key and timeout (in seconds) of a provider's endpoint."""
 
     url: str
     key: Key
@@ -196,7 +198,10 @@ def ask_all(
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """A loop that ends though a host is still being looked up, for which the system sets no deadline."""
+    """An event loop that can end during a host look-up.
+
+    The system sets no deadline for such a look-up.
+    """
 
     async def getaddrinfo(self, *query: Any, **more: Any) -> Any:
         """Look up a host on a thread that nobody waits for, not even the program as it ends."""

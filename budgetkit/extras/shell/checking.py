@@ -143,7 +143,7 @@ def _show(checked: Checked, changes: dict[str, int], since: str, form: str) -> N
 
 
 def save(path: str, checked: Checked) -> None:
-    """Write what each section asks for, to be compared with later."""
+    """Write each section's largest demand as a baseline to compare with."""
     data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
     write_whole(path, (json.dumps(data, indent=2) + "\n").encode())
 
@@ -170,7 +170,7 @@ def growth(path: str, checked: Checked) -> dict[str, int]:
 
 
 def grown(changes: Mapping[str, int], since: str) -> list[str]:
-    """Say what has changed since a baseline.
+    """Return the changes since a baseline, one line each.
 
     >>> grown({"tools": 1_240, "system": -3}, "main")
     ['tools +1,240 tokens since main', 'system -3 tokens since main']

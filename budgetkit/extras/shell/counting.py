@@ -189,7 +189,7 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
 
 
 def _basis_line(count: RequestCount) -> str:
-    """Say what a request's count rests on, and between which numbers the bill should lie."""
+    """Describe the basis and the interval of a request's count."""
     basis = f"{count.basis[0].upper()}{count.basis[1:]}"
     if count.exact:
         return f"{basis}: by the {count.counted_by}."

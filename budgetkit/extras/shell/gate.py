@@ -102,7 +102,7 @@ class Failure:
 
     @property
     def detail(self) -> str:
-        """The plan, and what would mend it."""
+        """The plan and the suggested fix."""
         return "\n".join(filter(None, [self.plan, self.mend]))
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found.
+    """Result of a check.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class Checked:
 
     @property
     def explanations(self) -> list[str]:
-        """Each failure with its plan and what would mend it; a plan that was shown before is not shown again."""
+        """Each failure with its plan and fix; repeated plans are left out."""
         plans = set[str]()
         texts = []
         for failure in self.failures:
@@ -206,7 +206,7 @@ def check(
     today: date | None = None,
     strict: bool = False,
 ) -> Checked:
-    """Check what is sent against a budget.
+    """Check prompts, tools and conversations against a budget.
 
     Parameters
     ----------
@@ -405,7 +405,10 @@ def _check_messages(trace: Trace) -> None:
 
 
 def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
-    """Return the tools, or refuse what is none: it has neither a name nor what one of a provider's own has."""
+    """Return the tools; raise ValueError for an unknown kind of tool.
+
+    A tool has a name or the fields of a provider's own.
+    """
     for tool in toolset.listed:
         is_builtin = isinstance(tool.get("type"), str) or any(
             isinstance(value, Mapping) for value in tool.values()
@@ -450,7 +453,7 @@ def _estimated(
 
 
 def _price_step(model: Model | None, today: date | None) -> int:
-    """Return the prompt above which the price rises, in tokens; 0 where none is known."""
+    """Return the prompt tokens above which the price rises; 0 if unknown."""
     if model is None:
         return 0
     with suppress(ImportError):  # the price list comes with the extra lab
@@ -461,7 +464,10 @@ def _price_step(model: Model | None, today: date | None) -> int:
 
 
 def _retired(model: Model | None, today: date) -> list[Failure]:
-    """Fail where the model's provider has ended it: nothing that is sent to it is answered."""
+    """Return a failure if the model's provider has ended it.
+
+    No request to such a model is answered.
+    """
     if model is None or not model.ends or date.fromisoformat(model.ends) > today:
         return []
     problem = f"its provider ended {one_line(model.name)} on {model.ends}"
@@ -495,7 +501,10 @@ def _found(
     lost: list[int],
     tools: int,
 ) -> tuple[Finding, ...]:
-    """Find what is wrong with the budget itself, then what each demand adds to that: a code from one demand only."""
+    """Collect the findings on the budget, then those that each demand adds.
+
+    A code is reported for one demand only.
+    """
     notices = list(found_in(lost=lost, tools=tools))
     for demand in demands:
         codes = {finding.code for finding in notices}
@@ -534,7 +543,10 @@ def _asked(
     count: Count,
     framing: Framing | None,
 ) -> pd.DataFrame:
-    """Say what a conversation asks for with the prompts and tools of today in place of its own."""
+    """Return a conversation's demand, with today's prompts and tools.
+
+    These take the place of the conversation's own.
+    """
     trace = replace(trace, tools=tuple(tools)) if tools else trace
     tally = trace.tally(count, budget.roles or DEFAULT_ROLES, framing)
     demand = trace.demand(count, budget.roles or DEFAULT_ROLES, framing)

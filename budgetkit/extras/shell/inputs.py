@@ -198,7 +198,10 @@ def check_tools(data: Any) -> None:
 
 
 def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> None:
-    """Refuse keys that are not known, at any depth of a tool; names that are its author's choice are left alone."""
+    """Refuse unknown keys at any depth of a tool.
+
+    Names of the tool author's choice are left alone.
+    """
     if isinstance(value, list | tuple):
         for entry in value:
             _check_keys(entry, keys, place)
@@ -224,7 +227,10 @@ def _refuse_unknown(keys: Iterable[object]) -> None:
 
 
 def policies_named(names: Iterable[str]) -> dict[str, Policy]:
-    """Make policies by their names, in which the shell may have a hyphen for a blank; all where none is named."""
+    """Return policies by name; all if none is named.
+
+    In the shell a hyphen may stand for a blank.
+    """
     return policies_of(list(names) or None)
 
 
@@ -295,7 +301,10 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command these options and those of a conversation, and call it with what they come to."""
+    """Add the options of a budget and a conversation to a command.
+
+    The command is called with the trace and the values of the budget options.
+    """
     with_lines = with_budget(command)
 
     @wraps(with_lines)
@@ -314,7 +323,9 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_line(trace: Trace) -> str:
-    """Say what was read of a file, as the strip of an explorer says it; its notes are warnings of their own.
+    """Summarise a file in one line, in the words of the explorer.
+
+    Notes are left out, for they are warnings of their own.
 
     Examples
     --------

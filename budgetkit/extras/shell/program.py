@@ -73,7 +73,7 @@ class Commands(click.Group):
 @click.version_option(package_name="budgetkit")
 @click.pass_context
 def program(context: click.Context) -> None:
-    """Count, split and check a context window; without a command, list your sessions and what to do next.
+    """Count, split and check a context window; without a command, list your sessions and next steps.
 
     A conversation is a file in any format that budgetkit reads, the name of a shipped one, or "-" for standard
     input. To complete commands in the shell: eval "$(_BUDGETKIT_COMPLETE=bash_source budgetkit)", or zsh_source.
@@ -126,7 +126,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _about_file(wrong: OSError) -> str:
-    """Say what is wrong with a file that was named, without the system's number for it."""
+    """Describe the problem with a named file, without the system's error number."""
     name = brief(str(wrong.filename))
     folder = Path(str(wrong.filename)).expanduser().parent
     if isinstance(wrong, FileNotFoundError):

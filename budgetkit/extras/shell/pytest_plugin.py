@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def budget() -> Callable[..., Any]:
-    """Check what is sent against a budget, given as a `Budget`, a saved one's path or a preset's name.
+    """Check prompts, tools and traces against a budget.
+
+    The budget is a `Budget`, the path of a saved one or a preset's name.
 
     It takes what `budgetkit.extras.shell.gate.check` takes; a trace may be a file, and tools an MCP server's answer.
     The test fails where the gate is closed, with the plan and the mend as its message; else what was found is returned.

@@ -1,4 +1,4 @@
-"""``budgetkit sessions``: what filled your recorded sessions, what the misses cost, which rule would be cheaper."""
+"""``budgetkit sessions``: the contents, misses and cheaper rules of recorded sessions."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ def _settings(session: Session, setting: str, window: int | None, as_json: bool)
 
 
 def _held(session: Session, with_text: bool, as_json: bool) -> None:
-    """Show what held the prompts: sub-agents apart, then tools, MCP servers and files that were read again."""
+    """Show the sub-agents, tools, MCP servers and repeated files in the prompts."""
     lines = agents(session)
     groupings: tuple[By, ...] = ("tool", "server", "file")
     held: dict[str, pd.DataFrame] = {by: holding(session, by) for by in groupings}
@@ -405,7 +405,10 @@ _RULES = ["rule", "dollars", "compactions", "left or cut", "gone, used later"]
 
 
 def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
-    """Return what filled the largest prompt; tools and MCP servers are numbered unless texts are wanted."""
+    """Return the contents of the largest prompt, by kind.
+
+    Tools and MCP servers are numbered unless texts are wanted.
+    """
     filled = session.filled_by()
     if with_text:
         return filled
@@ -423,7 +426,10 @@ def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
 
 
 def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest rows of what filled a prompt, one row of all others, and the difference: the whole prompt."""
+    """Return the largest kinds, one row for all others, and the difference.
+
+    Together they are the whole prompt.
+    """
     difference = filled.iloc[-1:]
     rows = filled.iloc[:-1]
     rest = rows.iloc[KINDS:]

@@ -1,4 +1,4 @@
-"""The page of ``budgetkit sessions NUMBER --report``: three answers, what was billed, and what other rules would cost.
+"""The page of ``budgetkit sessions NUMBER --report``: answers, bill and other rules' costs.
 
 What stands for the session comes from its record alone: the prompts, the reads, the cost, and what its own compactions
 took out. What another rule would have cost stands in one figure and its table, and says so.
@@ -72,7 +72,7 @@ def _lead(session: Session, compared: Comparison, title: str, filled: pd.DataFra
 
 
 def _key_figures(session: Session) -> list[Data]:
-    """Return what was billed, as key figures."""
+    """Return the bill as key figures."""
     totals = session.totals()
     share = totals["read"] / max(1, totals["prompt"])
     plurals = {

@@ -1,4 +1,7 @@
-"""The terminal: texts that come in, and the tables, JSON and sentences that go out; nothing slow is imported."""
+"""The terminal: input texts, and output as tables, JSON and sentences.
+
+Nothing slow is imported.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ def _cell(value: object) -> tuple[str, bool]:
 
 
 def _plain(value: Any) -> Any:
-    """Return numpy's and pandas' numbers as Python's, and what is missing as None."""
+    """Return a numpy or pandas number as Python's; None if missing."""
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if hasattr(value, "item"):
@@ -84,7 +87,10 @@ def _plain(value: Any) -> Any:
 
 
 def _known(value: Any) -> Any:
-    """Return plain data in which a number that is not known is null, for JSON knows no NaN."""
+    """Return plain data with null for unknown numbers.
+
+    JSON has no NaN.
+    """
     if isinstance(value, dict):
         return {str(name): _known(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

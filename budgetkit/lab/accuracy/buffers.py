@@ -49,12 +49,12 @@ class FilledWindows:
 
     @property
     def sources(self) -> int:
-        """The fewest sources of a class that is known; 0 where no kind is."""
+        """The fewest sources of a known class; 0 if none is known."""
         return min(mix.sources for mix in self.corpora)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The classes and languages that the windows are of, where these are known."""
+        """The known classes and languages of the windows."""
         return tuple(dict.fromkeys(label for mix in self.corpora for label in mix.label))
 
     def share(self, risk: float) -> float:

@@ -29,7 +29,7 @@ STAND_IN = "coding-agent"  # what is replayed where sizes are typed in
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """One explorer of the app: how it is made of what is shared, how it gives it back and takes it."""
+    """One explorer of the app, with the functions that share its settings."""
 
     title: str
     make: Callable[[BudgetSettings, Library], Any]
@@ -135,7 +135,10 @@ class App:
         return explorer
 
     def _limit(self, explorer: Explored) -> None:
-        """Limit the files that an explorer opens by their path; its box goes where there is none to type."""
+        """Limit the paths that an explorer may open.
+
+        Its box for paths is hidden if there is no folder to open.
+        """
         explorer.reach = self._reach
         explorer.take(explorer.settings, afresh=True)
 
@@ -204,7 +207,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Li
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:
-    """Replay the shared conversation; where none is shared, the one that stands there stays."""
+    """Replay the shared conversation; keep the present one if none is shared."""
     settings = explorer.settings
     if shared.trace is None:
         shared = replace(

@@ -57,7 +57,7 @@ def card_scene(stage: BudgetStage) -> Data:
 
 
 class DesignCard(BudgetExplorer):
-    """Design a budget in one view: what is set on the left, what it leaves and how wrong it is on the right.
+    """Card to design a budget: its settings, remainder and count error.
 
     Parameters are those of :class:`budgetkit.BudgetExplorer`, and so are its sliders, handles, values and `load`. The
     quick count, whose error the table shows, is "chars/4" until "Compare with" names another; neither the model nor
@@ -187,7 +187,10 @@ class DesignCard(BudgetExplorer):
             return page, picture(answers["points"][present])
 
     def _receive(self, view: View, content: Data, buffers: list[Any]) -> None:
-        """Answer what the page sends; a receipt goes back to it as two files."""
+        """Handle a page message; answer a share request with two files.
+
+        The files are a receipt's page and picture.
+        """
         if content.get("kind") != "share":
             super()._receive(view, content, buffers)
             return

@@ -1,4 +1,4 @@
-"""Headline: what the card is about, and one sentence that says what its budget means."""
+"""Headline: the card's title and one sentence on its budget."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Misjudgement:
         return self.cheap / self.best - 1
 
     def really(self, budget: int) -> int:
-        """Return what a budget that the cheap count has filled really takes, in tokens."""
+        """Return the actual tokens of a budget that a cheap count fills."""
         return round(max(0, budget) * self.best / self.cheap)
 
     def least(self, budget: int) -> int:
@@ -155,7 +155,10 @@ def _errors(corpus: Corpus, cheap: Counter, best: Counter) -> pd.DataFrame:
 
 
 def intervals(best: Counter, counts: Ints) -> tuple[Ints, Ints]:
-    """Return between which numbers each text lies; the count twice where nobody has measured how far off it is."""
+    """Return the interval of each text's tokens.
+
+    Where the error was never measured, it is the count twice.
+    """
     below, above = spread_of(best) or (0.0, 0.0)
     return np.rint(counts * (1 + below)).astype(np.int64), np.rint(counts * (1 + above)).astype(
         np.int64
@@ -204,7 +207,7 @@ def headline(settings: BudgetSettings, results: BudgetResults) -> Data:
 
 
 def sentence(results: BudgetResults) -> str:
-    """Say what the budget means."""
+    """Summarise the budget in a sentence."""
     plan = results.plan
     budget = plan.budget
 
@@ -246,7 +249,10 @@ def _shared(plan: Plan) -> str:
 
 
 def _taken(plan: Plan) -> str:
-    """Return what a pool that all sections share has left; empty where all of it is."""
+    """Return a clause on the shared pool's remaining tokens; empty if untouched.
+
+    This serves a pool that all sections share.
+    """
     excess = too_many(plan)
     if excess:
         return f", and claim {excess:,} too many"
@@ -293,7 +299,7 @@ def _lasts(results: BudgetResults) -> str:
 
 
 def _other_loss(results: BudgetResults) -> str:
-    """Name the section that loses something first; empty where it is the remainder or none."""
+    """Return a sentence on the first loss outside the remainder, if any."""
     if results.first_cut is None or results.first_cut[1] == results.plan.budget.remainder:
         return ""
     turn, section = results.first_cut

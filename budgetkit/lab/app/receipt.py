@@ -30,7 +30,10 @@ PRESENT: Final = "as set"
 
 
 def receipt(settings: BudgetSettings, library: Library) -> Data:
-    """Return what the page chooses among: models, windows and reserves, and an answer for each that there is."""
+    """Return the receipt's options, and an answer for each combination.
+
+    The options are models, windows and reserves.
+    """
     plain = unpinned(settings)
     model, _ = known_model(plain.model)
     window = plain.budget(model).window
@@ -56,7 +59,10 @@ def receipt(settings: BudgetSettings, library: Library) -> Data:
 
 
 def _windows_of(name: str, windows: Sequence[int], settings: BudgetSettings) -> list[int]:
-    """Return the windows that a model has; of the model that is set also the one that is set."""
+    """Return a model's possible windows.
+
+    For the current model the current window is among them.
+    """
     model, _ = known_model(name)
     longest = longest_window(model)
     if name == settings.model:
@@ -67,7 +73,7 @@ def _windows_of(name: str, windows: Sequence[int], settings: BudgetSettings) -> 
 
 
 def _reserves(settings: BudgetSettings) -> dict[str, Share | None]:
-    """Return the reserves that can be chosen; one that is locked stays as it is."""
+    """Return the selectable reserves; a locked one stays as it is."""
     if RESERVE in settings.locks:
         return {PRESENT: None}
     shares = {
@@ -173,7 +179,7 @@ def picture(answer: Data) -> str:
 
 
 def _reach(row: Data, strip_data: Data, x: int, y: int, width: int) -> list[Markup]:
-    """Return the bar of one row, the mark of what was planned, and the interval."""
+    """Draw a row's bar, the mark of the budget and the interval."""
     if not row["bar"]:
         return []
     scale = width / 100

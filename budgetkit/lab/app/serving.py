@@ -90,7 +90,7 @@ def cookie_name(request: HTTPServerRequest) -> str:
 
 
 def _same(offered: str | bytes, secret: str) -> bool:
-    """Say whether two texts are equal, in a time that does not tell where they differ."""
+    """Compare two texts in constant time."""
     if isinstance(offered, str):
         raw = offered.encode("utf-8", "replace")
     else:

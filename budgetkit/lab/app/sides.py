@@ -40,14 +40,14 @@ MOST_PINS: Final = 5
 
 @dataclass(frozen=True)
 class Side:
-    """One column: settings, and what follows from them."""
+    """One column of the comparison: settings and their results."""
 
     settings: BudgetSettings
     library: Library
 
     @cached_property
     def results(self) -> BudgetResults:
-        """What follows from the settings."""
+        """The results of the settings."""
         return results(self.settings, self.library)
 
     @property
@@ -57,7 +57,7 @@ class Side:
 
     @property
     def bar(self) -> list[Data]:
-        """What fills the window, in percent of it."""
+        """The segments of the window, in percent of it."""
         plan = self.results.plan
         if takes_the_rest(plan.budget):
             rest = plan.budget.remainder
@@ -99,7 +99,7 @@ class Side:
 
     @property
     def cost(self) -> str:
-        """What the prompt costs, with nothing read from a cache."""
+        """The cost of the prompt, with nothing read from a cache."""
         price_list = prices(self.results.model)
         prompt = np.array([self.results.plan.used])
         nothing = np.array([0])
@@ -121,7 +121,7 @@ class Side:
         }
 
     def figures(self) -> dict[str, str]:
-        """Return what stands in the column, by the name of its row."""
+        """Return the cells of the column, by the name of their row."""
         plan = self.results.plan
         budget = plan.budget
         if budget.remainder is None:
@@ -159,7 +159,10 @@ def unpinned(settings: BudgetSettings) -> BudgetSettings:
 
 
 def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSettings:
-    """Return the settings for another model, at the same window where it has that, else at its own longest."""
+    """Return the settings for another model, at this window if possible.
+
+    Otherwise they take the model's longest one.
+    """
     model, _ = known_model(name)
     longest = longest_window(model)
     if longest is not None and window > longest and name != settings.model:
@@ -191,7 +194,7 @@ class SidesFold(Content):
     """Several models or budgets side by side."""
 
     def parts(self, stage: BudgetStage) -> list[Data]:
-        """Say what is compared, and show the columns."""
+        """Return the parts of the panel: a sentence and the columns."""
         columns = sides(stage.settings, stage.library)
         window = stage.results.plan.budget.window
         shorter = [side.results.model.name for side in columns if side.settings.missing_window]

@@ -1,4 +1,4 @@
-"""Strip: what the error of a cheap count does to the history budget and to the shared pool, by kind of text.
+"""Strip: a cheap count's effect on history budget and shared pool, by text kind.
 
 A row is a kind of text in one place, the shipped texts or this conversation. Its bar is as long as what the budget
 really takes when the cheap count has filled it; the thin line over it reaches over nine texts in ten. Behind the bar
@@ -49,7 +49,10 @@ LONGEST_LINE = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of what is too much or too little: a level, which sets the colour, and words."""
+    """Verdict on a surplus or shortage: level and words.
+
+    The level sets the colour.
+    """
 
     level: str
     text: str
@@ -57,7 +60,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The budget that a cheap count fills, and what stands behind it, in tokens.
+    """A budget filled by a cheap count, with reserve and pool behind it.
+
+    All sizes are in tokens.
 
     Parameters
     ----------
@@ -86,7 +91,10 @@ class Room:
     overrun: int = 0
 
     def verdict(self, really: int) -> Verdict:
-        """Return what a full budget comes to in truth: unused, as planned, from safety, from the pool, too many."""
+        """Return the verdict on a full budget, such as "as planned".
+
+        A surplus is taken from the safety reserve first, then from the shared pool.
+        """
         if self.overrun:
             return Verdict("overrun", "window overrun")
         if self.budget <= 0:
@@ -103,7 +111,7 @@ class Room:
         return Verdict("over", f"{over - self.safety - self.pool:,} too many")
 
     def pool_left(self, really: int) -> int:
-        """Return what is left of the shared pool once it has given what it can."""
+        """Return the shared pool's tokens left after it covers a surplus."""
         beyond_safety = max(0, really - max(0, self.budget) - self.safety)
         return max(0, self.pool - beyond_safety)
 
@@ -143,7 +151,7 @@ class CounterPair:
 
     @property
     def basis(self) -> str:
-        """What the cheap count is held against, and how sure that is."""
+        """The counter that the cheap count is compared with, and its certainty."""
         return basis(self.best, self.model)
 
 

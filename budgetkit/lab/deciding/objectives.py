@@ -1,4 +1,4 @@
-"""Objectives: what should be small in a replay, and how much smaller a setting makes it.
+"""Objectives: numbers of a replay to minimise, and a setting's gain.
 
     gain = 1 - sum of the objective with a setting / sum at present         over conversations it was not chosen on
 
@@ -151,7 +151,7 @@ def objective_of(
 
 @dataclass(frozen=True, eq=False)
 class Gain:
-    """The share that a setting saves on conversations that it was not chosen on.
+    """The share that a setting saves on held-out conversations.
 
     Parameters
     ----------
@@ -214,7 +214,10 @@ class Gain:
         return self.low > 0
 
     def notices(self, objective: Objective) -> list[str]:
-        """List what limits the number: too few conversations, or one that outweighs the others."""
+        """List limitations of the gain, such as too few conversations.
+
+        Another is one conversation that outweighs the others.
+        """
         notices = []
         needed = ceil(log2(2 / self.risk))
         affected = int(self._affected.sum())

@@ -1,4 +1,4 @@
-"""The search space: the values that lines may take, and the least that answers need."""
+"""The search space: values to try by line, and the least reserve."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False)
 class TuningResult:
-    """The best setting that was tried, and its gain on conversations that it was not chosen on.
+    """The best setting tried, and its gain on held-out conversations.
 
     Parameters
     ----------
@@ -304,7 +304,10 @@ class TuningResult:
 
     @property
     def notices(self) -> list[str]:
-        """What limits the result: settings left out, halves that disagree, a setting at the end of what was tried."""
+        """Limitations of the result, such as settings left out.
+
+        Others are halves that disagree, and a best setting at the edge of those tried.
+        """
         notices = [*self.space.notices(self.settings, self.reasons)]
         if self._is_present:
             return notices

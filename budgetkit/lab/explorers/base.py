@@ -1,4 +1,4 @@
-"""Base: what every explorer does with its stage, and how a change goes through.
+"""Base: the common explorer class, and the way it applies a change.
 
 There is one value, the settings, and one way to change it: a command gives the next settings, from which all that is
 shown follows. A control, a handle in the page and a line of code send the same commands.

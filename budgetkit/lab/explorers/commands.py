@@ -39,7 +39,7 @@ _HINTS = {"role": ("who", "by"), "content": ("words", "what"), "conversation": (
 
 
 def door(stage: AnyStage) -> Data:
-    """Return the state of the file: none yet, what was read of it, or which columns to choose."""
+    """Return the file's state: none, a summary, or columns to choose."""
     library = stage.library
     budget = stage.settings.budget_settings
     trace = budget.trace
@@ -75,7 +75,7 @@ def door(stage: AnyStage) -> Data:
 
 
 def _model(named: str | None, model: str) -> Data | None:
-    """Say which model the file names, and whether it is the one that the budget is made for."""
+    """Compare the model named in the file with the budget's."""
     if named is None:
         return None
     if named == model:
@@ -86,7 +86,7 @@ def _model(named: str | None, model: str) -> Data | None:
 
 
 def _columns(library: Library) -> Data:
-    """Ask which columns of a table say who speaks, what is said, and which conversation a row belongs to."""
+    """Return a form for a table's role, content and conversation columns."""
     undecided = library.conversations.undecided
     assert undecided is not None, "asked for only where there is a table to be decided on"
     choices: list[Data] = []
@@ -123,13 +123,13 @@ def of_budget(command: Command) -> Command:
 
 
 def shelf_of(stage: AnyStage) -> Shelf[Any]:
-    """Return the shelf on which stands what an explorer shows."""
+    """Return the library shelf that an explorer reads from."""
     shelf: Shelf[Any] = getattr(stage.library, stage.settings.shelf)
     return shelf
 
 
 def choose(stage: AnyStage, name: str | None) -> Any:
-    """Show what goes by another name, from its beginning; None for sizes that are typed in."""
+    """Show the named entry from its beginning; None for typed sizes."""
     shelf_of(stage).undecided = None
     return stage.settings.showing(name)
 
@@ -155,7 +155,7 @@ def take_file(stage: AnyStage, name: str, content: bytes) -> Any:
 
 
 def choose_columns(stage: AnyStage, role: str, content: str, conversation: str = "") -> Any:
-    """Read the table that waits by its columns: who speaks, what is said and, if any says so, in which conversation."""
+    """Read the pending table by its role, content and conversation columns."""
     if role == content:
         raise ValueError(
             f"column {brief(role)} was chosen twice; who speaks and what is said are two; choose another"

@@ -57,7 +57,7 @@ SELDOM = 0.2  # seconds between two looks at how far it is
 
 @dataclass(frozen=True)
 class Case:
-    """What is tuned: values that stay as they are while an explorer moves on."""
+    """Inputs of a tuning run, which do not change with the explorer."""
 
     library: Library
     source: str
@@ -77,7 +77,7 @@ class Case:
 
 @dataclass
 class TuningRun:
-    """One run of tuning: how far it is, whether it was stopped, and what came of it."""
+    """One tuning run: its progress, its stop flag and its result."""
 
     said: str = "Beginning"
     done: float = 0.0
@@ -98,7 +98,7 @@ class Stopped(RuntimeError):
 
 
 class DecideFold(Content):
-    """Objective and risk, the front, what matters, and the sentence to take to a meeting."""
+    """Panel for tuning: objective, risk, front, key lines and summary."""
 
     def __init__(self, again: Callable[[], None]) -> None:
         super().__init__(again)
@@ -108,7 +108,7 @@ class DecideFold(Content):
         self._row: int | None = None
 
     def parts(self, stage: AnyStage) -> list[Data]:
-        """Say what can be chosen, how far the work is, and what it found."""
+        """Return the parts of the panel: choices, progress and result."""
         base = stage.settings.budget_settings
         if base.trace is None:
             many = 0
@@ -176,7 +176,10 @@ class DecideFold(Content):
         return None
 
     def _wanted(self, stage: AnyStage) -> str:
-        """Return what is to be small: what was chosen, else needed messages where some are lost, else tokens cut."""
+        """Return the objective: the chosen one, or a default.
+
+        The default is needed messages if some are lost, else tokens cut.
+        """
         if self._objective:
             return self._objective
         if isinstance(stage.results, BudgetResults):
@@ -185,7 +188,7 @@ class DecideFold(Content):
         return "evidence" if needed > present else "cut"
 
     def _nothing_cut(self, case: Case, many: int) -> list[Data]:
-        """Say that no setting can lose less than nothing, and offer a window in which something is lost."""
+        """Explain that nothing is cut, and offer a smaller window."""
         largest = int(demand_of(case).sum(axis=1).max())
         sentence = (
             f"Nothing is cut from these {many:,} conversations: their largest request asks for {largest:,} of "
@@ -206,7 +209,10 @@ class DecideFold(Content):
         return [text(f"{sentence}.")]
 
     def _telling_window(self, case: Case, base: BudgetSettings) -> int | None:
-        """Return the largest of some small windows in which a tenth of what is asked for is cut."""
+        """Return the largest small window that cuts enough to tune on.
+
+        That is more than a tenth of the demand.
+        """
         demand = int(demand_of(case).to_numpy().sum())
         for window in SMALL_WINDOWS:
             budget = replace(base, window=window).budget(case.model)
@@ -329,7 +335,10 @@ def decide(
 
 
 def _second(case: Case, objective: str) -> str:
-    """Return the objective beside the first one: what is needed and lost, or beside that the cost."""
+    """Return the second objective: "evidence", or "cost" or "cut" beside it.
+
+    The cost needs known prices.
+    """
     costs = case.prices is not None and case.prices.input is not None
     if objective == "cost" and not costs:
         raise ValueError(
@@ -343,7 +352,7 @@ def _second(case: Case, objective: str) -> str:
 
 
 def case_of(stage: AnyStage) -> Case:
-    """Return what an explorer shows as a case to tune."""
+    """Return an explorer's current state as a case to tune."""
     results = stage.results
     base = stage.settings.budget_settings
     traces = stage.library.conversations(str(base.trace))
@@ -386,7 +395,7 @@ def case_of(stage: AnyStage) -> Case:
 
 
 def demand_of(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return what every turn of every conversation asks for, in tokens."""
+    """Return the demand of every turn of every conversation, in tokens."""
     return FileRequests(
         library=case.library,
         name=case.source,

@@ -1,4 +1,4 @@
-"""Folds: what an explorer can tell beyond its figures, each worked out when somebody opens it, and not before.
+"""Folds: an explorer's collapsible panels, each computed when it is opened.
 
 A fold says what it holds as parts: texts, lists, rows with a button, choices, figures and texts to take away. While
 its explorer's settings move it is out of date, and says so; the page asks for it again once the hand rests, so that
@@ -27,7 +27,7 @@ FORESEEN = (ValueError, TypeError, LookupError, OSError, ArithmeticError, Import
 
 @dataclass(frozen=True)
 class Kpi:
-    """A key figure: its value in words, what changed, and what it means.
+    """A key figure: its value in words, its change and its meaning.
 
     Examples
     --------
@@ -94,7 +94,10 @@ def _written(value: Any) -> str:
 
 
 def refusal(problem: Exception) -> Data:
-    """Return an error as the status of the view; what nobody foresaw with its place, so that it can be reported."""
+    """Return an error as the view's status.
+
+    An unforeseen one comes with its location, for a bug report.
+    """
     if len(problem.args) == 1 and isinstance(problem.args[0], str):
         sentence = problem.args[0]
     else:
@@ -114,7 +117,9 @@ def refusal(problem: Exception) -> Data:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Name a fold, and where it is made: a module and its class, which is imported when the fold is opened.
+    """A panel's title and its home.
+
+    The home is a module and its class, which is imported when the panel opens.
 
     A wing that stands above the explorers can make one as well.
     """
@@ -175,7 +180,10 @@ class Folds:
                 self._of[name] = stage.settings
 
     def figures(self, opened: Collection[str]) -> dict[str, Data]:
-        """Return the figures of the open folds for a report, each under what its fold says."""
+        """Return the open panels' figures for a report.
+
+        The texts of a panel become the note of its figures.
+        """
         results = {}
         for parts in (self._parts.get(name, []) for name in self._known if name in opened):
             texts = [part["text"] for part in parts if part["is"] == "text"]
@@ -221,7 +229,7 @@ def text(sentence: str, level: str = "") -> Data:
 
 
 def choice(label: str, name: str, options: Mapping[str, str], value: str) -> Data:
-    """Return something to choose as a part; what is chosen is heard under its name."""
+    """Return a part with a choice; its value is sent by name."""
     choices = [{"value": each, "label": said} for each, said in options.items()]
     return {"is": "choice", "label": label, "name": name, "options": choices, "value": value}
 

@@ -1,4 +1,4 @@
-"""Reach: the arguments that an explorer's commands take, and the files that they may open.
+"""Reach: checked arguments of commands, and the files they may open.
 
 A command declares its arguments by its annotations, and `arguments` lets nothing else through. A page sends JSON, so
 `bytes` come only from an upload and a `Trace` only from code.
@@ -31,7 +31,7 @@ from budgetkit.budget.quoting import brief, one_line, quoted
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What may be opened by a path.
+    """The files that may be opened by path.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Reach:
     root: Path | None = None
 
     def file(self, path: str) -> str:
-        """Return the path of what is opened.
+        """Return the resolved path of a file, if it may be opened.
 
         Parameters
         ----------
@@ -101,7 +101,10 @@ class Reach:
 
 
 def _opened(place: Path) -> list[Path]:
-    """List the files that are read with a path: those of a folder, and those that match a pattern."""
+    """List the files that a path or pattern reads.
+
+    A folder stands for all files in it.
+    """
     if place.is_dir():
         return [*place.rglob("*")]
     if place.exists():

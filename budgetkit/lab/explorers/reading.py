@@ -27,7 +27,7 @@ class BilledFold(Content):
     stage = "all that this turn asks for, before the budget cuts"
 
     def parts(self, stage: AnyStage) -> list[Data]:
-        """Say what the request comes to, with a bar for each thing that is billed."""
+        """Return the panel's parts: a request's tokens, by billed item."""
         if stage.results.trace is None:
             return [text("Open a conversation: sizes that are typed in are no request.")]
         model, messages, left = self.sent(stage)
@@ -53,7 +53,7 @@ class BilledFold(Content):
         return [figure_part("ledger", figures.ledger.title, note, spec, listed(table))]
 
     def sent(self, stage: AnyStage) -> tuple[str, Sequence[Message], list[str]]:
-        """Return the model, the messages of the request, and what it holds that is not among them."""
+        """Return the model, the request's messages, and its other parts."""
         results = stage.results
         passages = ["the passages"] if results.trace.contexts else []
         return results.model.name, results.trace.request(results.turn), passages
@@ -74,7 +74,7 @@ PAGE = "docs/findings.md"
 
 
 class CheckFold(Content):
-    """What is wrong with the numbers themselves, before anything is planned."""
+    """Panel of findings on the budget itself, before anything is planned."""
 
     def parts(self, stage: AnyStage) -> list[Data]:
         """List the findings on the budget, or one sentence where there are none."""
@@ -95,7 +95,7 @@ class CheckFold(Content):
         return [{"is": "rows", "rows": rows}]
 
     def case(self, stage: AnyStage) -> dict[str, Any]:
-        """Return what the checks look at beside the budget."""
+        """Return the inputs of the checks other than the budget."""
         results = stage.results
         case: dict[str, Any] = {
             "model": results.model,
@@ -118,7 +118,7 @@ BESIDE_CUT: Final = 300  # characters on each side of a cut
 
 
 def speaker(message: Message) -> str:
-    """Return who speaks, and which tool."""
+    """Return the role of a message, with its name if it has one."""
     called = message.raw.get("name")
     if message.role in RESULT_ROLES:
         role = "tool result"
@@ -142,7 +142,7 @@ def whole(text: str) -> list[Data]:
 
 
 def seam(before: str, after: str, markers: Iterable[str]) -> tuple[str, str, str]:
-    """Return what of a cut text stands before the cut, what was cut away, and what stands after it.
+    """Split a cut text into head, removed part and tail.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def seam(before: str, after: str, markers: Iterable[str]) -> tuple[str, str, str
 
 
 def parted(before: str, after: str, markers: Iterable[str]) -> list[Data]:
-    """Return a cut text as pieces: what stays, and what was cut away struck out, near the cut."""
+    """Return a cut text in pieces, with the removed part struck out."""
     head, gone, tail = seam(before, after, markers)
     return [
         *_part(head, False, True),

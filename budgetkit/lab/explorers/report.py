@@ -64,7 +64,7 @@ class Still:
 
 
 def picture(state: Data, title: str) -> str:
-    """Return what a view shows at once as HTML: its key figures, its bar, its sentence, and where it comes from.
+    """Return a view as static HTML: key figures, bar, sentence, source.
 
     Examples
     --------
@@ -158,7 +158,7 @@ _HERE: Final = "<!-- data -->"  # where the data stands in the page; any text of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """What a report begins with: its title, sentences, and figures by name."""
+    """The beginning of a report: its title, sentences and figures by name."""
 
     title: str
     sentences: Sequence[str]
@@ -187,7 +187,10 @@ def page(
 
 
 def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
-    """Return a receipt: stored answers among which the page chooses; messages stand in it only where they are given."""
+    """Return a receipt's HTML page, with stored answers to choose among.
+
+    It holds messages only where they are given.
+    """
     state: Data = {"status": {"text": "", "level": "none"}}
     before, behind = _around(title, state, {}, text, element("section", id="bk-receipt"))
     for _, longest in _LEVELS:
@@ -199,7 +202,7 @@ def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
 
 
 def _data(state: Data, charts: Mapping[str, Data], rows: int, requests: Data) -> str:
-    """Return what the script of a report reads."""
+    """Return the JSON data for a report's script."""
     tables = {
         name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")
     }
@@ -267,7 +270,7 @@ def _around(
 
 
 def _begin(lead: Lead | None) -> list[Markup]:
-    """Return what a report begins with."""
+    """Return the beginning of a report as markup; nothing without a lead."""
     if lead is None:
         return []
     sentences = [element("p", sentence) for sentence in lead.sentences]
@@ -277,7 +280,7 @@ def _begin(lead: Lead | None) -> list[Markup]:
 
 
 def _read(state: Data) -> list[Markup]:
-    """Say what was read of the file; nothing where it is a shipped one."""
+    """Return the sentences on the opened file; none for a shipped one."""
     facts = state.get("door", {}).get("facts")
     sentences = facts["sentences"] if facts else []
     return [element("p", f"{sentence}.", class_="bk-note") for sentence in sentences]
@@ -294,7 +297,7 @@ def _status(status: Data) -> Markup:
 
 
 def _setup(setup: str) -> Markup:
-    """Return the set-up as text that can be folded away; nothing where there is none."""
+    """Return the set-up as a collapsible text; nothing if it is empty."""
     if not setup:
         return NOTHING
     summary = element("summary", "The set-up, to load again")
@@ -375,7 +378,7 @@ def _shortened(requests: Data, longest: int) -> Data:
 
 
 def _message(message: Message, longest: int) -> list[str]:
-    """Return who speaks, and the beginning of what is said."""
+    """Return a message's role and the beginning of its text."""
     calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
     text = "\n".join(filter(None, (message.text, *calls)))
     if len(text) > longest:

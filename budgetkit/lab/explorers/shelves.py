@@ -1,4 +1,4 @@
-"""Shelves: conversations and texts by name, those that any installation has and those that were opened.
+"""Shelves: shipped and opened conversations and texts, by name.
 
 What was read stays as it was read: a file that is opened again under a name that other content has gets a number.
 
@@ -36,7 +36,7 @@ from budgetkit.trace.tables import UnknownColumns
 
 
 def short_name(counter: Counter) -> str:
-    """Return a counter's name without what it rests on.
+    """Return a counter's short name, without its basis.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def short_name(counter: Counter) -> str:
 
 
 def vocabulary_name(counter: Counter) -> str:
-    """Return what the vocabulary that counts is called; the counter's name where it says no more.
+    """Return the name of a counter's vocabulary, or else the counter's.
 
     Examples
     --------
@@ -62,7 +62,9 @@ def vocabulary_name(counter: Counter) -> str:
 
 
 def advice(counter: Counter) -> str:
-    """Return the sentence that says how to count nearer, with a blank before it; empty where nothing would help.
+    """Return advice on a more accurate count; empty if there is none.
+
+    A blank stands before it.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def advice(counter: Counter) -> str:
 
 
 def basis(best: Counter, model: Model) -> str:
-    """Say what a cheap count is held against, and how sure that is.
+    """Describe the reference of a cheap count, and its certainty.
 
     Examples
     --------
@@ -129,7 +131,7 @@ class Shelf(ABC, Generic[Entry]):
     @property
     @abstractmethod
     def shipped(self) -> Sequence[str]:
-        """Names of what budgetkit ships."""
+        """Names of the entries that ship with budgetkit."""
 
     @abstractmethod
     def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Entry:
@@ -156,12 +158,12 @@ class Shelf(ABC, Generic[Entry]):
         return tuple(dict.fromkeys([*self.shipped, *self._entries]))
 
     def join(self, other: Shelf[Entry]) -> None:
-        """Hold the same things as another shelf from now on: what one takes in, both have."""
+        """Share all entries with another shelf, in both directions, from now on."""
         other._entries.update(self._entries)
         self._entries = other._entries
 
     def add(self, name: str, entry: Entry) -> str:
-        """Take in what is there already; returns its name: the first that nothing else goes by."""
+        """Add an entry and return its name: the first that is free."""
         free_name = name
         number = 1
         while free_name in self.names and self(free_name) != entry:
@@ -171,7 +173,7 @@ class Shelf(ABC, Generic[Entry]):
         return free_name
 
     def open(self, path: str) -> str:
-        """Take in what lies at a path, or what is shipped under that name; returns its name."""
+        """Add a path's contents or a shipped entry, and return its name."""
         if path in self.shipped:
             self(path)
             return path
@@ -182,7 +184,7 @@ class Shelf(ABC, Generic[Entry]):
         return self._take_in(name, content, None)
 
     def decide(self, columns: Mapping[str, str]) -> str:
-        """Take in the table that waits, with the columns that were chosen; returns its name."""
+        """Add the pending table with the chosen columns, and return its name."""
         table = self.undecided
         if table is None:
             raise LookupError(
@@ -263,7 +265,7 @@ class Texts(Shelf[Corpus]):
         return tuple(KNOWN)
 
     def add(self, name: str, entry: Corpus) -> str:
-        """Take in texts that are there already, without those that are empty; returns their name."""
+        """Add texts without the empty documents, and return their name."""
         corpus_with_text = entry.where(lambda document: bool(document.text))
         if not corpus_with_text.documents:
             raise ValueError(
@@ -284,7 +286,7 @@ class Texts(Shelf[Corpus]):
 
     @staticmethod
     def _sent(name: str, content: bytes) -> Corpus:
-        """Read the content of a file where a file is wanted; what is refused is said of the name that was sent."""
+        """Read the content of an uploaded file; errors name the upload."""
         with tempfile.TemporaryDirectory() as place:
             # a folder of its own, since documents name their folder as their source: never that of a random name
             path = Path(place, "upload", Path(name.replace("\\", "/")).name)
@@ -299,7 +301,7 @@ class Texts(Shelf[Corpus]):
 
 
 def title_of(name: str, trace: Trace) -> str:
-    """Return what a conversation goes by: its title where its file gives it one, else the name of the file."""
+    """Return a conversation's title, or its file's name if it has none."""
     if trace.title == trace.id:
         return name
     return trace.title
@@ -311,7 +313,7 @@ LONG = 200  # messages of a conversation whose counting is reported
 
 
 class Library:
-    """What one explorer looks at; several can share what they hold."""
+    """The conversations, texts and counts of an explorer; several can share them."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -326,7 +328,10 @@ class Library:
         self.once_large = self._drawn.once
 
     def join(self, other: Library) -> None:
-        """Look at the same things as another library from now on: what one opens or counts, both have."""
+        """Share all entries and counts with another library from now on.
+
+        Each has everything that the other opens or counts.
+        """
         self.conversations.join(other.conversations)
         self.texts.join(other.texts)
         other._counters = self._counters | other._counters

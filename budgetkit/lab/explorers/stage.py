@@ -1,4 +1,4 @@
-"""Stage: settings, what follows from them, and the library; and the table that makes one kind of explorer.
+"""Stage: settings, results and library, and the table of an explorer.
 
 Everything that an explorer does is a function of its stage. A command returns the next settings, the entries of `Kind`
 return what the page draws.
@@ -45,7 +45,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[S, F]):
-    """The settings of an explorer, what follows from them, and the library that both read from."""
+    """An explorer's settings, its results, and the library behind both."""
 
     settings: S
     results: F
@@ -68,7 +68,7 @@ def nothing(stage: AnyStage) -> Data:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of explorer: its commands and folds, what follows from its settings, and its page."""
+    """One kind of explorer: its commands, panels, results and page."""
 
     #: Functions of a stage and named values that return the next settings.
     commands: Mapping[str, Command]

@@ -1,4 +1,4 @@
-"""The anywidget view: what the kernel says, drawn in the page.
+"""The anywidget view: the kernel's state, drawn in the page.
 
 The page's code is plain modules in ``view/``, put one behind the other; nothing is built or fetched. plotly's own
 JavaScript is not among them: a page asks for it once, whatever number of explorers it shows.
@@ -46,7 +46,7 @@ class UndoStack(Generic[S]):
     merge: str = ""
 
     def then(self, settings: S, merge: str = "") -> UndoStack[S]:
-        """Return the history with a new value; what was taken back before is gone."""
+        """Return the undo stack with new settings and without the undone steps."""
         if settings == self.now:
             return self
         if merge and merge == self.merge:
@@ -75,7 +75,7 @@ class Gesture:
         self._count = 0
 
     def step(self, name: str) -> str:
-        """Name the step that a move belongs to; no name for what is a step of its own."""
+        """Return the undo step of a move; empty if it stands alone."""
         if not name:
             return ""
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""How far a cheap counter is off on one conversation, and what that does to the history budget.
+"""A cheap counter's error on one conversation, and its effect on the history.
 
     error = rough - exact            tokens of the whole request
     shift = limit(rough) - limit(exact)
@@ -129,7 +129,10 @@ def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataF
 
 
 def _unit(table: pd.DataFrame) -> str:
-    """Say what the numbers of a table are: tokens, of one demand or of several."""
+    """Return the unit of a table's numbers.
+
+    It is tokens, or their mean over several demands.
+    """
     most = int(table["demands"].max())
     if most == 1:
         return "tokens"

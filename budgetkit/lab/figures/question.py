@@ -1,4 +1,4 @@
-"""Question: a figure that asks one question, the table that answers it, and how the table is drawn.
+"""Question: a figure that asks one question, its table and its drawing.
 
 A figure is drawn from its table and from nothing else, so that who cannot see it can read it. The
 specification is plain data, so that the explorer sends it to the page without importing plotly. What a slider moves

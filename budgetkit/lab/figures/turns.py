@@ -1,4 +1,4 @@
-"""How what is left and what is asked of it go on over the turns of a conversation.
+"""The remainder and its demand over the turns of a conversation.
 
 The *followed* quantity is the budget's remainder (its history, memory or conversation); a budget that names
 none is followed as a whole: all that is asked against what is usable. Demands of a frame can be cut anywhere; a
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Counted(Protocol):
-        """What `budgetkit.count_request` returns."""
+        """Result of `budgetkit.count_request`."""
 
         def frame(self) -> pd.DataFrame:
             """Return the ledger as a table."""
@@ -120,7 +120,7 @@ _NAMES = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit"
 
 
 def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
-    """Return what is asked, left and granted of the remainder, row by row."""
+    """Return the demand, limit and grant of the remainder, row by row."""
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns, np.minimum, np.maximum)
         return columns[budget.remainder] | {"limit": left}
@@ -130,7 +130,7 @@ def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
 
 
 def first_cut(columns: Planned) -> tuple[int, str] | None:
-    """Return the first row in which something is cut, and the section that loses most there."""
+    """Return the first row with a cut, and the section most cut."""
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
     if not rows:

@@ -1,4 +1,4 @@
-"""Who claims what of the window, as a bar and as a fall from the window to what remains.
+"""Claims on the window, as a bar and as a waterfall.
 
     remainder = window - reserves - what the others claim
 
@@ -120,7 +120,7 @@ LINE = 26  # pixels for one bar and the space around it
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one line claims of the window."""
+    """One line's claim on the window."""
 
     line: str
     kind: Literal["section", "pool", "reserve"]
@@ -134,7 +134,7 @@ def takes_the_rest(budget: Budget) -> bool:
 
 
 def claims(plan: Plan) -> tuple[Claim, ...]:
-    """Return who claims what; the claims sum to the window, to the token.
+    """Return all claims on the window; they sum to it exactly.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def claims(plan: Plan) -> tuple[Claim, ...]:
 
 
 def left_of_pool(plan: Plan) -> int:
-    """Return what neither sections nor reserves claim of the window; below 0: what they claim too much.
+    """Return the window's unclaimed tokens; negative if too much is claimed.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def left_of_pool(plan: Plan) -> int:
 
 
 def too_many(plan: Plan) -> int:
-    """Return by how many tokens a window is too small, 0 where it is not: the one number that is said of it.
+    """Return the tokens by which a window is too small, or 0.
 
     An overrun comes first, then what caps and reserves promise beyond the window, then what is claimed beyond it: a
     required section above its cap takes what others are promised, without an overrun while these ask for less.

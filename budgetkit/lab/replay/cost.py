@@ -1,4 +1,4 @@
-"""What tokens cost: prices from genai-prices, dated, and what a request costs at them.
+"""Cost of tokens and requests, by dated prices from genai-prices.
 
     cost = fresh * input + cached * cache_read + written * cache_write + output * output_price
 
@@ -82,7 +82,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """What a model costs.
+    """The prices of a model.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Prices:
     def cost(
         self, fresh: Ints, cached: Ints, written: Ints, output: Ints, sent: Ints | None = None
     ) -> Floats:
-        """Return what requests cost.
+        """Return the cost of requests.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ def prices(
     region: str = "",
     **overrides: Price | float | None,
 ) -> Prices:
-    """Look up what a model costs.
+    """Look up the prices of a model.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def prices(
 
 
 def known_prices(model: str, on: date | None = None, **about: Any) -> Prices:
-    """Look up what a model costs, as :func:`prices` does; without genai-prices, warn and leave all prices out."""
+    """Look up a model's prices; without genai-prices, warn and leave them out."""
     try:
         return prices(model, on, **about)
     except ImportError as error:
@@ -296,7 +296,7 @@ def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
 def _listed(
     model: str, on: date | None, provider: str | None, hour: bool, tier: str, region: str
 ) -> Prices:
-    """Return the prices that genai-prices lists for a model; what it does not know is missing."""
+    """Return the prices that genai-prices lists; unknown ones are missing."""
     with extra("lab", "a price list"):
         from genai_prices.data_snapshot import get_snapshot
 
@@ -351,7 +351,7 @@ def _listed(
 def _entry(
     snapshot: Callable[[], Any], version: int, model: str, provider: str | None
 ) -> tuple[Any, Any, str] | None:
-    """Return who sells a model, its entry in a version of the list, and the spelling that it has there."""
+    """Return a model's seller, price entry and listed spelling; None if unlisted."""
     # A fine-tuned model has a price of its own, and so has one that a router gives away.
     name = model.rpartition("/")[2]
     others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)

@@ -1,4 +1,4 @@
-"""What comes if it goes on like this: conversations drawn from the sizes of past turns.
+"""Forecasts: conversations drawn from the sizes of past turns.
 
     context(t) = start + pace x sum of t turn sizes
     sizes      drawn anew, path by path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
@@ -147,7 +147,7 @@ def own_pace(sizes: Sizes) -> Pace:
 
 
 def notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
-    """Say what a band of forecasts does not hold for; empty where nothing is known against it.
+    """Return a warning if a forecast band cannot be trusted; empty otherwise.
 
     Examples
     --------
@@ -165,7 +165,9 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
 
 
 def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
-    """Return the sentence that turns come in bursts: those seen, or those of others that resemble them; else nothing.
+    """Return a warning if the turns come in bursts; empty otherwise.
+
+    These are the turns seen, or those of others that resemble them.
 
     Examples
     --------

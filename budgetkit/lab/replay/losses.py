@@ -1,4 +1,4 @@
-"""What pruning costs in memory: of what a turn needs of earlier ones, how much is still there."""
+"""Memory lost by pruning: the share of needed earlier messages still present."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST = 3  # messages that a word stands in, to tell anything
 
 
 def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") -> pd.DataFrame:
-    """List which message needs which earlier one.
+    """List pairs of a message and an earlier one that it needs.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
-    """Return for each pair the request that needs it, the message that it needs, and whether it is there."""
+    """Return each pair's request, its needed message, and whether that is present."""
     sents = outcome.placed.sents
     asks = np.array([message.role == "assistant" for message in outcome.trace.messages], "bool")
     later, needs = (ints(pairs[name]) for name in ("message", "needs"))

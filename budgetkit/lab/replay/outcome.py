@@ -1,4 +1,4 @@
-"""Replay: what became of a conversation under a policy, request by request and message by message."""
+"""Replay: a conversation's outcome under a policy, by request and message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Columns = dict[str, dict[str, Ints]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """Hold what :func:`replay` found.
+    """Result of :func:`replay`.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Replay:
 
     @property
     def summary_cost(self) -> Floats:
-        """Cost of the calls that write summaries, in each request; NaN where a price is not known.
+        """Cost of each request's summary calls; NaN where a price is unknown.
 
         A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a prompt
         of its own pays for it afresh, or writes it to the cache where the system does so.
@@ -120,7 +120,7 @@ class Replay:
 
     @property
     def summary_prompts(self) -> Ints:
-        """What the calls that write summaries send at each request, in tokens; 0 where none is written."""
+        """Input tokens of each request's summary calls; 0 without any."""
         retention = self.kept
         calls = np.array(retention.summaries)
         read = np.array(retention.summary_input)

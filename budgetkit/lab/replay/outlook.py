@@ -163,7 +163,7 @@ def contexts(
 
 
 def followed(known: Ints, drawn: Ints) -> Ints:
-    """Put what is known before every drawn path.
+    """Prepend the known values to every drawn path.
 
     Examples
     --------
@@ -184,7 +184,10 @@ def first_cut(
     framing: Framing | None = None,
     pace: Pace | None = None,
 ) -> pd.DataFrame:
-    """Return at which turn the history first asks for more than the budget leaves it, which is when a replay cuts."""
+    """Return the turn at which the history first exceeds its limit.
+
+    A replay cuts at that turn. The result is a spread over drawn paths.
+    """
     if roles is None:
         roles = budget.roles or DEFAULT_ROLES
     if not budget.roles and budget.undeclared == "error":
@@ -202,7 +205,7 @@ def first_cut(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What each turn asks of each section while it runs, and what of it stays afterwards."""
+    """The demand of each turn by section, during the turn and afterwards."""
 
     section: str
     known: Mapping[str, Ints]
@@ -227,7 +230,10 @@ class _Asked:
         )
 
     def drawn(self, turns: Ints, pace: Floats) -> dict[str, Ints]:
-        """Return what drawn turns ask for: what is there, what those before left, and what they bring themselves."""
+        """Return the demand of drawn turns by section.
+
+        It sums the present tokens, those left by earlier drawn turns, and the turn's own.
+        """
         return {
             name: self.total[name]
             + np.rint((np.cumsum(left[turns], axis=1) - left[turns]) * pace).astype("int64")
@@ -250,7 +256,7 @@ def _running(tally: Tally, section: str) -> Ints:
 
 
 def spent(drawn: Ints, prices: Prices) -> Floats | None:
-    """Return what drawn conversations have cost up to each turn.
+    """Return the cumulative cost of drawn conversations at each turn.
 
     Parameters
     ----------

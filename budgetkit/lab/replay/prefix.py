@@ -103,7 +103,7 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def answers(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return what the model's answers to each request bill, of what every message bills as output."""
+    """Return each request's billed output, from that of every message."""
     sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":
         return np.array([sums[r.end] - sums[r.start] for r in requests], "int64")
@@ -154,7 +154,10 @@ def block_positions(messages: Sequence[Message]) -> Ints:
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
-    """Return the seconds between requests, where the messages carry a time; none where a clock was set back."""
+    """Return the seconds between requests; NaN where they are unknown.
+
+    Where a clock was set back, they are 0.
+    """
     times = np.array([seconds(messages[r.sent - 1].raw.get("timestamp")) for r in requests])
     known_places = np.flatnonzero(~np.isnan(times))
     pause = np.full(len(times), np.nan)
@@ -164,7 +167,10 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class PrefixLayout:
-    """A conversation's sizes by place, as seen by one section that is pruned; what follows from them is made once."""
+    """Sizes of a conversation's messages by place, for one pruned section.
+
+    Derived values are computed once.
+    """
 
     section: str  # that is pruned: the history
     tally: Tally
@@ -255,7 +261,10 @@ class PrefixLayout:
 def place(
     tally: Tally, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()
 ) -> PrefixLayout:
-    """Say which messages can be pruned, and from which request on."""
+    """Return the layout of a conversation's prunable messages.
+
+    It tells the request from which each can be pruned.
+    """
     # A result goes where its call does, also where its role belongs to another section.
     tally = _without(tally, unsent)
     past = _with_calls(tally.past, section)
@@ -354,7 +363,10 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
 def _with_earlier_calls(
     items: Sequence[Item], past: Sequence[Item], section: str, starts: Collection[int]
 ) -> list[Item]:
-    """Let a result that comes after the user spoke again be pruned with its call, which is one of an earlier turn."""
+    """Let late tool results be pruned with their calls.
+
+    These are calls of an earlier turn, before the user spoke again.
+    """
     called: dict[object, int] = {}
     start = 0
     placed = []

@@ -32,7 +32,7 @@ Breakpoint = Literal["head", "end"]
 
 @dataclass(frozen=True)
 class PromptCache:
-    """What a provider promises about its prompt cache.
+    """The rules of a provider's prompt cache.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class PromptCache:
             )
 
     def relative_cost(self, cached: int, written: int, fresh: int) -> float:
-        """Return what some input costs, as a multiple of the same input without a cache.
+        """Return the cost of input, relative to its cost without a cache.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class PromptCache:
         pauses: Floats | None = None,
         new_blocks: Ints | None = None,
     ) -> tuple[Ints, Ints]:
-        """Divide what is sent into what is read from the cache and what is written to it.
+        """Return each request's tokens read from and written to the cache.
 
         Parameters
         ----------

@@ -93,7 +93,7 @@ def replay(
     prices: Prices | str | None = None,
     start_on: StartOn = "any",
 ) -> Replay:
-    """Send a conversation through a budget, turn by turn, and let a policy prune what does not fit.
+    """Replay a conversation through a budget, with a pruning policy.
 
     Parameters
     ----------
@@ -186,7 +186,10 @@ def replay(
 
 @dataclass(frozen=True, eq=False)
 class _TraceDemand:
-    """What a conversation asks for at each request, whatever the budget and the policy: made once, and kept."""
+    """A conversation's demand at each request, independent of budget and policy.
+
+    It is made once, and kept.
+    """
 
     placed: PrefixLayout
     # for each request: tokens that each section asks for, those in the history's section that no policy may prune,
@@ -218,7 +221,7 @@ class _TraceDemand:
 
     @cached_property
     def uncut(self) -> Mapping[str, Ints]:
-        """What each section sends at least, however little it is granted."""
+        """The least that each section sends, however small its grant."""
         tally = self.placed.tally
         without = replace(
             tally,
@@ -258,7 +261,7 @@ def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
 def _demand_of(
     trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
 ) -> _TraceDemand:
-    """Count a conversation, and work out what each of its requests asks for."""
+    """Count a conversation, and return the demand of each of its requests."""
     requests = requests_of(trace, by)
     tally = trace.tally(count, roles, framing)
     placed = place(tally, requests, section or trace.history_section(roles), unpaired(trace))
@@ -294,7 +297,7 @@ def _demand_of(
 
 @dataclass(frozen=True)
 class _Sizes:
-    """What a budget lets every section take, at each request."""
+    """The limits of every section at each request, under a budget."""
 
     budget: Budget
     columns: Columns
@@ -320,7 +323,7 @@ class _Sizes:
 
 @dataclass(frozen=True)
 class _Pruned:
-    """What a policy left of a conversation, and what it was pruned from."""
+    """A pruned conversation, with its demand and its limits."""
 
     trace_demand: _TraceDemand
     sizes: _Sizes
@@ -342,7 +345,10 @@ def _sizes(trace_demand: _TraceDemand, budget: Budget) -> _Sizes:
 
 
 def _others(columns: Columns, trace_demand: _TraceDemand) -> Ints:
-    """Return what the other sections send at each request; one that is cut gives up passages and results alone."""
+    """Return the other sections' tokens at each request.
+
+    A section that is cut gives up only its passages and tool results.
+    """
     others = np.zeros_like(trace_demand.pinned)
     for section, column in columns.items():
         if section != trace_demand.section:
@@ -473,7 +479,7 @@ def _floor_notices(sizes: _Sizes, trace_demand: _TraceDemand) -> tuple[str, ...]
 def _shrink_others(
     budget: Budget, trace_demand: _TraceDemand, history: Ints, over: Ints, granted: dict[str, Ints]
 ) -> Ints:
-    """Take from the other sections what the floor of the history needs; return the tokens that are still missing."""
+    """Shrink the other sections for the history's floor; return the missing tokens."""
     missing = over.copy()
     for row in np.flatnonzero(over).tolist():
         floor = int(history[row])

@@ -1,4 +1,4 @@
-"""Recorded sessions of agents: what filled them, what each miss cost, and what another rule would have cost."""
+"""Recorded agent sessions: contents, cost of misses, and other rules' cost."""
 
 from budgetkit.lab.sessions.comparing import compare
 from budgetkit.lab.sessions.listing import sessions

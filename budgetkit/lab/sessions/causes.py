@@ -28,7 +28,7 @@ _LAST_TURNS = 3  # beginnings of turns that show whether a user's message breaks
 
 
 def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
-    """List what happened before each request that can break its prefix.
+    """List the events that can break each request's prefix.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
 
 
 def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
-    """Foretell what each request reads from the cache, in tokens; the first one reads what nobody can know.
+    """Predict each request's cache read in tokens; the first is recorded.
 
     Parameters
     ----------
@@ -122,7 +122,10 @@ def foretold(usage: pd.DataFrame, happened: pd.DataFrame) -> Ints:
 
 
 def expected(usage: pd.DataFrame) -> Ints:
-    """Return what each request would read if nothing broke its prefix: what the one before read and wrote."""
+    """Return each request's cache read if nothing had broken its prefix.
+
+    It is all that the request before read and wrote, or its prompt where no writes are recorded.
+    """
     read = ints(usage["cache_read_tokens"])
     written = ints(usage["cache_write_tokens"])
     prompt = ints(usage["context_tokens"])
@@ -131,7 +134,7 @@ def expected(usage: pd.DataFrame) -> Ints:
 
 
 def _lives(usage: pd.DataFrame) -> Floats:
-    """Return for each request how long lives what was last written before it, from the writes themselves."""
+    """Return the lifetime of the last cache write before each request."""
     written = ints(usage["cache_write_tokens"])
     for_an_hour = ints(usage["cache_write_1h_tokens"].fillna(0))
     life = _FIVE_MINUTES if written.any() else UNTOLD_LIFE
@@ -159,7 +162,9 @@ _TERM = re.compile(
 
 
 def used_later(trace: Trace) -> pd.DataFrame:
-    """List which call needs which earlier message: one that was the first to hold an id, path or name that it copies.
+    """List the calls that copy a term from an earlier message.
+
+    A term is an id, a path or a name, and the message is the first that holds it.
 
     Parameters
     ----------
@@ -195,7 +200,9 @@ def used_later(trace: Trace) -> pd.DataFrame:
 
 
 def _values(arguments: str) -> str:
-    r"""Return what a call passes, without the names of its parameters, which say nothing about what was said before.
+    r"""Return the values that a call passes, without its parameter names.
+
+    The names say nothing about earlier messages.
 
     A number of five digits or more may be an id; a smaller one is a count or a place.
 

@@ -1,4 +1,6 @@
-"""The same messages under another system's rule: what a session would have cost, in dollars, as a range.
+"""Dollar costs of the same messages under other systems' rules.
+
+Each cost is a range.
 
 This is no forecast: under another rule the agent would have seen less and acted otherwise. It says what the *same*
 requests would have cost. What nobody publishes is a range: the length of a summary, and whether a message that left and
@@ -244,7 +246,9 @@ def replayed_cost(table: pd.DataFrame) -> float:
 
 @dataclass(frozen=True)
 class ReplaySetup:
-    """A conversation as all rules see it: without its own compactions, with what its log does not hold.
+    """A conversation as every rule sees it, without its own compactions.
+
+    It includes the content that the log does not hold.
 
     `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
     the range of these summaries, where it wrote any. `record` is what a recorded session says of its requests.
@@ -263,7 +267,7 @@ class ReplaySetup:
 
 @dataclass(frozen=True)
 class Record:
-    """What a recorded session says of its requests, whatever the rule.
+    """The recorded facts about a session's requests, whatever the rule.
 
     `trace` and `framing` are the session as it was held, `rows` the places of its requests in the usage. `prices` are
     those of each request, `answered` its output, `read_as_held` what it read at most where it missed, and `most_read`
@@ -284,7 +288,10 @@ class Record:
 
 @dataclass(frozen=True)
 class RuleOutcome:
-    """What one rule did: with the shortest summaries, and with the longest; the same replay where it writes none."""
+    """One rule's replays, with the shortest and with the longest summaries.
+
+    Both are the same replay if the rule writes none.
+    """
 
     name: str
     policy: Policy
@@ -294,7 +301,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rules side by side: the table of :func:`compare`, each rule's replay by name, and which call needs what."""
+    """A comparison of rules: table, replays by rule, and needed messages."""
 
     table: pd.DataFrame
     outcomes: Mapping[str, RuleOutcome]
@@ -370,7 +377,7 @@ def setup_of(
 
 
 def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | None) -> ReplaySetup:
-    """Let a recorded session say what its messages hold, which requests there were, and which of them missed."""
+    """Return the setup with a recorded session's sizes, requests and misses."""
     measured = measure(session)
     held = _with_unlogged(session.trace)
     sizes = np.concatenate(([measured.unlogged], measured.sizes))
@@ -415,7 +422,9 @@ def _framing(sizes: Ints) -> Framing:
 
 
 def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
-    """Return what each request read at most where it missed, of any cause and of those that no rule causes.
+    """Return each request's limits on cache reads after misses.
+
+    One holds for misses of any cause, the other for those that no rule causes.
 
     The third is what is read at most after any compaction: the head that stays, as the session's own ones show it, or
     as its first request does.
@@ -505,13 +514,16 @@ def _named_window(trace: Trace, name: str | None) -> int:
 
 
 def _disproved_window(trace: Trace, name: str | None) -> int:
-    """Return the window that is named where a recorded prompt is larger; 0 where none is."""
+    """Return the named window if a recorded prompt exceeds it, else 0."""
     whole = _named_window(trace, name)
     return whole if usage_frame(trace)["context_tokens"].max() > whole else 0
 
 
 def _with_unlogged(trace: Trace) -> Trace:
-    """Return a session with a message before it for what its log does not hold; compactions and usage move along."""
+    """Add a message for the unlogged content before a session's own.
+
+    Compactions and usage move along.
+    """
     before = Message({"role": "system", "content": UNLOGGED})
     moved = [
         {
@@ -556,7 +568,10 @@ def _whole(trace: Trace) -> tuple[Trace, tuple[int, ...]]:
 
 
 def section_of(message: Message) -> str:
-    """Return the section of a message: what is pruned is the whole conversation, this turn's steps among it."""
+    """Return the section of a message: "instructions" or "conversation".
+
+    The whole conversation is pruned, the steps of the current turn among it.
+    """
     if message.role in SYSTEM_ROLES:
         return "instructions"
     return "conversation"
@@ -610,13 +625,19 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
 
 
 def cost_of(setup: ReplaySetup, outcome: Replay) -> float:
-    """Return what a rule costs, in US dollars, each request at its own model's prices; NaN where one is unknown."""
+    """Return a rule's cost in US dollars; NaN if unknown.
+
+    Each request is billed at its own model's prices.
+    """
     beside = 0.0 if setup.record is None else setup.record.beside
     return beside + sum(float(part.cost[rows].sum()) for part, rows in _by_prices(setup, outcome))
 
 
 def summary_cost_of(setup: ReplaySetup, outcome: Replay) -> float:
-    """Return what the calls that write a rule's summaries cost, in US dollars; NaN where a price is unknown."""
+    """Return the cost of a rule's summary calls; NaN if unknown.
+
+    It is in US dollars.
+    """
     parts = _by_prices(setup, outcome)
     return sum(float(part.summary_cost[rows].sum()) for part, rows in parts)
 
@@ -636,7 +657,7 @@ def _by_prices(setup: ReplaySetup, outcome: Replay) -> list[tuple[Replay, Flags]
 
 
 def as_held(setup: ReplaySetup) -> Replay:
-    """Replay a recorded session as it was held: what its own compactions took out, and what each request missed.
+    """Replay a recorded session with its own compactions and cache misses.
 
     Parameters
     ----------
@@ -687,7 +708,10 @@ def compare_rule(
 
 
 def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> Data:
-    """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
+    """Return one rule's row of the comparison.
+
+    The upper end of its cost has the longest summaries, and reads the lost messages again.
+    """
     policy = outcome.policy
     system = policy if isinstance(policy, System) else None
     most = outcome.most

@@ -39,7 +39,7 @@ _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y
 
 
 def cost_text(least: float, most: float) -> str:
-    """Write what a rule costs, as a range where it is one; "" where no price is known.
+    """Format a rule's cost, as a range if needed; empty if unknown.
 
     The sign stands once: plotly takes what stands between two of them for a formula.
 
@@ -54,7 +54,7 @@ def cost_text(least: float, most: float) -> str:
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
-    """List for each rule some of its requests: what is sent, whether it acts, and whether a message is still there.
+    """List some requests of each rule: tokens, actions, and followed message.
 
     `followed` is a message of the compared conversation, by index.
     """
@@ -150,7 +150,7 @@ def _request_axis(last: int) -> Spec:
 
 
 def _did(part: pd.DataFrame) -> str:
-    """Say in a few words what a rule did."""
+    """Return a rule's actions in a few words."""
     first = part.iloc[0]
     if first["compactions"]:
         return many(int(first["compactions"]), "compaction")
@@ -164,7 +164,7 @@ def _did(part: pd.DataFrame) -> str:
 
 
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
-    """Mark where a rule summarises, and where it clears results or drops messages."""
+    """Mark requests at which a rule summarises, clears or drops."""
     traces = []
     for column, symbol, colour, word in (
         ("compacts", "triangle-down", ALARM, "compaction"),
@@ -206,7 +206,7 @@ def _followed(part: pd.DataFrame, lane: int, title: str) -> list[Spec]:
 
 
 def _legend(table: pd.DataFrame) -> list[Spec]:
-    """Return the entries of the legend for what the table holds."""
+    """Return the legend entries for the table's contents."""
     entries = [line([None], [None], name="prompt", line={"color": SLATE, "width": 2})]
     marks = (
         ("compacts", "compaction", "triangle-down", ALARM),
@@ -222,7 +222,7 @@ def _legend(table: pd.DataFrame) -> list[Spec]:
 
 
 def _reads_table(session: Session) -> pd.DataFrame:
-    """List for some requests what was read from the cache and what was foretold; every miss is among them."""
+    """List actual and predicted cache reads for some requests, with every miss."""
     frame = session.requests()
     places = _places(len(frame), frame["missed"].to_numpy() > 0)
     columns = ["request", "prompt", "read", "written", "fresh", "answered"]
@@ -278,7 +278,10 @@ def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_turning(table: pd.DataFrame) -> Spec:
-    """Draw which rule is cheapest by price and window, with a line where the order turns."""
+    """Draw the cheapest rule by price and window.
+
+    A line stands where the order turns.
+    """
     reads = sorted(set(table["read"]), reverse=True)
     windows = sorted(set(table["window"]))
     names = list(dict.fromkeys(table["system"]))

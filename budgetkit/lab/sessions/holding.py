@@ -1,4 +1,4 @@
-"""What it cost to hold things in the prompts: tools, files that were read again, MCP servers, and sub-agents apart.
+"""The cost of holding tools, files, servers and sub-agents in prompts.
 
     cost of a message = sum over the requests that held it: what stood before the read's end at the price of reading,
                         the rest at what the request paid for all it did not read
@@ -44,7 +44,10 @@ class MeasuredFraming(Framing):
     measured: tuple[int, ...] = ()
 
     def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
-        """Return what was billed of the whole conversation; a summary that a rule writes is counted."""
+        """Return the billed sizes of the whole conversation; count any other messages.
+
+        A summary that a rule writes is among the others.
+        """
         listed = [*messages]
         if len(listed) == len(self.measured):
             return [*self.measured]
@@ -53,7 +56,7 @@ class MeasuredFraming(Framing):
 
 @dataclass(frozen=True)
 class Measured:
-    """What the messages of a session hold, and what its log does not, in tokens.
+    """Tokens of a session's messages, and of its unlogged content.
 
     `rows` are the places, in the session's usage, of the requests that stand in line.
     """
@@ -64,7 +67,7 @@ class Measured:
 
 
 def summaries_of(trace: Trace) -> Flags:
-    """Say which messages are summaries that the session's own compactions wrote.
+    """Flag the summaries written by the session's own compactions.
 
     Examples
     --------
@@ -125,7 +128,10 @@ def measure(session: Session) -> Measured:
 
 
 def _shared(expected: Floats, tokens: float) -> Floats:
-    """Share tokens out in the proportion of what is expected; all to the first where nothing is."""
+    """Divide tokens in proportion to the expected sizes.
+
+    All go to the first where none is expected.
+    """
     tokens = max(0.0, tokens)
     total = float(expected.sum())
     if total <= 0:
@@ -176,7 +182,7 @@ _PARTS = (
 
 
 def held(session: Session) -> pd.DataFrame:
-    """Say of each message for how many requests it was held, and what that cost.
+    """Return how many requests held each message, and the cost.
 
     Parameters
     ----------
@@ -237,7 +243,9 @@ def held(session: Session) -> pd.DataFrame:
 
 
 def holding(session: Session, by: By = "tool") -> pd.DataFrame:
-    """Say which tools, files or MCP servers filled the prompts, how often they were used, and what leaving them saves.
+    """List the prompts' tools, files or MCP servers, with their savings.
+
+    A saving is the cost that leaving one out avoids.
 
     Parameters
     ----------
@@ -320,7 +328,7 @@ def agents(session: Session) -> pd.DataFrame:
 
 
 def _named(trace: Trace, by: By) -> tuple[list[str | None], list[str], dict[str, int]]:
-    """Name for each result what it belongs to, and which part of it was asked for, and count the calls of each."""
+    """Return each result's name and file part, and calls by name."""
     of: dict[Hashable, str] = {}
     parts: dict[Hashable, str] = {}
     calls: dict[str, int] = {}
@@ -394,7 +402,7 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
 
 
 def _deferred(session: Session, size: Any, name: str, by: By) -> float:
-    """Return what a definition costs in the requests before the first call that needs it; NaN where it is not known."""
+    """Return a definition's cost before its first call; NaN if unknown."""
     if pd.isna(size):
         return float("nan")
     messages = session.trace.messages

@@ -1,4 +1,4 @@
-"""A comparison in sentences: what a rule would have cost, which is the cheapest, and what trouble rules run into."""
+"""Sentences on a comparison: costs, the cheapest rule, and problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNRANKED = (
 
 
 def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
-    """Say what a rule would have cost, in one sentence.
+    """Describe a rule's cost for the same messages in one sentence.
 
     Parameters
     ----------
@@ -77,7 +77,9 @@ def is_off(table: pd.DataFrame, recorded: float) -> bool:
 
 
 def with_held(table: pd.DataFrame) -> pd.DataFrame:
-    """Put a row of the session as it was held, replayed, among the rules, where that is not what was billed.
+    """Add a row for the session as held, if it differs.
+
+    That is the replay of the session, where it does not come to the bill.
 
     Parameters
     ----------
@@ -101,7 +103,9 @@ def with_held(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_short(session: Session, table: pd.DataFrame) -> list[str]:
-    """Answer the three questions in a line each: why it was dear, what was lost, what another rule would have cost.
+    """Answer the three questions in a line each.
+
+    They are the cost, the losses, and the cost of another rule.
 
     Parameters
     ----------
@@ -210,7 +214,7 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
 
 
 def replay_check(table: pd.DataFrame, recorded: float) -> list[str]:
-    """Say how far a replay is from the bill, and where Claude Code's rule acts, so that like stands beside like.
+    """Describe the replay's error, and the trigger of Claude Code's rule.
 
     Parameters
     ----------
@@ -290,7 +294,7 @@ def notices(table: pd.DataFrame) -> list[str]:
 
 
 def turning_points(table: pd.DataFrame) -> list[str]:
-    """Say for each window which rule costs least, and at which price of a cached token another does.
+    """Name each window's cheapest rule, by the price of a cached token.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Session: a recorded conversation with the provider's own numbers, request by request: what filled it, what it cost.
+"""Session: a recorded conversation with the provider's numbers, request by request.
 
     prompt = counted + not in the log + difference        (the provider's number, for every request)
 
@@ -66,7 +66,7 @@ _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Session:
-    """A recorded session and what its provider billed.
+    """A recorded session and its provider's bill.
 
     Parameters
     ----------
@@ -116,7 +116,10 @@ class Session:
 
     @cached_property
     def agents(self) -> tuple[Session, ...]:
-        """The session's sub-agents, whose requests are not among its own; none where it was not read from a file."""
+        """The session's sub-agents; none unless it was read from a file.
+
+        Their requests are not among the session's own.
+        """
         return tuple(
             Session(trace, self.counter, self.prices)
             for trace in self._beside
@@ -137,7 +140,7 @@ class Session:
 
     @cached_property
     def counted(self) -> tuple[Ints, float]:
-        """What the log holds of each prompt, counted, and the scale by which the provider counts more."""
+        """Counted tokens of each prompt, and the scale to the provider's."""
         placed = readings(self.trace, self.count)
         rows = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
         counted = np.zeros(len(self.usage), "int64")
@@ -146,7 +149,10 @@ class Session:
 
     @cached_property
     def unlogged(self) -> int:
-        """What the first prompt held beyond the log, such as instructions and tools, in tokens; it may be negative."""
+        """Tokens of the first prompt missing from the log; may be negative.
+
+        Instructions and tools are among them.
+        """
         counted, scale = self.counted
         placed = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
         first = next(iter(placed), 0)
@@ -154,7 +160,7 @@ class Session:
 
     @cached_property
     def happened(self) -> pd.DataFrame:
-        """What happened before each request that can break its prefix."""
+        """The events that can break each request's prefix."""
         return events(self.trace, self.usage)
 
     @cached_property
@@ -176,7 +182,7 @@ class Session:
         return frame
 
     def requests(self) -> pd.DataFrame:
-        """Return one row a request: what the provider counted beside what is counted and foretold here.
+        """Return one row for each request: billed numbers, counts and predictions.
 
         Returns
         -------
@@ -209,7 +215,9 @@ class Session:
 
     @cached_property
     def cost(self) -> Floats:
-        """What each request cost, in US dollars, at its model's prices of its time; NaN where none is known.
+        """Cost of each request in US dollars; NaN if unknown.
+
+        Each request is billed at its model's prices of its time.
 
         Web searches are in it where they have a price; :attr:`unpriced` names what is not.
         """
@@ -217,13 +225,13 @@ class Session:
 
     @property
     def searches_cost(self) -> Floats:
-        """What the web searches of each request cost, in US dollars; 0 where they have no price."""
+        """Cost of each request's web searches in US dollars; 0 if unpriced."""
         rates = np.array([rate.searches or 0.0 for rate, _ in self._rates])
         return np.asarray(ints(self.usage["web_searches"]) * rates / 1_000)
 
     @property
     def unpriced(self) -> str:
-        """What the cost does not hold, in one sentence; "" for nothing."""
+        """The items missing from the cost, in one sentence; empty if none."""
         usage = self.usage
         has_price = np.array([rate.searches is not None for rate, _ in self._rates])
         tools = int(usage["paid_tools"].sum()) + int(usage["web_searches"][~has_price].sum())
@@ -238,12 +246,17 @@ class Session:
 
     @cached_property
     def steps_cost(self) -> Floats:
-        """What each request cost because its prompt stood above a step of its model's price, in US dollars."""
+        """Extra cost of each request from price steps, in US dollars.
+
+        A step is a prompt size above which its model's price rises.
+        """
         return self._cost() - self._cost(with_steps=False)
 
     @cached_property
     def input_prices(self) -> tuple[Floats, Floats]:
-        """What a token cost that each request read from the cache, and one that it did not; in US dollars, NaN unknown.
+        """Price of a cached and an uncached input token, by request.
+
+        The prices are in US dollars; NaN where unknown.
 
         Where a request read nothing, the first is what a token would have cost.
         """
@@ -341,7 +354,7 @@ class Session:
         return pd.DataFrame(rows, columns=[*_COMPACTION])
 
     def filled_by(self, request: int | None = None) -> pd.DataFrame:
-        """Say what filled a prompt.
+        """Return the contents of a prompt by kind.
 
         Parameters
         ----------
@@ -420,7 +433,7 @@ class Session:
 
     @property
     def sentence(self) -> str:
-        """What the misses cost, in one sentence."""
+        """The cost of the misses, in one sentence."""
         totals = self.totals()
         if not totals["misses"]:
             return f"No request of {totals['requests']:,} missed the cache."
@@ -434,7 +447,10 @@ class Session:
 
     @property
     def gap_sentence(self) -> str:
-        """Say where log and provider part by more than a tenth of the prompt, and where that jumps; "" for nowhere."""
+        """Sentence on gaps between log and provider; empty if none.
+
+        A gap is over a tenth of the prompt. The largest jump is named too.
+        """
         frame = self.requests()
         frame = frame[frame["message_index"].notna()]
         far = frame[frame["mark"] == "estimated"]
@@ -453,7 +469,7 @@ class Session:
         return sentence.replace("-", "\u2212")
 
     def cost_by_kind(self) -> dict[str, float]:
-        """Return what each kind of tokens cost in all: those read from the cache, new ones, and answers.
+        """Return the total cost by kind: cache reads, new tokens and answers.
 
         Returns
         -------
@@ -487,7 +503,7 @@ class Session:
 
     @cached_property
     def _rates(self) -> tuple[tuple[Prices, Prices], ...]:
-        """What each request cost a token, with writes that live five minutes and with those that live an hour."""
+        """Each request's prices, with five-minute and with one-hour cache writes."""
         if self.prices is not None:
             given = prices_of(self.prices) or Prices("")
             return ((given, given),) * len(self.usage)
@@ -507,7 +523,10 @@ class Session:
         return tuple(rates[key] for key in keys)
 
     def _miss_cost(self, rates: Prices, place: int, missed: int) -> float:
-        """Return what missed tokens cost beyond reading them: as they were written, or afresh where nothing was."""
+        """Return the extra cost of missed tokens over a cache read.
+
+        They are billed as cache writes, or as new input where nothing was written.
+        """
         billed = self._billed.iloc[place]
         tokens = np.array([missed])
         none = np.array([0])

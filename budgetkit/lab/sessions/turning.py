@@ -49,7 +49,9 @@ def by_price_and_window(
     *,
     counter: Count | str | None = None,
 ) -> pd.DataFrame:
-    """Say which rule is cheapest at each price of a cached token and in each window, and where the order turns.
+    """Return the cheapest rule by cached-token price and by window.
+
+    It also marks the prices at which another rule becomes the cheapest.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pruning policies: which messages leave a history that has grown too large, and to what size it is cut."""
+"""Pruning policies: the messages that leave a history, and its size afterwards."""
 
 from budgetkit.pruning.policies.policy import (
     Compaction,

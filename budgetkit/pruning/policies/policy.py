@@ -1,4 +1,4 @@
-"""What a pruning policy is told, and what it may ask for; all sizes are in tokens.
+"""Inputs and outputs of a pruning policy; all sizes are in tokens.
 
 A policy never changes the history itself. It is told how large the history is and how large it may be. It answers
 with cuts: each names a size to come down to, and which messages leave first. `budgetkit.pruning.dropping` carries
@@ -101,7 +101,7 @@ class PruningContext:
     pause: float = 0.0
 
     def used(self, of: Base) -> int:
-        """Return what is used of a base.
+        """Return the tokens used of a base.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class PruningContext:
         return tokens_of(amount, max(0, base))
 
     def history(self, tokens: int, of: Base) -> int:
-        """Return what is left for the history when a base is used up to some size.
+        """Return the tokens left for the history in a base filled to a size.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class PruningContext:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRule:
-    """Say how a summary takes the place of what is cut.
+    """A rule for replacing old messages with a summary.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class SummaryRule:
 
 @dataclass(frozen=True, slots=True)
 class SummaryCall:
-    """What the call that writes a summary sends.
+    """The request that writes a summary.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class SummaryCall:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Say what stays when one summary takes the place of all else.
+    """The messages that stay when one summary replaces all others.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class Cut:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Policy:
-    """What all pruning policies share; subclasses say how they cut.
+    """The base class of all pruning policies; subclasses define the cuts.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class Policy:
         check_choice("unit of the policy", self.unit, get_args(Unit))
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Say what to cut before one request.
+        """Return the cuts to make before one request.
 
         Parameters
         ----------
@@ -333,7 +333,10 @@ class Policy:
 
     @property
     def stages(self) -> tuple[Policy, ...]:
-        """The policies that are asked for cuts one after the other; each sees what the one before left."""
+        """The policies to ask for cuts, one after the other.
+
+        Each sees the history that the one before left.
+        """
         return (self,)
 
     def last_resort(self, room: PruningContext) -> Cut:
@@ -353,11 +356,13 @@ class Policy:
 
     @property
     def summary_call(self) -> SummaryCall | None:
-        """What the call that writes a summary sends; None where only what it summarises is counted."""
+        """The call that writes a summary, or None if only its input is counted."""
         return None
 
     def arriving(self, tokens: int, is_result: bool) -> int:
-        """Return what a message holds once it has arrived; some policies cut what a tool answers at once.
+        """Return a message's tokens on arrival.
+
+        Some policies cut tool results at once.
 
         Parameters
         ----------

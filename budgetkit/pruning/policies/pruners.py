@@ -1,4 +1,6 @@
-"""The pruning policies, one small dataclass each: some cut only what does not fit, others more at once.
+"""The pruning policies, one small dataclass each.
+
+Some cut only the overflow, others more at once.
 
 To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request
 before it, and the provider reads that part from its cache. After a cut, all that stands behind the cut is read anew.
@@ -280,11 +282,11 @@ class Chain(Policy):
         return tokens
 
     def importance(self, payload: Any) -> int:
-        """Return the sum of what the policies give; most give 0."""
+        """Return the sum of the policies' importances; most give 0."""
         return sum(policy.importance(payload) for policy in self.policies)
 
     def write(self, payloads: list[Any]) -> str | None:
-        """Return the first summary that one of the policies writes; None where none does."""
+        """Return the first summary that one of the policies writes, or None."""
         texts = (policy.write(payloads) for policy in self.policies)
         return next((text for text in texts if text is not None), None)
 
@@ -365,7 +367,9 @@ class _Triggered(Policy):
 
 @dataclass(frozen=True, repr=False)
 class Compact(_Triggered):
-    """Replace all but what stays by one summary, once a trigger is reached.
+    """A policy that replaces most of the history with one summary.
+
+    It acts once a trigger is reached.
 
     Parameters
     ----------
@@ -423,7 +427,7 @@ class Compact(_Triggered):
 
     @property
     def summary_call(self) -> SummaryCall:
-        """What writing a summary costs."""
+        """The call that writes a summary."""
         return self.call
 
     def importance(self, payload: Any) -> int:

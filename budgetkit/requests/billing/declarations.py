@@ -1,4 +1,4 @@
-"""What tool schemas cost: a provider turns them into text of its own before the model reads them.
+"""Costs of tool schemas, which providers turn into text for the model.
 
 Three ways to count them:
 
@@ -236,15 +236,15 @@ class Rules(Protocol):
 
     @property
     def model(self) -> str:
-        """The model that decides what images cost."""
+        """The model whose image prices apply."""
         ...
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List what a request bills."""
+        """List the charges of a request."""
         ...
 
     def answer(self, message: Message) -> list[Charge]:
-        """List what an answer bills as output."""
+        """List the output charges of an answer."""
         ...
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
@@ -273,7 +273,7 @@ def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
 
 
 def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Charges:
-    """Charge the thinking that goes out as it came, where no charge holds it yet."""
+    """Charge thinking that is sent unchanged and not charged yet."""
     thoughts = [
         (index, text)
         for index, message in enumerate(request.messages)
@@ -289,7 +289,7 @@ def thinking_charges(request: ProviderRequest, charges: Sequence[Charge]) -> Cha
 
 
 def unruled_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
-    """Name the thinking of which the form says nothing, where the model's rules say nothing either."""
+    """Name thinking that neither the format nor the model's rules cover."""
     if shape not in ("chat", "responses"):
         return []
     for message in messages:
@@ -299,7 +299,7 @@ def unruled_thinking(messages: Sequence[Message], shape: str, rules: Rules | Non
 
 
 def carries_thinking(message: Message) -> bool:
-    """Say whether an answer carries what was thought before it.
+    """Tell whether an answer carries the thinking before it.
 
     >>> carries_thinking(Message({"role": "assistant", "content": "Hello.", "reasoning": "Hm."}))
     True

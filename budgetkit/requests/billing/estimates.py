@@ -1,4 +1,4 @@
-"""What providers bill whose tokenizer is not public: estimates that say so.
+"""Estimated bills of providers whose tokenizer is not public.
 
 Each family of models is a row of ``data/calibrations.csv``: a slope over a public encoding, and constants in tokens for
 what a request holds beyond its text. All were fitted to recorded calls of public projects; rows carry source and date.
@@ -120,7 +120,7 @@ class EstimatedRules:
     forgets_thinking: bool = False  # whether thinking that led to no call is known to be left out
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List what a request bills."""
+        """List the charges of a request."""
         return [
             Charge("framing", "request", fixed=self.estimate.constants["request"]),
             *self._messages(request),
@@ -129,7 +129,10 @@ class EstimatedRules:
         ]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List what an answer bills: its text, and a call its name, its arguments and the call's constant."""
+        """List the charges of an answer: its text, and each call.
+
+        A call costs its name, its arguments and a constant.
+        """
         cost = self.estimate.constants["call"]
         called = [(call.name, self._data(call.arguments)) for call in message.tool_calls]
         calls = [Charge("message", "call", texts, cost) for texts in called]

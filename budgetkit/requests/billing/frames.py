@@ -1,4 +1,4 @@
-"""What a request costs beyond its text where the maker's vocabulary, or a rebuilt one, counts the text.
+"""Request costs beyond a text counted by the maker's or a rebuilt vocabulary.
 
 A frame is a row of ``data/frames.toml``: constants by model, with the number of recorded calls that confirm them. It
 has one of three forms:
@@ -70,7 +70,7 @@ def declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
 
 
 def _schema(schema: Schema, depth: int = 0) -> str:
-    """Write what stands between a schema's braces."""
+    """Write the contents of a schema's braces."""
     if depth > _DEEPEST:
         return ""
     return ",".join(_fields(schema, depth))
@@ -123,7 +123,7 @@ _UNBILLED: Final = "x-anthropic-billing-header:"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Hold what one family of models costs beyond its text, in tokens."""
+    """One model family's costs beyond the text, in tokens."""
 
     name: str
     models: str  # what the names of its models match
@@ -191,7 +191,7 @@ def frame_for(model: str, host: str = "") -> Frame | None:
 
 
 def host_name(host: str) -> str:
-    """Return the name by which the table lists a host; its own where it does not.
+    """Return a host's name in the table, or the name itself.
 
     >>> host_name("vertex_ai"), host_name("azure")
     ('vertex', 'azure')
@@ -222,11 +222,11 @@ class FrameRules:
 
     @property
     def estimate(self) -> Estimate:
-        """The estimate of the model's family, for what the frame has no rule for."""
+        """The model family's estimate, for parts that the frame does not cover."""
         return estimate_for(self.model)
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List what a request bills."""
+        """List the charges of a request."""
         if self.frame.form == "claude":
             return [*claude_charges(request, self.frame)]
         if self.frame.form == "gemini":
@@ -242,7 +242,10 @@ class FrameRules:
         ]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List what an answer bills: its text, and of each call its name, its arguments and the call's constant."""
+        """List the charges of an answer: its text, and each call.
+
+        A call costs its name, its arguments and a constant.
+        """
         calls = [_call(call, self.frame) for call in message.tool_calls]
         return [Charge("message", "answer", message.texts), *calls]
 
@@ -252,7 +255,7 @@ class FrameRules:
 
 
 def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """List what a request to Claude bills."""
+    """List the charges of a request to Claude."""
     yield Charge("framing", "request", fixed=frame.request)
     yield from _before_the_conversation(request, frame)
 
@@ -277,7 +280,7 @@ def claude_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _before_the_conversation(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge what stands before Claude's conversation: system text, tools, answer schema, thinking."""
+    """Charge the parts before Claude's conversation: system, tools, schema, thinking."""
     system = "".join(
         text
         for message in request.messages
@@ -324,7 +327,7 @@ def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _choice(request: ProviderRequest, frame: Frame) -> Charge:
-    """Charge the hidden prompt that comes with tools, by what the model must do with them."""
+    """Charge the hidden prompt of tools, by the tool choice."""
     if request.forced:
         fixed = frame.forced
         if request.sequential:
@@ -397,7 +400,7 @@ def parsed_schema(schema: Schema) -> Any:
 
 
 def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """List what a request to Gemini bills; an answer schema costs nothing."""
+    """List the charges of a request to Gemini; answer schemas are free."""
     before: Message | None = None
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
@@ -453,7 +456,7 @@ def _words_of(message: Message) -> tuple[str, ...]:
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
-    """List what a conversation costs that a chat template writes."""
+    """List the charges of a conversation in a chat template."""
     last = request.messages[-1].role if request.messages else ""
     fixed = frame.request
     if last != "assistant":
@@ -502,7 +505,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
 
 
 def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
-    """Charge tools as a chat template writes them, and what stands around them."""
+    """Charge tools in a chat template's format, with their frame."""
     tools = request.tools
     if frame.obeys_choice and request.none:
         tools = ()

@@ -1,4 +1,6 @@
-"""What an image costs, in tokens, from its size in pixels: the rules that ``data/images.toml`` names.
+"""Token cost of an image by its size in pixels.
+
+The rules are those of ``data/images.toml``.
 
     tiles      base + tile * ceil(w / 512) * ceil(h / 512)    OpenAI's, after fitting into 2048 x 2048 and a short
                                                               side of 768
@@ -219,7 +221,7 @@ _BARE = {0x01, 0xFF, *range(0xD0, 0xD9)}  # the JPEG markers that have no length
 
 
 def size_in(url: str) -> tuple[int, int] | None:
-    """Return width and height of the image that a data URL holds, or None where they cannot be read.
+    """Return an image's width and height from its data URL, or None.
 
     >>> size_in("data:image/gif;base64,R0lGODlhAgADAAAAACw=")
     (2, 3)
@@ -298,7 +300,7 @@ _PAGE: Final = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 @dataclass(frozen=True, slots=True)
 class MediaCost:
-    """Hold what one document, sound or film costs."""
+    """The cost of one document, sound or film, with its range."""
 
     kind: str  # as the message names the part
     charge: Charge
@@ -329,7 +331,10 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
 
 
 def _measured(encoded: object) -> tuple[str, float]:
-    """Return the unit in which bytes are billed, and how many of it they hold; 0 where they do not tell."""
+    """Return the billing unit of encoded media, and their length in it.
+
+    The length is 0 where the bytes do not tell it.
+    """
     if isinstance(encoded, str):
         text = encoded.rpartition(",")[2].replace("-", "+").replace("_", "/")
         try:

@@ -1,4 +1,4 @@
-"""Framing: what a message and a request cost beyond their text.
+"""Framing: tokens of a message and a request beyond their text.
 
     message = per_message + role + text + name + tool calls + images
     request = priming + sum of its messages + tool schemas
@@ -34,7 +34,7 @@ AnyMessage = Message | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """Say what a message and a request cost beyond their text.
+    """Token costs of a message and a request beyond their text.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Framing:
     source: str = ""
 
     def primed(self, has_system: bool) -> int:
-        """Return what a request costs beside its messages and tools.
+        """Return a request's tokens apart from its messages and tools.
 
         Parameters
         ----------
@@ -163,7 +163,9 @@ class Framing:
         return tokens
 
     def answers(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
-        """Count what the model's answers bill as output; without a provider's rules, what they count as messages.
+        """Count the output tokens of the model's answers.
+
+        Without a provider's rules they are counted as messages.
 
         Parameters
         ----------
@@ -212,7 +214,7 @@ class Framing:
     def schemas(
         self, tools: Any, counter: Count, messages: Sequence[AnyMessage] | None = None
     ) -> int:
-        """Count tool schemas: what a request costs with them beyond what it costs without.
+        """Count the tokens that tool schemas add to a request.
 
         Every number of tool schemas in this package is this one: a bill's, a plan's, a gate's, a conversation's.
 
@@ -240,7 +242,7 @@ class Framing:
         return sum(sizes(armed, counter)) - sum(sizes(without, counter))
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List what a request bills, each charge still to be counted: its own, its messages', its tools'."""
+        """List the charges of a request, its messages and its tools, not yet counted."""
         if self.rules is not None:
             charges = self.rules.charges(request)
         else:

@@ -1,4 +1,4 @@
-"""What OpenAI's chat and Responses interfaces bill, rule by rule.
+"""Bills of OpenAI's chat and Responses interfaces, rule by rule.
 
 The rules were derived from recorded calls of public projects (requests with the provider's usage; read 2026-11-21),
 beyond those for text, which are OpenAI's cookbook's. They hold for models since gpt-3.5-turbo-0125; older snapshots
@@ -25,7 +25,7 @@ from budgetkit.requests.reading.tools import Schema, function_name, unwrapped
 
 @dataclass(frozen=True, slots=True)
 class OpenAIFamily:
-    """Hold what a family's form costs, in tokens."""
+    """The token costs of one OpenAI family's format."""
 
     name: str
     encoding: str = FAMILY_ENCODING  # that its texts are counted with
@@ -66,7 +66,7 @@ def family_of(model: str) -> OpenAIFamily | None:
 
 
 def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
+    """List the charges of a chat request: framing, messages, tools and answer schema."""
     yield Charge("framing", "request", fixed=family.request)
     yield from _messages(request, family)
     yield from _blocks(request, family)
@@ -74,7 +74,10 @@ def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 
 
 def answer_charges(message: Message) -> list[Charge]:
-    """List what an answer bills: its text; for one call 6 tokens, name and arguments; for several 10 and their JSON."""
+    """List the charges of an answer: its text and its calls.
+
+    One call costs 6 tokens, its name and its arguments; several cost 10 and their JSON.
+    """
     calls = message.tool_calls
     if message.text:
         charges = [Charge("message", "answer", message.texts)]
@@ -90,7 +93,7 @@ def answer_charges(message: Message) -> list[Charge]:
 
 
 def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List what each message bills: 4 tokens, a name and 1 token for it, its texts, images, calls and results."""
+    """List the charges of each message: framing, name, texts, images, calls and results."""
     several = {
         call.id
         for message in request.messages
@@ -137,7 +140,10 @@ def _joined(message: Message) -> list[str]:
 
 
 def _spoken(message: Message, index: int, request: ProviderRequest, family: OpenAIFamily) -> Charge:
-    """Charge a message's text and name; a name equal to the role costs 1 token, an answer what its family adds."""
+    """Charge a message's text and name.
+
+    A name equal to the role costs 1 token; an answer costs the extra of its family.
+    """
     fixed = family.per_message
     texts = _joined(message)
     if message.name and message.name != message.role:
@@ -207,7 +213,7 @@ def tool_charges(
     fixed: int,
     without: tuple[str, ...] = (),
 ) -> Charges:
-    """Charge each tool by itself, then their block without what it holds of them."""
+    """Charge each tool by itself, then the rest of their block."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
     yield from (
         Charge("tools", function_name(tool), (part,))
@@ -243,7 +249,7 @@ _SEQUENTIAL = 78  # gpt-5 is told that calls at once are forbidden
 
 
 def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
+    """List the charges of a Responses request: framing, messages, tools and answer schema."""
     yield Charge("framing", "request", fixed=family.request)
     yield from _response_messages(request, family)
     if request.tools:  # in a block of their own
@@ -265,7 +271,9 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
 
 
 def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """List what each message bills: 4 tokens, its joined texts and what an answer adds; a result its text alone.
+    """List the charges of each message in a Responses request.
+
+    A message costs 4 tokens and its joined texts, an answer its family's extra, a result its text alone.
 
     A call bills its family's constant, its name twice, and its arguments as compact JSON.
     """

@@ -220,7 +220,10 @@ def schema_block(schema: Schema) -> str:
 
 
 def _is_unseen(key: str, schema: Schema) -> bool:
-    """Whether the model is not shown a key of a schema; a format only where it is that of a text."""
+    """Tell whether a schema key is hidden from the model.
+
+    A format is shown only for a text.
+    """
     return key in _UNSEEN or (key == "format" and schema.get("type") != "string")
 
 

@@ -43,14 +43,17 @@ from budgetkit.requests.reading.request import ProviderRequest
 
 @dataclass(frozen=True, slots=True)
 class OpenAIRules:
-    """Charge a request as one of OpenAI's families bills it; the model's name decides what images cost."""
+    """The billing rules of one OpenAI family.
+
+    The model's name decides the cost of images.
+    """
 
     family: OpenAIFamily
     model: str = ""
     is_routed: bool = False  # whether a router passes requests on, which bills by rules of its own
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
-        """List what a request bills on the interface it was written for."""
+        """List the charges of a request on its interface."""
         named = replace(request, model=self.model or request.model)
         is_responses = request.shape == "responses"
         if self.is_routed:  # a router chooses the interface by the model alone
@@ -61,11 +64,13 @@ class OpenAIRules:
         return [*chat_charges(named, self.family)]
 
     def answer(self, message: Message) -> list[Charge]:
-        """List what an answer bills."""
+        """List the charges of an answer."""
         return answer_charges(message)
 
     def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Say whether thinking may be billed that is not charged: that before a call; before a text it costs nothing.
+        """Tell whether thinking may be billed without a charge here.
+
+        Before a call it may; before a text it costs nothing.
 
         Responses has a name of its own for it, which ends when the user speaks again.
         """
@@ -160,7 +165,7 @@ def framing_for(model: str | Model) -> Framing:
 
 
 def framing_of(count: object, framing: Framing | None = None) -> Framing:
-    """Return the framing that goes with a counter, so that messages and tools are counted as their model bills them.
+    """Return the framing of a counter's model, for messages and tools.
 
     Parameters
     ----------
@@ -197,7 +202,10 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
 
 @lru_cache(maxsize=256)
 def _by_rules(model: Model, folders: str) -> Framing:
-    """Return the framing of a model's rules, which change with the vocabularies that lie in the user's folders."""
+    """Return the framing for a model's rules.
+
+    They change with the vocabularies in the user's folders.
+    """
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):
         return _framed(rules)

@@ -1,4 +1,4 @@
-"""RequestCount: what a provider bills for one request, its ledger, and the evidence for such a count."""
+"""RequestCount: the bill for one request, its ledger, and its evidence."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _UNHEARD_OF: Final = 0.1  # either way, of rules that no recorded call has tried
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Hold what recorded calls say of one combination.
+    """The results of recorded calls for one combination.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Evidence:
 
 
 def combination(request: ProviderRequest, rules: str) -> str:
-    """Say what a request is made of, in the words of the table.
+    """Return a request's combination of parts, in the table's words.
 
     >>> from budgetkit.requests import read_request
     >>> hello = {"messages": [{"role": "user", "content": "Hello"}], "tool_choice": "required"}
@@ -99,12 +99,18 @@ def combination(request: ProviderRequest, rules: str) -> str:
 
 
 def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
-    """Return what recorded calls say of a request's combination, with the interval of a coarser one where few do."""
+    """Return the evidence for a request's combination.
+
+    Where few calls are recorded, the interval is that of a coarser combination.
+    """
     return looked_up(coarser_names(request, rules), _rows())
 
 
 def looked_up(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
-    """Return what a table says of the first of these names, with the interval of the first that has enough calls."""
+    """Return the first name's evidence from a table.
+
+    Its interval is that of the first name with enough calls.
+    """
     matches = [rows[name] for name in names if name in rows]
     enough = (row for row in matches if row.calls >= _ENOUGH and row.projects >= _ENOUGH_PROJECTS)
     spread = next(
@@ -148,7 +154,7 @@ def _rows() -> Mapping[str, Evidence]:
 
 
 def _kind(request: ProviderRequest) -> str:
-    """Return what costs most of all that a request holds beside text."""
+    """Return the most expensive kind of content in a request."""
     if any(message.images for message in request.messages):
         return "any image"
     if any(message.tool_calls or message.role in RESULT_ROLES for message in request.messages):
@@ -223,7 +229,7 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class RequestCount:
-    """Say what a provider bills for a request.
+    """The count of a provider's bill for one request.
 
     Parameters
     ----------
@@ -270,12 +276,15 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """What is said of a model that nothing knows, with the nearest known names; empty for a known one."""
+        """A notice about an unknown model, with similar names; empty for a known one."""
         return _unknown(self.model)
 
     @property
     def interval_words(self) -> str:
-        """What the interval is: the range that was seen in a few public projects; empty where the count is exact."""
+        """The meaning of the interval, in words; empty if the count is exact.
+
+        It is the range seen in a few public projects.
+        """
         if self.exact:
             return ""
         projects = estimate_for(resolve(self.model).name).projects
@@ -309,7 +318,7 @@ class RequestCount:
         return f"RequestCount(model={self.model!r}, {facts})"
 
     def _repr_html_(self) -> str:
-        """Show the total, what it rests on and the ledger."""
+        """Show the total, its basis and the ledger."""
         low, high = self.interval
         if self.exact:
             between = ""
@@ -350,7 +359,9 @@ def count_request(
     *,
     host: str = "",
 ) -> RequestCount:
-    """Count what a provider bills for a request: messages, tools, answer schema, images, framing and all.
+    """Count the tokens that a provider bills for a request.
+
+    They cover messages, tools, answer schema, images and framing.
 
     Parameters
     ----------
@@ -450,7 +461,9 @@ def count_request(
 
 
 def count_answer(answer: Mapping[str, Any] | Message, model: str | Model) -> int:
-    """Count what an answer bills; reasoning comes on top and is in the usage only.
+    """Count the tokens that a provider bills for an answer.
+
+    Reasoning comes on top, and only the usage reports it.
 
     Parameters
     ----------
@@ -494,7 +507,10 @@ def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules) -> str:
 
 @lru_cache(maxsize=256)
 def _unknown(name: str) -> str:
-    """Say that nothing knows a model, and which known names are like it; nothing of a known one."""
+    """Return a notice about an unknown model, with similar names.
+
+    It is empty for a known model.
+    """
     if estimate_for(name).pattern or found_by(name):
         return ""
     near = nearest(name)

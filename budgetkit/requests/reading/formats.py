@@ -235,7 +235,7 @@ def row_of(value: Raw) -> Format | None:
 
 
 def row_of_lines(first: Any) -> Format | None:
-    """Return the row that describes a file by its first line, where every line is a record of one document."""
+    """Return the line-by-line format that a file's first line matches, or None."""
     if not isinstance(first, Mapping):
         return None
     return next(
@@ -245,13 +245,13 @@ def row_of_lines(first: Any) -> Format | None:
 
 @cache
 def names() -> frozenset[str]:
-    """List what the field ``format`` of a conversation may say."""
+    """Return the allowed values of a conversation's ``format`` field."""
     return frozenset(row.name for row in formats())
 
 
 @cache
 def format_named(name: str) -> Format:
-    """Return the row that says where a format has its messages.
+    """Return the row that gives the place of a format's messages.
 
     >>> format_named("gemini").messages
     'contents'
@@ -260,7 +260,7 @@ def format_named(name: str) -> Format:
 
 
 def label(name: str) -> str:
-    """Return what a format is called in a sentence.
+    """Return a format's name for use in a sentence.
 
     >>> label("chatgpt")
     'ChatGPT export'
@@ -269,7 +269,7 @@ def label(name: str) -> str:
 
 
 def nearest(value: Any) -> str:
-    """Name the format that a value of an unknown format lacks one field of; "" where less agrees."""
+    """Name the format that a value misses by one field; empty if none."""
     for row in formats():
         for needed in () if row.refuse else row.needs:
             clauses = [clause for clause in needed.split(" & ") if not clause.startswith("!")]
@@ -385,7 +385,7 @@ def seconds(stamp: Any) -> float:
 
 @cache
 def _paths() -> Mapping[str, str]:
-    """Join what all rows of the table say of each meaning."""
+    """Return the joined paths of each meaning, from all rows of the table."""
     rows = table("usage")
     meanings = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT_ROW)
     return {
@@ -405,7 +405,7 @@ def _paths_in(names: frozenset[str]) -> Mapping[str, str]:
 
 @cache
 def _known_fields() -> re.Pattern[str]:
-    """Return what matches the path of any field in the table."""
+    """Return a pattern for the path of any field in the table."""
     return re.compile(
         "|".join(translate(p) for where in _paths().values() for p in where.split("|"))
     )

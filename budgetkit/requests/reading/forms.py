@@ -1,4 +1,4 @@
-"""Forms: in which provider's form a message is written, and what of it becomes which message of the chat format.
+"""Forms: the provider formats of messages, and their conversion to the chat format.
 
     form         a message                                               what only it has
     responses    {"type": "function_call", ...}                          items with a type and no role; input_text
@@ -198,7 +198,9 @@ def _origins(record: Raw, form: str, number: int) -> Iterator[Record]:
 
 
 def form_of_all(forms: Collection[str]) -> str:
-    """Return the form in which messages go out: that in which they came, and chat where that is none or several.
+    """Return the format for sending: that of the messages, or chat.
+
+    It is chat where they came in none or in several.
 
     >>> form_of_all({"gemini"}), form_of_all({"gemini", "anthropic"})
     ('gemini', 'chat')
@@ -209,7 +211,7 @@ def form_of_all(forms: Collection[str]) -> str:
 
 
 def origin_of(raw: Raw) -> Raw | None:
-    """Return what a message was read from; None where it says nothing of that, or what cannot be.
+    """Return a message's origin, or None if it is missing or invalid.
 
     >>> origin_of({"role": "user", "content": "Hello", "origin": "a form"}) is None
     True

@@ -1,4 +1,4 @@
-"""Records: what programs keep of one message, read into messages of OpenAI's chat format."""
+"""Records: messages as programs keep them, read into OpenAI's chat format."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def placed(record: Any) -> tuple[int | None, Any]:
 
 
 def located(line: int | None, message: Any) -> Any:
-    """Return a message that knows its line in the file; the same message where no line is known."""
+    """Return a message with its line in the file, if one is known."""
     if line is None:
         return message
     return LocatedMessage(line, message)
@@ -62,13 +62,15 @@ class Pairing:
     named: Counter[str] = field(default_factory=Counter)
 
     def forget_answered(self) -> None:
-        """Keep only the newest calls that wait, so that a conversation that goes on for ever takes no more memory."""
+        """Keep only the newest waiting calls, to bound the memory in use."""
         del self.waiting[:-_MOST_WAITING]
         self.tools = {id: tool for id, tool in self.tools.items() if id in self.waiting}
 
 
 def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) -> list[str]:
-    """Give an id to calls and results that lack one, in order; return a note about results that answer no call.
+    """Give ids to calls and results without one; return a note about orphans.
+
+    An orphan is a result that answers no call.
 
     A result that answers nothing here, as where a server keeps what came before, becomes a function's message; a
     strict reader leaves it, to be refused. What is read in several goes takes the pairing of those before.
@@ -134,7 +136,7 @@ _NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")
 
 @dataclass(slots=True)
 class Records:
-    """Collect what was read: messages, usage, the formats met, and notes for the user."""
+    """The messages, usage, formats and notes read so far."""
 
     messages: list[Any] = field(default_factory=list)
     usage: list[Record] = field(default_factory=list)
@@ -208,7 +210,10 @@ def is_record(value: Any) -> bool:
 
 
 def _spelling(raw: Any, last: Format | None) -> Format | None:
-    """Find the row that describes a record; None where it is in OpenAI's own form or in no known one."""
+    """Find the row for a record's format, or None.
+
+    It is None for OpenAI's own format and for an unknown one.
+    """
     if not isinstance(raw, Mapping) or _is_plain(raw):
         return None
     if last is not None and last.said and not last.of:
@@ -328,7 +333,7 @@ def _sequence(raw: Raw, row: Format) -> list[Record]:
 
 
 def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
-    """Split a text at the calls that it holds; a text that is a call is one by itself."""
+    """Split a text into its calls and the text between them."""
     kind, value = part
     text = plain_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
     if is_call and text:

@@ -1,4 +1,4 @@
-"""Request: what is sent to a provider, read from whichever of five shapes it has.
+"""Request: a provider's request, read from any of five formats.
 
     OpenAI chat          messages, functions or tools, response_format
     OpenAI Responses     input, instructions, text.format
@@ -193,7 +193,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
 
 
 def _listed(raw: Raw, shape: str) -> list[Any]:
-    """List what stands where a shape has its messages; one of them by itself is a list of one."""
+    """List a request's messages; a single one becomes a list."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     if isinstance(value, list | tuple):
         records = list(value)
@@ -225,7 +225,9 @@ def _listed(raw: Raw, shape: str) -> list[Any]:
 
 
 def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
-    """Name thinking that is billed again and that nobody can count, since only the provider can read it.
+    """Name thinking that is billed again but cannot be counted.
+
+    Only the provider can read it.
 
     `records` are as the shape has them, `messages` the same in OpenAI's chat format. What else goes out with thinking
     is a matter of the model's rules, see :mod:`budgetkit.requests.billing.declarations`.
@@ -258,7 +260,9 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
 
 
 def asked(raw: Raw, shape: str) -> dict[str, Any]:
-    """Return what a body asks for beside messages and tools, where the table of requests says it stands.
+    """Return a request's settings apart from its messages and tools.
+
+    The table of requests gives their places.
 
     >>> asked({"model": "gpt-4o", "tool_choice": "required"}, "chat")["required"]
     True

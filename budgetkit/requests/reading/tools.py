@@ -132,7 +132,7 @@ to tools/list; write them so
 
 
 def opened(value: Any) -> Any:
-    """Return what stands inside the envelopes around a list of tools."""
+    """Remove the envelopes around a list of tools."""
     for _ in range(_DEEPEST_ENVELOPE):
         value = _dumped(value)
         if not isinstance(value, Mapping) or "name" in value:
@@ -157,7 +157,7 @@ def _dumped(value: Any) -> Any:
 
 
 def _without_nulls(entry: Schema) -> Schema:
-    """Leave out the fields of an entry that say nothing: some clients write every field, null where there is none."""
+    """Leave out an entry's null fields, which some clients write."""
     return {field: value for field, value in entry.items() if value is not None}
 
 
@@ -171,7 +171,7 @@ def has_more_pages(value: Any) -> bool:
 
 
 def entries(value: Any) -> Sequence[Schema]:
-    """List what stood inside an envelope; one tool by itself is a list of one."""
+    """List the tools of an opened envelope; a single one becomes a list."""
     if value is None or value == {}:
         return ()
     if isinstance(value, Mapping):
@@ -251,7 +251,7 @@ def function_name(tool: Schema) -> str:
 
 
 def parameters_of(tool: Schema) -> Schema:
-    """Return the schema of what a function takes, under OpenAI's name, Anthropic's, MCP's or one of Gemini's."""
+    """Return the schema of a function's parameters, under any provider's name."""
     function = unwrapped(tool)
     schemas = (function.get(name) for name in _PARAMETERS)
     return next((schema for schema in schemas if isinstance(schema, Mapping) and schema), {})

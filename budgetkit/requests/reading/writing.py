@@ -1,4 +1,6 @@
-"""Writing: messages of the chat format in the form of a provider, those that came in that form as they came.
+"""Writing: chat messages in a provider's format.
+
+Messages that came in that format go out unchanged.
 
 A message that carries its origin (:mod:`budgetkit.requests.reading.forms`) and was not cut inside is what came in,
 equal field by field: thinking, signatures and marks for a cache are in it, and bytes are bytes again. One that was
@@ -57,7 +59,7 @@ class Written:
     head: int = 0
 
     def unchanged(self, stable: int) -> int:
-        """Say how many of the messages hold only what is among the first so many chat messages."""
+        """Return the number of messages made only from the first `stable` chat messages."""
         return sum(end <= stable for end in self.ends)
 
 
@@ -121,7 +123,10 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
 
 
 def as_it_came(raw: Raw) -> Record:
-    """Return what a message was read from, or what of that record became it; a chat message as it is."""
+    """Return the single record behind a message, or the chat message itself.
+
+    Of a record that was split, it is this message's part.
+    """
     origin = origin_of(raw)
     if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
         return _plain(raw)
@@ -130,7 +135,7 @@ def as_it_came(raw: Raw) -> Record:
 
 
 def _plain(raw: Raw) -> Record:
-    """Return a chat message without what it was read from; one that has none is returned as it is.
+    """Return a chat message without its origin.
 
     >>> origin = {"form": "gemini", "records": [{"role": "user", "parts": [{"text": "Hello"}]}]}
     >>> _plain({"role": "user", "content": "Hello", "origin": origin})
@@ -181,7 +186,7 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
 def _as_they_came(
     group: Sequence[Raw], origins: Sequence[Raw], form: str, names: Mapping[str, str]
 ) -> list[Record]:
-    """Return the records from which messages were read, with the text of those that were cut inside."""
+    """Return the source records of messages, with the text of cut ones."""
     if "places" in origins[0]:
         return [_put_together(group, form)]
     if not any("rewritten" in origin for origin in origins):
@@ -206,7 +211,7 @@ def _with_bytes(value: Any) -> Any:
 
 
 def _put_together(group: Sequence[Raw], form: str) -> Record:
-    """Put what is left of a record that was cut into pieces together again, its blocks in their order."""
+    """Join the remaining pieces of a split record, with its blocks in order."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
     for raw in group:
@@ -221,7 +226,10 @@ def _put_together(group: Sequence[Raw], form: str) -> Record:
 
 
 def _rewritten(record: Raw, raw: Raw, form: str) -> Record:
-    """Return a record whose text, or that of the result in it, is now the message's; all else in it stays."""
+    """Return a record with the message's text, and all else unchanged.
+
+    The text may be that of a result in it.
+    """
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
@@ -288,7 +296,7 @@ def _with_others(text: Record, others: Sequence[Raw]) -> Any:
 
 
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Record]:
-    """Write a message that never was in a form in it; nothing for one that says nothing, which providers refuse."""
+    """Convert a message to the provider's format; skip empty ones, which providers reject."""
     message = Message(raw)
     if form == "responses":
         return _items(message)
@@ -374,7 +382,7 @@ def _item_part(part: Raw, kind: str) -> Record:
 
 
 def _block(part: Raw, form: str) -> Record:
-    """Write a text or a picture of the chat format as a form has it; what is neither stays as it is."""
+    """Convert a text or picture to a block of the format; keep others unchanged."""
     if isinstance(part.get("text"), str):
         if form == "anthropic":
             return dict(part)

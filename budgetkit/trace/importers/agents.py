@@ -171,7 +171,7 @@ def documents(session: Raw) -> list[Data]:
 
 
 def _header_and_records(session: Raw) -> tuple[Data, list[Raw]]:
-    """Split a session into what is said about it and its records, in either form of file."""
+    """Split a session of either file format into its header and records."""
     lines = session.get("lines")
     if not isinstance(lines, list):
         header = {name: value for name, value in session.items() if name != "messages"}
@@ -236,7 +236,7 @@ def _parts(content: Any) -> list[Any]:
 
 
 def _about(record: Raw) -> Data:
-    """Return what a message made of a record carries beside its parts."""
+    """Return a message's fields apart from its parts, from its record."""
     return filled(timestamp=record.get("timestamp"), model=record.get("model"), native=record)
 
 
@@ -264,7 +264,7 @@ _NOTE = (
 
 
 def cline_conversation(messages: list[Any]) -> Data:
-    """Read what the window shows; the first text is the task.
+    """Read the conversation in Cline's window; the first text is the task.
 
     Examples
     --------

@@ -315,7 +315,10 @@ def _entries(lines: list[Numbered]) -> list[Entry]:
 
 
 def _answer_id(record: Raw) -> Hashable | None:
-    """Return what names an answer that is written over several records: the ids of message and request."""
+    """Return the ids that identify an answer across several records.
+
+    They are those of message and request.
+    """
     message = record.get("message")
     if not isinstance(message, Mapping) or message.get("role") != "assistant":
         return None
@@ -402,7 +405,10 @@ def _named(event: Raw) -> Data | None:
 
 
 def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
-    """Return what an answer's request billed and when; None where it billed nothing, as after an error or in a copy."""
+    """Return the usage and times of an answer's request, or None.
+
+    It is None where nothing was billed, as after an error or in a copy.
+    """
     if _is_copied(entry.record):
         return None
     return billed(
@@ -439,7 +445,7 @@ def _is_copied(record: Raw) -> bool:
 def _compaction(
     record: Raw, start: int, places: Mapping[Hashable, int], numbers: list[int], boundary: Raw
 ) -> Data:
-    """Say where a summary stands, what it keeps, and how large the prompt was before it."""
+    """Describe a compaction: its place, the messages kept, and the size before."""
     first_kept = start
     entry_id = record.get("firstKeptEntryId")
     entry_number = record.get("firstKeptEntryIndex")

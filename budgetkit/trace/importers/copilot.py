@@ -114,7 +114,7 @@ def _has_place(parent: Any, step: Any) -> bool:
 
 
 def _question(request: Raw) -> Data:
-    """Return what the user asked, with what Copilot put around it where the file holds that."""
+    """Return the user's question, with Copilot's additions if the file has them."""
     message = request.get("message")
     rendered = objects_in(found(request, "result.metadata.renderedUserMessage"))
     texts = [part["text"] for part in rendered if isinstance(part.get("text"), str)]
@@ -148,7 +148,10 @@ def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[Data]:
 
 
 def _shown(request: Raw) -> Iterator[Data]:
-    """Give what the window showed of an answer, where the file holds no more."""
+    """Yield the answer as the window showed it, with its tool results.
+
+    It is used where the file holds no more.
+    """
     texts = []
     thoughts = []
     calls: list[Data] = []
@@ -176,7 +179,10 @@ def _shown(request: Raw) -> Iterator[Data]:
 
 
 def _with_usage(answers: list[Data], request: Raw) -> list[Data]:
-    """Put what was counted, which is that of the last round, beside the last answer."""
+    """Add the request's usage to the last answer.
+
+    The file has it for the last round only.
+    """
     counted = found(request, "result.metadata.promptTokens")
     last = next((message for message in reversed(answers) if message["role"] == "assistant"), None)
     if isinstance(counted, int) and last is not None:
@@ -199,7 +205,7 @@ def _reference(part: Raw) -> str:
 
 
 def _model(request: Raw) -> str | None:
-    """Return the model that answered, without the name of the extension that asked it."""
+    """Return the answering model, without the name of its extension."""
     model = request.get("modelId")
     return model.rpartition("/")[2] or None if isinstance(model, str) else None
 
@@ -249,7 +255,7 @@ def sessions(document: Raw) -> list[Data]:
 
 
 def _said(kind: Any, data: Raw) -> Data | None:
-    """Return what an event adds to the conversation; None for all other events."""
+    """Return the message that an event adds, or None for other events."""
     content = as_text(data.get("content"))
     if kind == "system.message":
         return {"role": "system", "content": content}

@@ -100,7 +100,7 @@ def converted_lines(lines: list[Any], row: Format) -> list[Conversation]:
 
 
 def _by_document(value: Raw, row: Format) -> list[Conversation]:
-    """Read a document that is first brought into the form that its row describes."""
+    """Read a document after converting it to the form of its row."""
     conversations = []
     documents = _DOCUMENTS[row.name](value) if row.name in _DOCUMENTS else [dict(value)]
     for document in documents:
@@ -177,7 +177,10 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _plainly(value: Raw, pairing: Pairing | None) -> list[Conversation] | None:
-    """Read a list of messages that needs no row for its document; None where all are in OpenAI's own form."""
+    """Read a list of messages without a row for its document, or return None.
+
+    It is None where all are in OpenAI's own format.
+    """
     read = read_records(value["messages"], None, value.get("model"))
     messages = (placed(message)[1] for message in read.messages)
     if (
@@ -197,7 +200,7 @@ def _plainly(value: Raw, pairing: Pairing | None) -> list[Conversation] | None:
 def _by_row(
     value: Raw, row: Format, depth: int, pairing: Pairing | None = None
 ) -> list[Conversation]:
-    """Read a document whose messages, system text and answers stand where its row says."""
+    """Read a document by the places that its row states."""
     notes: list[str] = []
     model = _at(value, row.model)
     system = system_messages(value, row)
@@ -306,7 +309,10 @@ def _after_calls(messages: list[Any], usage: list[Data]) -> list[Any]:
 
 
 def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Conversation:
-    """Read what stands where the row expects messages: a list, a tree, a text, or a body of another format."""
+    """Read the value at the place of a row's messages.
+
+    It is a list, a tree, a text, or a body in another format.
+    """
     if row.said and not row.messages:
         return {"messages": read_records([value], row).messages}
     written = _at(value, row.messages) if row.messages else None
@@ -331,7 +337,7 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Conversation
 
 
 def _is_written(inside: Any) -> bool:
-    """Say whether parsed JSON text is a conversation that a log stored, and not something that a user wrote."""
+    """Tell whether parsed JSON is a logged conversation, not a user's text."""
     if isinstance(inside, Mapping):
         return any(isinstance(inside.get(name), list) for name in ("messages", "contents", "input"))
     return isinstance(inside, list) and bool(inside) and is_record(inside[0])

@@ -101,7 +101,10 @@ def _result(part: Raw) -> Data:
 
 
 def _content(content: Any) -> Any:
-    """Return what a user said: a text, or a list of texts, pictures and files."""
+    """Return a user's message as a text or a list of parts.
+
+    Parts are texts, pictures and files.
+    """
     if not isinstance(content, list):
         return as_text(content)
     parts: list[Data] = []
@@ -183,7 +186,10 @@ def agents_traces_documents(value: Raw) -> list[Data]:
 
 @dataclass
 class _Run:
-    """One run: its messages, and what its last request and answer were, as the next request would repeat them."""
+    """One run: its messages, and its last request and answer.
+
+    They are kept as the next request would repeat them.
+    """
 
     trace: Any
     messages: list[Any]
@@ -196,7 +202,7 @@ class _Run:
 
 
 def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
-    """Return what a span sent and what came back; None where it does not hold both."""
+    """Return a span's request and answer, or None if it does not hold both."""
     question = data.get("input")
     answer = data.get("output")
     system = []
@@ -230,7 +236,7 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
 
 
 def _records(answer: Any) -> list[Any]:
-    """Find what an answer says, in any provider's shape, and return it as records."""
+    """Return an answer of any provider's shape as records."""
     for _ in range(_ROOM):
         answer = _unless_text(answer)
         if isinstance(answer, str):
@@ -257,7 +263,10 @@ def _records(answer: Any) -> list[Any]:
 
 
 def _unless_text(answer: Any) -> Any:
-    """Parse an answer that a log stored as JSON text; an answer that only looks like JSON stays text."""
+    """Parse an answer that a log stored as JSON text.
+
+    An answer that only looks like JSON stays text.
+    """
     inside = unpacked(answer)
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
@@ -287,7 +296,7 @@ def _is_said(answer: Raw) -> bool:
 
 
 def _as_said(answer: Any) -> Any:
-    """Give the assistant's role to an answer that does not say who speaks."""
+    """Give an answer without a speaker the assistant's role."""
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
     if (
@@ -301,7 +310,7 @@ def _as_said(answer: Any) -> Any:
 
 
 def model_of(answer: Any, model: Any) -> Any:
-    """Return the model that an answer names, or the one that was asked."""
+    """Return the model that an answer names, or the requested one."""
     where = "model|modelVersion"
     named = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
     return named if isinstance(named, str) else model

@@ -55,7 +55,9 @@ def may_begin(first: Any) -> bool:
 
 
 def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
-    """Take records until one tells whether this is a session, whose first ones may be of kinds that nobody knows.
+    """Take records until one decides whether this is a session.
+
+    The first ones may be of unknown kinds.
 
     Returns
     -------

@@ -353,7 +353,10 @@ def _say_pieces(table: Columns) -> str:
 
 
 def _overrun(plan: Plan, exact: Sequence[Item], section: str | None = None) -> Columns:
-    """Sum what was counted and what it takes, by language, of the items that a section keeps."""
+    """Sum a section's counted and actual tokens by language.
+
+    Only items that it keeps are summed.
+    """
     name = section or plan.budget.remainder
     sums = {group: [0, 0, 0] for group in _COLOURS}
     for decision, item in zip(plan.decisions, exact, strict=True):

@@ -1,4 +1,4 @@
-"""How wrong a cheap token count is on somebody's texts, and what that costs a budget."""
+"""The accuracy explorer: a cheap count's error and its cost to a budget."""
 
 from budgetkit.files import extra
 

@@ -1,4 +1,4 @@
-"""The figures of the view: their specification, a sentence that reads them, and their table where it is open."""
+"""Figures of the view: specification, sentence and, if open, table."""
 
 from __future__ import annotations
 
@@ -152,12 +152,12 @@ POINTS = ("strip", "lengths", "agreement")
 
 
 def charts(stage: AccuracyStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return what the page draws."""
+    """Return the page's figures by name."""
     return {name: _chart(stage, name, name in opened) for name in FIGURES}
 
 
 def _chart(stage: AccuracyStage, name: str, opened: bool) -> Data:
-    """Draw one figure; what does not depend on what moved is not drawn again."""
+    """Draw one figure, unless nothing that it depends on has changed."""
     key = (stage.results.key, name, opened, *_depends(name, stage.results))
     return stage.library.once_large(key, lambda: _drawn(stage, name, opened))
 

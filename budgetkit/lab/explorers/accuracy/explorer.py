@@ -1,4 +1,4 @@
-"""AccuracyExplorer: the error of a cheap token count on your texts, what it costs a budget, and its commands."""
+"""AccuracyExplorer and its commands: a cheap count's error and its cost."""
 
 from __future__ import annotations
 
@@ -107,7 +107,10 @@ def accept_risk(stage: AccuracyStage, chance: float) -> AccuracySettings:
 
 
 def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
-    """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
+    """Set the mix of texts in a window.
+
+    None stands for texts of one kind, "mixed" for those of all.
+    """
     if column is not None and column not in WINDOW_MIXES:
         raise LookupError(
             f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
@@ -163,7 +166,7 @@ def heading(stage: AccuracyStage) -> str:
 
 
 class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
-    """Explore how wrong a cheap token count is, and what buffer makes it safe.
+    """Explorer of a cheap count's error, and of a safe buffer.
 
     Parameters
     ----------
@@ -264,7 +267,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
 
     @property
     def buffer(self) -> Buffer:
-        """What `budgetkit.lab.accuracy.buffer_for` finds at the accepted risk."""
+        """The result of `budgetkit.lab.accuracy.buffer_for` at the accepted risk."""
         return self.stage.results.buffer
 
     @property

@@ -1,4 +1,4 @@
-"""Notices: the sentences on the page: how wrong the count is, what to hold back, and where the numbers come from."""
+"""Notices: sentences on the count's error, the buffer and the sources."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def sure(buffer: Buffer) -> str:
 
 
 def status(stage: AccuracyStage) -> Data:
-    """Return what the count costs and what to do about it."""
+    """Return the status: the count's error and the buffer to hold back."""
     results = stage.results
     overflow = float(results.costs["overflow"])
     beyond = beyond_window(results.budget, results.model)
@@ -165,14 +165,14 @@ def _other(results: AccuracyResults) -> str:
 
 
 def truth(results: AccuracyResults) -> str:
-    """Say what the cheap count is held against: a counter that was named, or the best that is known for the model."""
+    """Return the name of the chosen or best reference counter."""
     if results.settings.exact is not None:
         return called(results.exact)
     return basis(results.exact, results.model).replace(", an estimate", "")
 
 
 def source(stage: AccuracyStage) -> str:
-    """Return what was counted, with what, and what was left out."""
+    """Describe the counted texts, the reference counter and the omitted documents."""
     results = stage.results
     corpus = results.texts.corpus
     every = results.all_errors
@@ -250,7 +250,7 @@ def _opened(program: str) -> str:
 
 
 def provenance(results: AccuracyResults) -> str:
-    """Return on what the buffer rests, in one line."""
+    """Return the basis of the buffer in one line."""
     if results.kind:
         kind = f" of which {kind_name(results.kind)} is at hand,"
     else:
@@ -274,7 +274,7 @@ MOST_NAMED = 3  # files that are named among those left out
 
 
 def door(stage: AccuracyStage) -> Data:
-    """Return what the page shows of the texts: that they are shipped ones, or what was read.
+    """Return the page's data on the texts, shipped or read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Results: what follows from the settings: errors of the chosen documents, the buffer, and what a budget loses.
+"""Results: the errors, the buffer, and the effect on a budget.
 
 Counting is in the library and happens once; everything here is arithmetic and happens on every move.
 """
@@ -141,7 +141,7 @@ BATCH = 400_000  # characters counted between two reports
 
 @dataclass(frozen=True, slots=True)
 class CorpusSelection:
-    """Which texts, cut to which length: what counts depend on beside the counter."""
+    """A corpus and its piece length, which determine the texts to count."""
 
     corpus: str
     pieces: int | None
@@ -149,14 +149,14 @@ class CorpusSelection:
 
 @dataclass(frozen=True, slots=True)
 class CountedTexts:
-    """Chosen texts, and what was counted of them; the library keeps it."""
+    """The chosen texts and their counts, kept in the library."""
 
     library: Library
     selection: CorpusSelection
 
     @property
     def corpus(self) -> Corpus:
-        """The documents, cut to pieces where that was chosen."""
+        """The documents, cut to pieces if a piece length is set."""
         return self.library.once((self.selection, "corpus"), self._cut)
 
     def counts(self, counter: Counter) -> Ints:
@@ -228,7 +228,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class AccuracyResults:
-    """What follows from the settings."""
+    """Results of the accuracy settings."""
 
     settings: AccuracySettings
     budget_results: BudgetResults
@@ -261,7 +261,7 @@ AccuracyStage = Stage[AccuracySettings, AccuracyResults]
 
 
 def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
-    """Work out what follows from the settings."""
+    """Compute the results of the settings."""
     budget_results = results_of_budget(replace(settings.budget_settings, trace=None), library)
     model = budget_results.model
     budget = budget_results.plan.budget
@@ -310,7 +310,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     buffered_budget = with_buffer(settings.budget_settings, buffer).budget(model)
 
     def costs_of(budget: Budget) -> dict[str, Any]:
-        """Return what counting so does to a budget, looked up where it was worked out before."""
+        """Return the consequences of the count for a budget, computed once."""
         memo_key = (
             key,
             budget.usable,
@@ -354,7 +354,10 @@ def _first(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def typical_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return what each section asks for: the preset's typical sizes; of a budget of the user's own, its caps."""
+    """Return each section's typical demand.
+
+    It is the preset's typical sizes, or the caps of a custom budget.
+    """
     typed = typed_demand(settings, budget)
     if any(typed.values()):
         return typed
@@ -362,7 +365,7 @@ def typical_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
 
 
 def reference_counter(settings: AccuracySettings, model: Model, library: Library) -> Counter:
-    """Return the counter that is right: the one that is named, or the best that is known for the model."""
+    """Return the reference counter: the chosen or else the best known."""
     if settings.exact is not None:
         return library.counter(settings.exact)
     return library.counter(model.encoding if model.encoding_is_own else model)
@@ -403,7 +406,10 @@ def _none_left(settings: AccuracySettings, kind: tuple[str, ...], every: pd.Data
 
 
 def document_to_read(settings: AccuracySettings, errors: pd.DataFrame) -> int:
-    """Return which document is read: the one that was chosen while it is looked at, else the one counted worst."""
+    """Return the index of the document to read.
+
+    It is the chosen one while it is shown, else the one counted worst.
+    """
     if settings.document is not None and settings.document in errors.index:
         return settings.document
     return int(errors.index[int(errors["error"].abs().to_numpy().argmax())])

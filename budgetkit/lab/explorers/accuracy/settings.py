@@ -11,7 +11,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings
 
 @dataclass(frozen=True, slots=True)
 class AccuracySettings:
-    """What is set in the explorer."""
+    """Settings of the accuracy explorer."""
 
     counter: str = "chars/4"
     exact: str | None = None

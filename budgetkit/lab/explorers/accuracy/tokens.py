@@ -156,7 +156,7 @@ def _piece(place: int, token: Token) -> Data:
 
 
 def tip(token: Token) -> str:
-    """Return what a pointer over a token is told.
+    """Return the tooltip of a token.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def tip(token: Token) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Show what would not be seen: line ends, tabs, characters without a shape, and blanks that stand alone.
+    r"""Make line ends, tabs, shapeless characters and lone blanks visible.
 
     Examples
     --------

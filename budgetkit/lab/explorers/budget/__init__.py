@@ -1,4 +1,4 @@
-"""The budget on sliders, its split drawn, and what it cuts from a conversation."""
+"""The budget explorer: sliders, a drawn split, and a conversation's cuts."""
 
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 

@@ -119,7 +119,7 @@ def _is_beside(budget: Budget, claim: Claim) -> bool:
 
 
 def pool_name(plan: Plan, claim: Claim, rest: str | None) -> str:
-    """Return what the bar calls what no section takes and no reserve holds."""
+    """Return the bar's name for tokens that no section or reserve claims."""
     if rest is not None:
         return "free"
     # Sections without a cap draw on the shared pool; what the bar shows is what they leave of it.
@@ -241,7 +241,10 @@ def kpis(results: BudgetResults) -> list[Kpi]:
 
 
 def _pool(results: BudgetResults) -> Kpi:
-    """Return the shared pool; where the remainder takes all that others leave, the pool is inside it."""
+    """Return the key figure of the shared pool.
+
+    Where the remainder takes all that the others leave, the pool is inside its budget.
+    """
     budget = results.plan.budget
     kpi = _kpi("pool", "shared pool", results, lambda plan: plan.budget.shared_pool)
     if not takes_the_rest(budget):

@@ -1,4 +1,4 @@
-"""Commands on a budget: its model, lines, counter and set-up, and what the budget explorer alone knows.
+"""Commands of the budget explorer: model, lines, counter, set-up and pins.
 
 One function each, from settings to settings. The changes of a budget serve every explorer (``commands.py`` above).
 """
@@ -36,7 +36,10 @@ from budgetkit.state import from_json, from_yaml
 
 
 def choose_model(stage: BudgetStage, name: str) -> BudgetSettings:
-    """Take another model; the lines stay, and so does a window that was chosen, where the model has it."""
+    """Choose another model; keep the lines, and the window if possible.
+
+    A model that lacks the window gets its own longest one.
+    """
     model = typed_model(name)
     return stage.settings.with_model(name.strip(), model)
 
@@ -193,7 +196,7 @@ def begun(
     counter: AnyCounter | None,
     window: int | None,
 ) -> BudgetSettings:
-    """Return the settings that an explorer begins with, from what it was called with."""
+    """Return the initial settings of an explorer from its arguments."""
     budget = read_budget(budget)
     model, counter, _ = filled_in(budget, model, counter)
     model = None if model is None else listed_name(model)
@@ -218,7 +221,7 @@ def begun(
 
 
 def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings:
-    """Take the model that a session says it was held with, where that is one that is known, and that model's window."""
+    """Take a recorded session's model and window, if the model is known."""
     session_model = None
     if settings.trace is not None:
         session_model = own_model(library.conversations.one(settings.trace, settings.conversation))
@@ -228,7 +231,7 @@ def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings
 
 
 def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
-    """Return the settings that show a budget: as its preset where it is one, else as the user's own."""
+    """Return the settings for a budget: its preset, or a custom one."""
     plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
     if budget.name not in PRESETS:
         return plain

@@ -1,4 +1,4 @@
-"""BudgetExplorer: a budget on sliders, its split drawn, and what it cuts from a conversation."""
+"""BudgetExplorer: a budget on sliders, its drawn split, and a conversation's cuts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def reading(stage: BudgetStage) -> Data:
 
 
 def _blocks(plan: Plan) -> Iterator[Data]:
-    """Give a block for each item that is shown; a run of those that are not is one block."""
+    """Yield a block for each shown item and each run of others."""
     shown = _shown(plan)
     last = -1
     for row in (*shown, len(plan.decisions)):
@@ -75,7 +75,10 @@ def _blocks(plan: Plan) -> Iterator[Data]:
 
 
 def _shown(plan: Plan) -> list[int]:
-    """Choose what is shown: of each section its opening, its newest, what went last, and every cut."""
+    """Choose the items to show.
+
+    These are each section's first, newest and latest lost ones, and every cut.
+    """
     decisions = plan.decisions
     chosen = set(plan.decisions.cuts)
     for section in decisions.columns.sections:
@@ -140,7 +143,7 @@ def _pieces(before: Any, decision: Decision) -> list[Data]:
 
 
 def _why(plan: Plan, decision: Decision) -> str:
-    """Say what became of an item, and what its section asked for and got."""
+    """Explain an item's outcome, with its section's demand, limit and grant."""
     grant = plan[decision.section]
     if decision.outcome == "kept":
         because = ""

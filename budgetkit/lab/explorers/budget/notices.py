@@ -1,4 +1,4 @@
-"""Notices: the sentences on the page: whether it fits, what is lost, how to mend it, where the numbers come from."""
+"""Notices: sentences on the fit, losses, fixes and the numbers' sources."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def beyond_output(budget: Budget, model: Model) -> list[str]:
 
 
 def missing_window(results: BudgetResults) -> list[str]:
-    """Say so where the model does not have the window that was chosen."""
+    """Return a notice if the model lacks the chosen window."""
     chosen = results.missing_window
     if chosen is None:
         return []
@@ -100,7 +100,7 @@ def missing_window(results: BudgetResults) -> list[str]:
 
 
 def for_the_hand(warning: str) -> str:
-    """Return a plan's warning without what only code can do about it.
+    """Return a plan's warning without the fixes that need code.
 
     Examples
     --------
@@ -119,7 +119,10 @@ def for_the_hand(warning: str) -> str:
 
 
 def silent(trace: Trace) -> Data:
-    """Return the status of a conversation in which nothing can be counted: nobody knows what would fit."""
+    """Return the status of a conversation in which nothing can be counted.
+
+    Whether it fits is not known.
+    """
     first, *more = trace.warnings
     return {
         "level": "over",
@@ -181,7 +184,7 @@ def source(stage: BudgetStage) -> str:
 
 
 def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
-    """Return what a conversation is called, and which of a file's it is where that has many."""
+    """Return a conversation's name, with its number if the file holds several."""
     if many == 1:
         return title_of(str(settings.trace), trace)
     return (
@@ -190,7 +193,7 @@ def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
 
 
 def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
-    """Return how a conversation was counted, and what of it was not."""
+    """Describe the counter of a conversation, and the content left uncounted."""
     if trace.uncounted:
         left = f", without its {' and '.join(trace.uncounted)}"
     else:
@@ -216,7 +219,10 @@ def texts(stage: BudgetStage) -> dict[str, str]:
 
 
 def _beside(settings: BudgetSettings, counter: str) -> str:
-    """Return in one line what a budget is set up with; the file without its folders, for reports are shared."""
+    """Return a budget's set-up in one line, without the file's folders.
+
+    Reports are shared, so the folders are left out.
+    """
     if settings.conversation:
         which = f", conversation {settings.conversation + 1:,}"
     else:
@@ -233,7 +239,7 @@ def _beside(settings: BudgetSettings, counter: str) -> str:
 
 
 def _counting(settings: BudgetSettings, counter: str) -> str:
-    """Return the lines that count, and that read the conversation."""
+    """Return the program lines that count and read the conversation."""
     lines = f"\ncount = {counter_of(settings)}"
     if settings.trace is None:
         return lines

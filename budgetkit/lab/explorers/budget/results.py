@@ -1,4 +1,4 @@
-"""Results: what follows from the settings: the budget, the plan of the chosen turn, and all turns at once.
+"""Results: the budget, the chosen turn's plan, and all turns.
 
 Counting is in the library and happens once; everything here is arithmetic and happens on every move.
 """
@@ -58,7 +58,7 @@ class FileRequests:
         return self._once(("turns", conversation), lambda: self._count_turns(conversation))
 
     def items(self, conversation: int, turn: int) -> Items:
-        """Return what stands to be kept or cut at one turn."""
+        """Return the items to keep or cut at one turn."""
         trace = self.library.conversations(self.name)[conversation]
         return self._once(("items", conversation, turn), lambda: self._items(trace, turn))
 
@@ -67,11 +67,11 @@ class FileRequests:
         return self._once(("every",), self._count_all_turns)
 
     def demand(self, conversation: int) -> pd.DataFrame:
-        """Return what each turn of one conversation asks of each section, in tokens."""
+        """Return one conversation's demand by turn and section, in tokens."""
         return self._once(("demand", conversation), lambda: self._count_demand(conversation))
 
     def demands(self) -> pd.DataFrame:
-        """Return what each turn of each conversation asks of each section, in tokens."""
+        """Return the demand of all conversations by turn and section, in tokens."""
         return self._once(("demands",), self._count_all_demands)
 
     @property
@@ -162,7 +162,7 @@ class TwoCounts:
 
 @dataclass(frozen=True)
 class BudgetResults:
-    """What follows from the settings."""
+    """Results of the budget settings."""
 
     model: Model
     budget: Budget  # as the user takes it away
@@ -181,12 +181,12 @@ class BudgetResults:
 
     @property
     def budget_results(self) -> BudgetResults:
-        """What follows from the part that is about the budget: here all of it."""
+        """The results that concern the budget: here all of them."""
         return self
 
     @property
     def demand(self) -> pd.DataFrame | None:
-        """What every turn asks of every section, in tokens; None without a trace."""
+        """The demand by turn and section, in tokens; None without a trace."""
         if self.turns is None:
             return None
         return self.turns.demand
@@ -196,7 +196,7 @@ BudgetStage = Stage[BudgetSettings, BudgetResults]
 
 
 def results(settings: BudgetSettings, library: Library) -> BudgetResults:
-    """Work out what follows from the settings."""
+    """Compute the results of the settings."""
     model, note = known_model(settings.model)
     counter = library.counter(settings.counter or model)
 
@@ -225,7 +225,7 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
 
 
 def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults) -> BudgetResults:
-    """Add what every turn of the conversation asks for, and the plan of the chosen one."""
+    """Add the demand of every turn, and the chosen one's plan."""
     name = str(settings.trace)
     conversation = settings.conversation
     budget = bare.plan.budget
@@ -362,7 +362,7 @@ def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
 
 
 def kept_deficit(signed: Budget, deficit: str) -> Budget:
-    """Return a budget with what its preset does about a deficit, where that is no error."""
+    """Return a budget with its preset's deficit rule, if that is valid."""
     try:
         return replace(signed, deficit=deficit)  # type: ignore[arg-type]
     except ValueError:

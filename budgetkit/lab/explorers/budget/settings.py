@@ -39,7 +39,7 @@ def names(budget: Budget, moved: Mapping[str, Any]) -> set[str]:
 
 
 def with_reserves(budget: Budget, moved: Mapping[str, Any]) -> Budget:
-    """Return the budget with those of the usual reserves that were moved and that it lacks."""
+    """Add the usual reserves that were moved but are missing."""
     names = {line.name for line in budget}
     new = [
         reserve for reserve in USUAL_RESERVES if reserve.name in moved and reserve.name not in names
@@ -107,7 +107,7 @@ ROUGH = "chars/4"
 
 @dataclass(frozen=True, slots=True)
 class BudgetSettings:
-    """What is set in the explorer."""
+    """Settings of the budget explorer."""
 
     preset: str = "chat"
     model: str = DEFAULT_MODEL
@@ -183,7 +183,7 @@ class BudgetSettings:
         )
 
     def with_model(self, name: str, model: Model) -> BudgetSettings:
-        """Return the settings for another model; the window that was chosen stays where that model has it."""
+        """Return the settings for another model, at this window if possible."""
         chosen = self.missing_window or self.window
         if chosen is None and self.own is not None:
             chosen = self.own.window
@@ -222,7 +222,7 @@ class BudgetSettings:
 
 
 def longest_window(model: Model, kind: str = "") -> int | None:
-    """Return the longest window that a model has; None for a model that nothing is known of.
+    """Return a model's longest window; None for an unknown model.
 
     Examples
     --------
@@ -239,7 +239,9 @@ def longest_window(model: Model, kind: str = "") -> int | None:
 
 @lru_cache(maxsize=32)
 def window_stops(longest: int | None) -> tuple[int, ...]:
-    """Return the windows that a slider stops at: four for each doubling, those that models have, and the longest.
+    """Return the stops of a window slider.
+
+    They are four for each doubling, the windows of known models, and the longest.
 
     Examples
     --------

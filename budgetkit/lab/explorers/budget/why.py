@@ -1,4 +1,4 @@
-"""Why something was lost, with the smallest changes that would keep it, each a button that makes the change."""
+"""Reasons for a loss, with the smallest fixes as buttons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONGEST = 90  # characters of a message
 
 
 class WhyFold(Content):
-    """Why a section or a message was lost, and what would keep it."""
+    """Panel on a loss and the changes that would prevent it."""
 
     def __init__(self, again: Callable[[], None]) -> None:
         super().__init__(again)
@@ -41,7 +41,7 @@ class WhyFold(Content):
         self._settings: BudgetSettings | None = None
 
     def parts(self, stage: BudgetStage) -> list[Data]:
-        """Return the parts of the fold: why tokens or a message are lost, and what would keep them."""
+        """Return the parts of the panel: reasons for a loss, and fixes."""
         self._settings = stage.settings
         self._offers = {}
         plan = stage.results.plan
@@ -77,7 +77,10 @@ class WhyFold(Content):
         return self._offers[str(event["mend"])]
 
     def _asked(self, plan: Plan, lost: list[str]) -> str | int:
-        """Return what was asked about, if it is lost still; else the section that loses most."""
+        """Return the selected section or message, else the largest loss.
+
+        A selection counts only while it is still lost.
+        """
         many = len(plan.decisions)
         if isinstance(self._of, int) and 0 <= self._of < many and _is_lost(plan, self._of):
             return self._of
@@ -141,7 +144,7 @@ def planned(stage: BudgetStage) -> Plan:
 
 
 def difference(before: Plan, after: Plan) -> str:
-    """Say in a line what another plan changes: what is lost, and the room that is left."""
+    """Summarise the difference between two plans: the tokens cut and left."""
     cuts = {g.section: after[g.section].cut - g.cut for g in before.grants}
     lost = [
         f"{section} {signed(tokens, always=True)}" for section, tokens in cuts.items() if tokens

@@ -1,4 +1,4 @@
-"""The conversation explorer: what is kept of a conversation, what is read again from the cache, what it costs."""
+"""The conversation explorer: kept messages, cache reads and cost."""
 
 from budgetkit.files import extra
 

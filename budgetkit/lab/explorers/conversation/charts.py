@@ -107,7 +107,7 @@ MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
 
 
 def charts(stage: ConversationStage, opened: Collection[str]) -> dict[str, Data]:
-    """Return what the page draws."""
+    """Return the page's figures by name."""
     return {name: _chart(name, stage.results, name in opened) for name in FIGURES}
 
 

@@ -47,7 +47,7 @@ def set_floor(
     unit: str | None = None,
     conflict: str | None = None,
 ) -> ConversationSettings:
-    """Set how much of the history stays, in which unit, and what happens where it does not fit."""
+    """Set the floor of the history, its unit and its conflict rule."""
     given: Mapping[str, Any] = {"least": least, "unit": unit, "conflict": conflict}
     changes = {name: value for name, value in given.items() if value is not None}
     return replace(stage.settings, floor=replace(stage.settings.floor, **changes))
@@ -76,7 +76,7 @@ def choose_rules(stage: ConversationStage, name: str) -> ConversationSettings:
 
 
 def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings:
-    """Keep the prompt cache for another time; an empty one for what its rules say."""
+    """Set the lifetime of the prompt cache; empty for its default."""
     return replace(stage.settings, lifetime=name or None)
 
 
@@ -130,7 +130,7 @@ def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
 
 
 def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
-    """Say what may be spent, in US dollars; 0 for no limit."""
+    """Set the spending limit in US dollars; 0 for no limit."""
     if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
         raise ValueError(
             f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number"

@@ -1,4 +1,4 @@
-"""ConversationExplorer: a conversation over its turns, and what each pruning policy makes of it."""
+"""ConversationExplorer: a conversation turn by turn, under each pruning policy."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Standing:
 
 
 def reading(stage: ConversationStage) -> Data:
-    """Return the reader: what the chosen request sends, and what is missing from it."""
+    """Return the reader: the chosen request's messages, and the missing ones."""
     results = stage.results
     standing = standing_at(results)
     shown = _chosen(standing)
@@ -96,7 +96,10 @@ def standing_at(results: ConversationResults) -> Standing:
 
 
 def _chosen(standing: Standing) -> set[int]:
-    """Choose what is shown: the opening, what left or shrank last, and the newest."""
+    """Choose the messages to show.
+
+    These are the first, the latest losses and cuts, and the newest.
+    """
     gone = {*standing.absent[-GONE:], *standing.shrunk[-GONE:], *standing.summaries}
     return {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
 
@@ -170,7 +173,10 @@ def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:
 
 
 def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str, str, str]:
-    """Say what became of a message, when, and why; the reason is read off the history's size at that request."""
+    """Return a message's outcome, level and reason at the chosen request.
+
+    The reason is read off the size of the history at that request.
+    """
     retention = results.shown.outcome.kept
     if is_absent:
         if slot in results.shown.taken_out:
@@ -235,7 +241,7 @@ ConversationView = view_of("ConversationView", FIGURES, OPENS)
 
 
 class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
-    """Explore by hand what a conversation keeps, what is read again from the prompt cache, and what it costs.
+    """Explorer of a conversation's kept messages, cache reads and cost.
 
     Parameters
     ----------

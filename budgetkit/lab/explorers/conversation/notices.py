@@ -1,4 +1,4 @@
-"""Notices: the sentences on the page: what is lost, what was not honoured, what is not known, what it is made of."""
+"""Notices: sentences on losses, unmet floors, cost, pauses and the numbers' sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Data = dict[str, Any]
 
 
 def status(stage: ConversationStage) -> Data:
-    """Return what the shown policy does to the conversation, and what to beware of."""
+    """Return the effect of the shown policy, with warnings."""
     results = stage.results
     if results.trace.is_silent:
         return silent(results.trace)
@@ -151,7 +151,7 @@ def _pauses(results: ConversationResults) -> list[str]:
 
 
 def source(stage: ConversationStage) -> str:
-    """Return what the numbers are made of."""
+    """Describe the sources of the numbers: counts, cache rules and prices."""
     results = stage.results
     which = called(stage.settings.budget_settings, results.trace, len(results.conversations))
     sizes = {

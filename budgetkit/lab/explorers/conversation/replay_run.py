@@ -43,7 +43,7 @@ Drawn = tuple[pd.DataFrame, Spec]
 
 
 class Replayed:
-    """One replay, and what is shown of it."""
+    """One replay, with its tables and figures."""
 
     def __init__(self, outcome: Replay, pairs: pd.DataFrame) -> None:
         self.outcome = outcome
@@ -137,7 +137,7 @@ class Compared:
 
     @cached_property
     def spending(self) -> Drawn:
-        """What has been spent: table and figure."""
+        """The spending so far, as table and figure."""
         return _drawn("spending", self._outcomes)
 
     @cached_property
@@ -157,7 +157,10 @@ SAMPLES = 500  # as many as `outlook` draws
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRun:
-    """Say how a conversation is replayed, whatever the policy; what comes of it stays in the library."""
+    """The options of a conversation's replay, whatever the policy.
+
+    Its outcomes stay in the library.
+    """
 
     library: Library
     trace: Trace
@@ -189,7 +192,10 @@ class ReplayRun:
 
     @property
     def _counted(self) -> tuple[Hashable, ...]:
-        """All that the counts depend on; what is kept under it holds the trace, whose id stays its own."""
+        """The key of the counts: trace, counter and framing.
+
+        The entry under it holds the trace, so that no other trace gets the same id.
+        """
         return id(self.trace), self.counter.name, self.framing
 
     def replayed(self, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
@@ -213,7 +219,7 @@ class ReplayRun:
         return self.library.once_large(("pace", *self._counted, tuple(map(id, others))), measure)[2]
 
     def drawn(self, turns: int, pace: Pace | None) -> tuple[Ints, pd.DataFrame]:
-        """Return this conversation and what is drawn to follow it, and how that spreads."""
+        """Return this conversation with drawn continuations, and their spread."""
 
         def draw() -> tuple[Trace, Ints, pd.DataFrame]:
             sizes = contexts(
@@ -253,7 +259,7 @@ class ReplayRun:
 
     @property
     def session(self) -> Session | None:
-        """The conversation with what its provider billed; None where it tells no usage."""
+        """The conversation with its provider's bill; None if it records no usage."""
 
         def read() -> tuple[Trace, Session | None]:
             return self.trace, None if usage_frame(self.trace).empty else Session(self.trace)
@@ -312,7 +318,10 @@ class ReplayRun:
 
 
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
-    """Return what a model costs on a day, or today; `hour` is a cache that is kept for an hour."""
+    """Return a model's prices on a day, or today's.
+
+    With `hour` they are those of a cache that is kept for an hour.
+    """
     return _prices(model, on or datetime.now(UTC).date(), hour)
 
 

@@ -1,4 +1,4 @@
-"""Results: what follows from the settings: the replays of the chosen policies, and what may come.
+"""Results: the replays of the chosen policies, and the forecast.
 
 Counting and replaying are in the library and happen once; going from request to request looks them up.
 """
@@ -49,7 +49,7 @@ _MOST_CHARACTERS: Final = 6  # of a token
 
 @dataclass(frozen=True)
 class ConversationResults:
-    """What follows from the settings."""
+    """Results of the conversation settings."""
 
     budget_results: BudgetResults
     run: ReplayRun
@@ -111,7 +111,7 @@ class ConversationResults:
 
     @cached_property
     def drawn(self) -> tuple[Ints, pd.DataFrame]:
-        """The conversation with what is drawn to follow it, and how that spreads."""
+        """The conversation with drawn continuations, and their spread."""
         return self.run.drawn(self.horizon, self.pace)
 
     @cached_property
@@ -129,7 +129,7 @@ ConversationStage = Stage[ConversationSettings, ConversationResults]
 
 
 def results(settings: ConversationSettings, library: Library) -> ConversationResults:
-    """Work out what follows from the settings."""
+    """Compute the results of the settings."""
     bare = results_of_budget(replace(settings.budget_settings, trace=None), library)
     name = str(settings.budget_settings.trace)
     trace = library.conversations.one(name, settings.budget_settings.conversation)
@@ -179,7 +179,10 @@ def _by(trace: Trace) -> By:
 
 
 def telling_window(base: BudgetSettings, library: Library) -> int | None:
-    """Return the largest usual window in which a conversation must lose something; None where the model's own does."""
+    """Return the largest usual window that forces a loss.
+
+    None if the model's own window is full anyway, or if nothing can be counted.
+    """
     trace = library.conversations(str(base.trace))[0]
     model = known_model(base.model)[0]
     if (
@@ -204,7 +207,7 @@ def _roles(settings: ConversationSettings, budget: Budget) -> dict[str, str]:
 
 
 def _horizon(run: ReplayRun) -> int:
-    """Look so far ahead that the window is full in the middle of what is seen."""
+    """Return the turns to forecast, about twice those that fill the window."""
     sizes = turn_sizes(run.trace, run.counter, run.framing)
     turns = 2 * run.budget.window / max(1.0, float(sizes.mean()))
     return int(min(LONGEST, max(20, -(-turns // 10) * 10)))
@@ -224,7 +227,10 @@ class BilledFold(reading.BilledFold):
     stage = "what the policy has kept"
 
     def sent(self, stage: ConversationStage) -> tuple[str, Sequence[Message], list[str]]:
-        """Return the model, the messages that stay as they were said, and what else the request holds."""
+        """Return the model, the whole messages, and the request's other parts.
+
+        A message that was cut is not among the whole ones.
+        """
         results = stage.results
         retention = results.shown.outcome.kept
         request = results.request
@@ -245,10 +251,10 @@ class BilledFold(reading.BilledFold):
 
 
 class CheckFold(reading.CheckFold):
-    """What is wrong with the budget and the policy, on the conversation that is shown."""
+    """Panel of findings on the budget and policy, for the shown conversation."""
 
     def case(self, stage: ConversationStage) -> dict[str, Any]:
-        """Return what the checks look at beside the budget."""
+        """Return the inputs of the checks other than the budget."""
         results = stage.results
         run = results.run
         return {

@@ -36,7 +36,7 @@ AT_FIRST: Final = ("oldest first", "down to a mark", "tool results first")
 
 @dataclass(frozen=True, slots=True)
 class ConversationSettings:
-    """What is set in the explorer."""
+    """Settings of the conversation explorer."""
 
     budget_settings: BudgetSettings
     #: The window that the explorer chose for the conversation, so that its policies differ.

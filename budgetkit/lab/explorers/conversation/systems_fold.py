@@ -1,4 +1,4 @@
-"""Two folds about recorded sessions: what another system's rule would have cost, and why the cache missed."""
+"""Panels on recorded sessions: other systems' costs, and cache misses."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ class SystemsFold(Content):
 
 
 class ReadsFold(Content):
-    """What each request read from the cache beside what was foretold, and what each miss cost."""
+    """Panel of actual and predicted cache reads, and the misses' cost."""
 
     def parts(self, stage: ConversationStage) -> list[Data]:
-        """Say why requests missed, and what that cost."""
+        """Return the parts of the panel: misses, causes and cost."""
         session = stage.results.run.session
         if session is None:
             return [
@@ -120,7 +120,7 @@ class ReadsFold(Content):
 
 
 def window_of_systems(stage: ConversationStage) -> int | None:
-    """Return the window in which systems are compared; None leaves it to what a recorded session shows."""
+    """Return the window to compare systems in; None for the recorded session's."""
     # A window that the explorer chose so that policies differ is no window of a system's.
     settings = stage.settings
     if (
@@ -134,7 +134,7 @@ def window_of_systems(stage: ConversationStage) -> int | None:
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
-    """Name the messages that calls needed later, those first that most rules had taken out by then."""
+    """Return the messages that later calls needed, most often lost first."""
     needed: dict[int, int] = {}
     terms: dict[int, str] = {}
     for needs, term in compared.pairs[["needs", "term"]].values.tolist():
@@ -195,7 +195,7 @@ def _fate(outcome: RuleOutcome, compared: Comparison, place: int) -> tuple[str, 
 
 
 def _recorded(compared: Comparison) -> str:
-    """Say what was really billed, where that is known."""
+    """Return the recorded bill in a sentence, if it is known."""
     for row in rows(compared.table):
         if row["system"] == RECORDED and not np.isnan(row["least"]):
             number = many(row["compactions"], "compaction")
@@ -217,7 +217,7 @@ class TurningFold(Content):
     _wanted = False
 
     def parts(self, stage: ConversationStage) -> list[Data]:
-        """Say in each window which rule costs least, and at which price another does."""
+        """Return the parts of the panel: cheapest rules by window and price."""
         messages = len(stage.results.run.trace.messages)
         if messages > _MANY and not self._wanted:
             words = f"32 replays of {messages:,} messages: this takes some seconds."

@@ -185,7 +185,10 @@ def _values(spec: Spec, name: str) -> list[Any]:
 
 
 def _own(marks: tuple[list[Spec], list[Spec]], name: str) -> Iterator[tuple[Spec, str]]:
-    """Give the lines that stand on an axis's own numbers, which are to be seen too."""
+    """Yield the ends of the lines placed by an axis's own numbers.
+
+    The axis must reach them too.
+    """
     for shape in marks[0]:
         if shape.get(f"{name}ref", name) == name:
             yield from ((shape, f"{name}{end}") for end in (0, 1))
@@ -382,7 +385,7 @@ def _without(value: Any, lost: list[Any]) -> Any:
 
 
 def _drawable(trace: Spec) -> Spec:
-    """Return a trace whose kind of mark can leave out what is missing."""
+    """Drop or replace a trace's missing values, as its mark requires."""
     if trace["type"] == "box":
         pairs = [(x, y) for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None]
         trace["x"], trace["y"] = [x for x, _ in pairs], [y for _, y in pairs]

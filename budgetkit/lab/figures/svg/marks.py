@@ -1,4 +1,4 @@
-"""Marks: what a figure draws of its data: bars, lines, areas, points, texts, boxes, and fields of coloured cells."""
+"""Marks: a figure's bars, lines, areas, points, texts, boxes and coloured cells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GROUP = 0.8  # of a step of an axis that the boxes of one name share
 
 @dataclass(slots=True)
 class Plot:
-    """The place to draw in, and what stacked data have reached so far."""
+    """The drawing area, and the heights reached by stacked data."""
 
     x: Scale
     y: Scale
@@ -115,7 +115,10 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
 
 
 def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
-    """Return the points of a line, parted where a value is missing; stacked ones stand on what was reached."""
+    """Return a line's points, split at missing values and stacked.
+
+    Only data of a stack group are stacked.
+    """
     runs: list[list[Point]] = [[]]
     for x, y in zip(trace["x"], trace["y"], strict=True):
         if x is None or y is None:

@@ -30,7 +30,7 @@ _MARK = re.compile(r'(<br>|</?b>|<span style="color:#[0-9a-fA-F]{3,8}">|</span>)
 
 
 def tag(name: str, *inside: str, **attributes: Any) -> str:
-    """Return an element; what is inside is markup already, attributes are any values.
+    """Return an XML element; its content is markup, its attributes any values.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def scale_of(
 
 
 def ticks(axis: Spec, scale: Scale) -> list[tuple[float, str]]:
-    """Return the ticks that lie on an axis: their places, and what stands there."""
+    """Return the places and labels of the ticks on an axis."""
     if axis.get("visible", True) is False:
         return []
     if scale.names:

@@ -1,1 +1,1 @@
-"""Figures of a conversation over its turns: what was kept, what it cost, how it may go on."""
+"""Figures of a conversation over its turns: kept messages, cost and forecast."""

@@ -1,4 +1,4 @@
-"""A replayed conversation: what fills each request, what is read again, what was dropped and when."""
+"""Figures of a replayed conversation: requests, cache reads and dropped messages."""
 
 from __future__ import annotations
 
@@ -199,7 +199,10 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    """Sum up the cost; where a price is not known, the input in units of a token that is sent without a cache."""
+    """Sum up the cost, or the weighed input if prices are unknown.
+
+    The unit of this input is a token that is sent without a cache.
+    """
     has_prices = all(
         outcome.prices is not None and not np.isnan(outcome.cost).any()
         for outcome in replays.values()
@@ -303,7 +306,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
 
 
 def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
-    """Draw a line for each message from the request at which it came to the one at which it was gone."""
+    """Draw each message's line from its first request to its removal."""
     x: list[Any] = []
     y: list[Any] = []
     texts: list[Any] = []
