@@ -245,7 +245,7 @@ def test_each_form_gives_what_the_plainest_gives(
     form = FORMS[kind][place]
     if "redact" in call and form == GPT.__call__:
         pytest.skip("filler is found for a counter's name; a function has none")
-    if "kinds_of" in call and form == ("folder", str):
+    if "kinds_of" in call and isinstance(form, tuple) and form == ("folder", str):
         pytest.skip("where one text is meant, a string is that text")
     assert value(call, *made(form, tmp_path)) == value(call, FORMS[kind][0])
 

@@ -17,7 +17,7 @@ from warnings import catch_warnings
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import many
+from budgetkit.budget import brief, many
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.sessions.causes import LIFE, used_later
@@ -211,7 +211,7 @@ def _system_of(session: Session, rule: str | None) -> System:
     policy = policy_of(rule or (form if form in _RULES else "claude-code"))
     if not isinstance(policy, System) or not policy.summarises:
         raise ValueError(
-            f"The rule {rule!r} writes no summary. Choose one that does, for example 'claude-code'."
+            f"The rule {brief(rule)} writes no summary. Choose one that does, for example 'claude-code'."
         )
     return policy
 
@@ -257,7 +257,7 @@ def _rule_error(session: Session, setup: ReplaySetup, rule: str | None, billed: 
 def _with_life(session: Session, setup: ReplaySetup, record: Record, life: str) -> Data:
     """Replay the session as it was held with another life of what is written to the cache."""
     if life not in LIVES:
-        raise ValueError(f"Unknown cache life {life!r}. Choose one of: {', '.join(LIVES)}.")
+        raise ValueError(f"Unknown cache life {brief(life)}. Choose one of: {', '.join(LIVES)}.")
     is_long = life == "1h"
     prices = session.prices_by_request(is_long)
     if session.prices_by_request(False) == session.prices_by_request(True):
