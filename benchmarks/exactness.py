@@ -14,12 +14,11 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.calibrations import project_of, recorded
-from budgetkit.models import resolve
 from budgetkit.requests import count_request
 from budgetkit.requests.billing.estimates import EstimatedRules
 from budgetkit.requests.billing.frames import FrameRules
@@ -74,8 +73,7 @@ def judge(call: dict[str, Any]) -> Judged | None:
 
 def rules_of_call(call: dict[str, Any]) -> OpenAIRules | FrameRules | EstimatedRules:
     """Return the rules that bill a call, those of the host that passed it on where there are such."""
-    known = resolve(call["model"])
-    return rules_for(replace(known, host=host_of_call(call) or known.host))
+    return rules_for(call["model"], host_of_call(call))
 
 
 def host_of_call(call: dict[str, Any]) -> str:

@@ -28,7 +28,8 @@ from budgetkit.models import resolve
 from budgetkit.requests.billing.frames import frame_for
 from budgetkit.requests.billing.openai_chat import family_of
 from budgetkit.requests.billing.request_count import looked_up, rules_name
-from budgetkit.requests.reading.request import ProviderRequest, objects, read_request
+from budgetkit.requests.reading.parts import objects_in
+from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.trace import readings
 
 LITELLM: Final = "token_counter"
@@ -296,7 +297,7 @@ def _is_past(answer: Any) -> bool:
     >>> _is_past([{"id": "fc_0a4196b7bcc23a9a00695971f347648195bd604c6a0cb0a69a"}]), _is_past([])
     (False, False)
     """
-    ids = [str(item["id"]) for item in objects(answer) if item.get("id")]
+    ids = [str(item["id"]) for item in objects_in(answer) if item.get("id")]
     if not ids or _REDACTED in ids[0]:
         return False
     written = _ID.fullmatch(ids[0])

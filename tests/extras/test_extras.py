@@ -110,15 +110,15 @@ SPARED = {
 
 @pytest.fixture(scope="module")
 def printed() -> dict[str, str]:
-    """Run all programs in three Pythons; give what each prints, or the sentence that it ends in."""
+    """Run all programs in four Pythons; give what each prints, or the sentence that it ends in."""
     programs = {name: (library, program) for name, (_, library, program) in MET.items()}
     programs |= {name: (library, program) for name, (library, program, _) in SPARED.items()}
     answers: dict[str, str] = {}
-    for alone in ("ipywidgets", "plotly", ""):
+    for alone in ("ipywidgets", "anywidget", "plotly", ""):
         here = {
             name: program
             for name, (library, program) in programs.items()
-            if alone == (library if library in ("ipywidgets", "plotly") else "")
+            if alone == (library if library in ("ipywidgets", "anywidget", "plotly") else "")
         }
         hidden = {library for name, (library, _) in programs.items() if name in here}
         program = f"""

@@ -32,9 +32,9 @@ LABELS = {CODE: "Code, data", CJK: "CJK", PROSE: "Prose"}
 COLUMNS = [
     "kind",
     "text",
-    "what the budget really takes",
+    "actual tokens of the budget",
     "error",
-    "really",
+    "actual",
     "pool left",
     "that is",
 ]
@@ -204,9 +204,10 @@ def _note(room: Room, counters: CounterPair) -> str:
             f"It is {counters.basis}: {room.budget:,} tokens of {room.name} take what is planned."
         )
     if counters.is_one_count:
-        return f"It is {counters.basis}; there is no better count to hold it against. Thin lines: nine texts in ten."
-    filled = f"What {room.budget:,} tokens of {room.name} really take when {short_name(counters.cheap)} fills them"
-    return f"{filled}, by {counters.basis}. Thin lines: nine texts in ten."
+        alone = f"It is {counters.basis}; there is no better count to hold it against."
+        return f"{alone} 9 of 10 texts fall within the thin lines."
+    filled = f"Actual tokens when {short_name(counters.cheap)} fills the {room.budget:,} tokens of {room.name}"
+    return f"{filled}, by {counters.basis}. 9 of 10 texts fall within the thin lines."
 
 
 def _bands(room: Room, start: float, whole: float) -> list[Data]:
