@@ -215,13 +215,15 @@ class Message:
         if not self.raw.get("tool_calls") and not self.raw.get("function_call"):
             return ()
         calls = [
-            (call.get("id"), call.get("function", call))
+            (call.get("id"), call.get("function", call.get("custom", call)))
             for call in self.raw.get("tool_calls") or ()
         ]
         calls.append(("", self.raw.get("function_call")))
         return tuple(
             ToolCall(
-                str(id or ""), str(called.get("name") or ""), _as_json(called.get("arguments"))
+                str(id or ""),
+                str(called.get("name") or ""),
+                _as_json(called.get("arguments", called.get("input"))),
             )
             for id, called in calls
             if isinstance(called, Mapping)

@@ -226,9 +226,9 @@ class _Redaction:
             for key in ("id", "type")
             if key in call
         }
-        inner = call.get("function")
-        if inner is not None:
-            return {**own, "function": self._called(inner)}
+        for key in ("function", "custom"):
+            if call.get(key) is not None:
+                return {**own, key: self._called(call[key])}
         return {**own, **self._called(call)}
 
     def _called(self, call: Any) -> Any:
@@ -236,11 +236,11 @@ class _Redaction:
             return None
         redacted: dict[str, Any] = {}
         name = call.get("name")
-        arguments = call.get("arguments")
         if name is not None:
             redacted["name"] = self.filler.name(name) if isinstance(name, str) else self.value(name)
-        if arguments is not None:
-            redacted["arguments"] = self.value(arguments)
+        for key in ("arguments", "input"):
+            if call.get(key) is not None:
+                redacted[key] = self.value(call[key])
         return redacted
 
     def _id(self, id: Any) -> Any:

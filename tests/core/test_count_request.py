@@ -925,3 +925,28 @@ def test_a_replay_prices_answers_as_they_are_billed() -> None:
     assert trace.answers(N).tolist() == [0, 2, 0]
     assert trace.counts(N).tolist() == [6, 6, 6]
     assert trace.answers(N, bk.FRAMINGS["cookbook"]).tolist() == [0, 6, 0]
+
+
+def test_a_call_of_a_custom_tool_counts_as_one_of_a_function() -> None:
+    """Its input may be long; it stands under another key than a function's arguments."""
+    text = "Add a test for it. " * 50
+    custom = {"id": "a", "type": "custom", "custom": {"name": "patch", "input": text}}
+    function = {"id": "a", "type": "function", "function": {"name": "patch", "arguments": text}}
+    result = {"role": "tool", "tool_call_id": "a", "content": "Done."}
+
+    def said(call: dict[str, Any]) -> list[dict[str, Any]]:
+        return [HELLO, {"role": "assistant", "content": None, "tool_calls": [call]}, result, HELLO]
+
+    counts = [
+        bk.count_request({"model": "gpt-4o", "messages": said(call)}) for call in (custom, function)
+    ]
+    assert counts[0].tokens == counts[1].tokens > N(text)
+    assert not counts[0].exact
+    assert counts[0].interval[0] < counts[0].tokens < (counts[0].interval[1] or 0)
+    traces = [bk.load_trace({"messages": said(call)}) for call in (custom, function)]
+    assert traces[0].counts(N).tolist() == traces[1].counts(N).tolist()
+    assert sum(traces[0].counts(N)) > N(text)
+    odd = {"role": "user", "content": [{"text": "Hello world"}]}  # read part by part
+    assert sum(bk.load_trace({"messages": [odd, *said(custom)]}).counts(N)) > N(text)
+    kept = bk.trim(said(custom), 100, model="gpt-4o")
+    assert custom not in [call for message in kept for call in message.get("tool_calls", ())]

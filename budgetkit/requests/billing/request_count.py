@@ -176,6 +176,12 @@ def _parts(request: ProviderRequest) -> Iterator[str]:
     most_calls = max((len(message.tool_calls) for message in request.messages), default=0)
     if most_calls:
         yield "parallel calls" if most_calls > 1 else "calls"
+    if any(
+        "custom" in call
+        for message in request.messages
+        for call in message.raw.get("tool_calls") or ()
+    ):
+        yield "custom tools"
     if request.forced:
         yield "forced tool"
     for name in ("required", "none", "sequential", "thinking", "audio"):

@@ -73,6 +73,8 @@ def plain_text(value: Any) -> str:
 
 def _mark(part: Raw) -> str:
     kind = part.get("type", part.get("content_type"))
+    if isinstance(part.get("custom"), Mapping):
+        return "function"
     if isinstance(kind, str) and kind:
         if (
             kind.startswith("tool-")

@@ -98,7 +98,7 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
 
 def _identified(call: Record, pairing: Pairing) -> str:
     """Return a call's id; a call without one gets its tool's name and a number."""
-    name = str(found(call, "function.name|name") or "")
+    name = str(found(call, "function.name|custom.name|name") or "")
     if call.get("id") == "":
         pairing.named[name] += 1
         call["id"] = f"{name}-{pairing.named[name]}"
