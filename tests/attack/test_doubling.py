@@ -171,6 +171,17 @@ def test_requests_of_one_turn_are_not_quadratic() -> None:
     assert any(seconds_for(8_000) < MOST * seconds_for(2_000) + 0.02 for _ in range(5))
 
 
+@pytest.mark.parametrize("unit", ["<tool_call>{}x", "<tool_call>{"])
+def test_calls_that_never_end_are_not_quadratic(unit: str) -> None:
+    """Each beginning of a call looked through the whole text for its end."""
+
+    def make(size: int) -> str:
+        said = [{"from": "human", "value": "x"}, {"from": "gpt", "value": unit * (size // 20)}]
+        return json.dumps(said)
+
+    assert grows_evenly(make, "chat.json", SHAPE_SIZE // 4)
+
+
 def test_a_number_in_yaml_that_could_not_be_written_again_is_refused() -> None:
     stream = io.BytesIO(b"messages:\n- role: user\n  content: hi\n  size: 0x" + b"f" * 5_000)
     stream.name = "chat.yaml"

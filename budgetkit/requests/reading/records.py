@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -124,10 +124,9 @@ def _answers(message: Record, pairing: Pairing) -> bool:
 
 _GENERIC: Final = Format(name="", label="", besides=("tool_calls",))
 _ITEMS: Final = Format(name="", label="", items=True)
-# A call that a data set writes into the text of a message.
-_CALL: Final = re.compile(
-    r"<(tool_?call|function_?call)>\s*([\[{].*?[}\]])\s*(?:</\1>|\Z)", re.DOTALL
-)
+# Around a call that a data set writes into the text of a message.
+_OPENING: Final = re.compile(r"<(?:tool_?call|function_?call)>\s*(?=[\[{])")
+_CLOSING: Final = re.compile(r"[}\]]\s*(?:</(?:tool_?call|function_?call)>|\Z)")
 # Of a kind that nobody knows yet.
 _NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")
 
@@ -234,7 +233,7 @@ def _is_plain(raw: Raw) -> bool:
             for p in content
         )
     if isinstance(content, str):
-        return raw["role"] != "assistant" or _CALL.search(content) is None
+        return raw["role"] != "assistant" or next(_written_calls(content), None) is None
     return content is None and "content" in raw
 
 
@@ -268,7 +267,11 @@ def _is_odd(raw: Raw) -> bool:
             )
         )
         or (role == "tool" and "tool_call_id" not in raw)
-        or (role == "assistant" and isinstance(content, str) and _CALL.search(content) is not None)
+        or (
+            role == "assistant"
+            and isinstance(content, str)
+            and next(_written_calls(content), None) is not None
+        )
     )
 
 
@@ -335,21 +338,31 @@ def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
         text = f"<tool_call>{text}</tool_call>"
     pieces: list[Sorted] = []
     end = 0
-    for match in _CALL.finditer(text):
-        parsed = unpacked(match[2])
+    for start, call_text, call_end in _written_calls(text):
+        parsed = unpacked(call_text)
         calls = parsed if isinstance(parsed, list) else [parsed]
         if not all(isinstance(call, Mapping) and "name" in call for call in calls):
             continue
-        before = text[end : match.start()].strip()
+        before = text[end:start].strip()
         pieces += [("text", {"type": "text", "text": before})] if before else []
         pieces += [
             ("call", _call("", str(c["name"]), found(c, "arguments|parameters"))) for c in calls
         ]
-        end = match.end()
+        end = call_end
     if not pieces:
         return [part]
     after = text[end:].strip()
     return [*pieces, ("text", {"type": "text", "text": after})] if after else pieces
+
+
+def _written_calls(text: str) -> Iterator[tuple[int, str, int]]:
+    """Find the calls in a text; give the start, the JSON and the end of each."""
+    end = 0
+    while (opening := _OPENING.search(text, end)) and (
+        closing := _CLOSING.search(text, opening.end())
+    ):
+        end = closing.end()
+        yield opening.start(), text[opening.end() : closing.start() + 1], end
 
 
 def _steps(role: Any, parts: list[Sorted]) -> list[Record]:
