@@ -106,7 +106,7 @@ class _Redaction:
             return self.filler.text(value)
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number:
-            return value
+            return value if isinstance(value, bool) else None
         written = json.dumps(value)
         try:
             return json.loads(alike(written))
@@ -119,9 +119,7 @@ class _Redaction:
         if "content" in message.raw:
             content = message.raw["content"]
             is_list = isinstance(content, list | tuple)
-            raw["content"] = (
-                self._parts(content) if is_list else content and self.filler.text(content)
-            )
+            raw["content"] = self._parts(content) if is_list else self.value(content)
         for key in ("refusal", "name", "tool_call_id", "tool_calls", "function_call", "contexts"):
             if (value := message.raw.get(key)) is not None:
                 raw[key] = self._field(key, value, message)
@@ -135,9 +133,9 @@ class _Redaction:
 
     def known(self, word: Any) -> Any:
         """Rename a word of a format, such as a role, unless everybody knows it."""
-        if not isinstance(word, str) or word in _known():
-            return word
-        return self.filler.name(word)
+        if not isinstance(word, str):
+            return self.value(word)
+        return word if word in _known() else self.filler.name(word)
 
     def passage(self, passage: Passage) -> Passage:
         """Replace a passage's title and text."""
@@ -189,9 +187,7 @@ class _Redaction:
             if value == message.role:
                 return self.known(value)
             return self.filler.name(value)
-        if key == "refusal":
-            return self.filler.text(value)
-        return value
+        return self.value(value)
 
     def _parts(self, content: Sequence[Any]) -> list[Any]:
         parts = [self._part(part) for part in content]
@@ -206,8 +202,8 @@ class _Redaction:
         return parts
 
     def _part(self, part: Any) -> Any:
-        if isinstance(part, str):
-            return self.filler.text(part)
+        if not isinstance(part, Mapping):
+            return self.value(part)
         texts = {
             key: self.filler.text(part[key])
             for key in ("text", "refusal")
@@ -247,7 +243,7 @@ class _Redaction:
         kind = "fc" if str(id).startswith("fc_") else "call"
         if isinstance(id, str) and id:
             return self.ids.setdefault(id, f"{kind}_{len(self.ids) + 1}")
-        return id
+        return self.value(id)
 
 
 @cache

@@ -25,10 +25,10 @@ from budgetkit.counters import Count
 from budgetkit.requests.billing.openai_chat import compact
 from budgetkit.requests.reading.request import parsed
 
-# Letters that Unicode calls signs may spell words too: circled and squared ones, Braille, invisible and private ones.
-_LETTER = (
-    r"[\p{L}\p{M}\p{N}\p{Cf}\p{Co}\p{Cn}\p{Braille}\u2460-\u24ff\u3200-\u33ff\U0001f100-\U0001f2ff]"
-)
+
+# Signs that spell words or show things count as letters: pictographs, Braille, flags, invisible and private ones,
+# halves of characters.
+_LETTER = r"[\p{L}\p{M}\p{N}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{So}\p{Emoji_Modifier}]"
 _WORD = regex.compile(rf"{_LETTER}+(?:['’]{_LETTER}+)*")
 # In JSON also half a character that it escapes, and a sign that it escapes (which stays).
 _JSON_PIECE = regex.compile(rf'\\u[0-9a-fA-F]{{4}}|\\[bfnrt"\\/]|{_WORD.pattern}')

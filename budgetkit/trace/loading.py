@@ -411,7 +411,7 @@ def _named(
         return
     empty = []
     refused = {}  # of an archive, files of other kinds are left out
-    for file in (source, *_of_sub_agents(source)):
+    for file in (source, *sub_agents_of(source)):
         with _opened(file) as stream:
             for name, numbered in _parts(stream, file, progress, columns):
                 try:
@@ -456,17 +456,20 @@ def _files_in(source: Source) -> list[Path]:
         for path in sorted(Path(source).expanduser().rglob("*"))
         if path.suffix in (*MEMBERS, ".zip", ".eval") and path.is_file() and not path.is_symlink()
     ]
-    sub_agents = {agent for path in files for agent in _of_sub_agents(path)}
+    sub_agents = {agent for path in files for agent in sub_agents_of(path)}
     return [path for path in files if path not in sub_agents and not path.name.startswith(".")]
 
 
-def _of_sub_agents(source: Source) -> list[Path]:
-    """List the files of a session's sub-agents, which Claude Code keeps in a folder beside it."""
+def sub_agents_of(source: Source) -> list[Path]:
+    """List the files of a session's sub-agents, which Claude Code keeps in a folder beside it; no link is followed."""
     if not isinstance(source, str | os.PathLike) or Path(source).suffix != ".jsonl":
         return []
-    folder = Path(source).expanduser().with_suffix("") / "subagents"
+    session = Path(source).expanduser().with_suffix("")
+    beside = session.parent.resolve()
     return sorted(
-        path for path in folder.rglob("agent-*.jsonl") if path.is_file() and not path.is_symlink()
+        path
+        for path in (session / "subagents").rglob("agent-*.jsonl")
+        if path.is_file() and path.resolve() == beside / path.relative_to(session.parent)
     )
 
 

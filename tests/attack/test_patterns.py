@@ -1,7 +1,8 @@
 """Every regular expression of the package takes about twice the time for twice the text.
 
 Each is driven, by the methods that the package calls on it, with texts made from the pattern itself: the beginning of
-something that it matches, one unit many times over, and an end that it does not match.
+something that it matches, one unit many times over, and an end that it does not match. A unit may be such a beginning,
+alone or with a letter behind it that breaks the match: each of many starts then looks for an end that is not there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import pytest
 
 import budgetkit as bk
 
-UNITS, PREFIXES = 60, 20
+UNITS, STARTS, PREFIXES = 60, 40, 20
 SIZE = 200  # characters
 SUSPICIOUS = 2e-4  # seconds for a text of that size; most patterns take less
 TRIED = 4  # units of a pattern, the slowest
@@ -117,7 +118,10 @@ def made_from(pattern: Any) -> tuple[list[str], list[str]]:
     units = sorted(
         chain(sampler.units, sampler.letters, samples), key=lambda unit: (len(unit), unit)
     )
-    return prefixes, [unit for unit in dict.fromkeys(units) if unit][:UNITS]
+    shortest = sorted({(len(cut), cut) for cut in cuts if len(cut) > 1})[: 4 * STARTS]
+    starts = random.sample(shortest, min(len(shortest), STARTS // 2))
+    broken = [cut + end for _, cut in starts for end in ("", "\0")]
+    return prefixes, [*[unit for unit in dict.fromkeys(units) if unit][:UNITS], *broken]
 
 
 def seconds(call: Callable[[Any], object], text: Any) -> float:

@@ -184,6 +184,25 @@ def test_a_result_corrects_a_stream(tmp_path: Path) -> None:
     assert bk.Session(written(tmp_path, rows)).requests()["answered"].tolist() == [20, 37]
 
 
+@pytest.mark.parametrize("place", ["s", "s/subagents", "s/subagents/agent-a1.jsonl"])
+def test_no_link_leads_to_a_sub_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """A folder that was a link let in files from outside."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    project, outside = tmp_path / ".claude/projects/-w-demo", tmp_path / "outside"
+    main = [claude(1, "user", "go"), claude(2, "assistant", "ok"), claude(3, "assistant", "done")]
+    path = written(project, main)
+    side = [row | {"isSidechain": True, "agentId": "a1"} for row in main]
+    written(outside, side, "s/subagents/agent-a1.jsonl")
+    (project / place).parent.mkdir(parents=True, exist_ok=True)
+    (project / place).symlink_to(outside / place)
+
+    assert [trace.id for trace in bk.load_traces(path)] == ["s"]
+    assert [trace.id for trace in bk.load_traces(project)] == ["s"]
+    assert bk.sessions(project, billed=True)["requests"].tolist() == [2]
+
+
 def test_other_tasks_of_a_file_are_no_sub_agents(tmp_path: Path) -> None:
     call = {"messages": [{"role": "user", "content": "hi"}], "model": "gpt-4o"}
     answer = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}

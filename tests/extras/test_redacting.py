@@ -107,6 +107,41 @@ def test_nothing_that_names_anybody_is_left() -> None:
     assert [secret for secret in SECRETS if secret.casefold() in shown.casefold()] == []
 
 
+ODD = st.recursive(
+    st.sampled_from([None, True, 7]) | st.just("zqmark"),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["type", "name", "zqmark"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=examples(60))
+@given(ODD)
+def test_no_word_is_left_whatever_the_types(odd: Any) -> None:
+    """Fields of a type that they should not have came out as they were."""
+    tool = {
+        "type": "function",
+        "function": {"name": "f", "parameters": {"type": odd, "format": [odd]}},
+    }
+    odd_call = {"id": odd, "type": odd, "function": {"name": odd, "arguments": odd}}
+    said = [
+        {"role": "user", "content": "Hi", "name": odd, "refusal": odd},
+        {"role": "assistant", "content": None, "tool_calls": [odd_call]},
+        {"role": "tool", "content": "So", "tool_call_id": odd},
+    ]
+    trace = bk.Trace("mine", tuple(map(bk.Message, said)), (tool,))
+    assert "zqmark" not in repr((bk.redact(trace, EXACT).messages, bk.redact(trace, EXACT).tools))
+
+
+@pytest.mark.parametrize("sign", ["🎉", "👩🏽‍⚕️", "🇳🇬", "☪", "\ud83c"])
+def test_a_sign_that_shows_something_is_filler(sign: str) -> None:
+    """In 0.3.0 emoji stayed, and halves of characters."""
+    trace = bk.Trace("mine", (bk.Message({"role": "user", "content": f"a {sign} b"}),))
+    assert not set(sign) & set(bk.redact(trace, EXACT).messages[0].text) - {"\u200d", "\ufe0f"}
+
+
 def test_an_images_detail_is_a_word_of_the_format_or_none() -> None:
     """In 0.2.0 whatever stood there was passed on."""
 

@@ -17,6 +17,7 @@ from typing import Any
 from budgetkit.files import write_whole
 from budgetkit.lab.sessions.session import Session
 from budgetkit.message import Data
+from budgetkit.trace.loading import sub_agents_of
 
 #: Sums of a session, as :meth:`Session.totals` has them, and its model.
 BILLED = (
@@ -106,12 +107,8 @@ def bill(path: str | os.PathLike[str]) -> Data:
 
 def _key(path: Path) -> str:
     """Return a checksum that changes with a session's file and with those of its sub-agents."""
-    files = [path]
-    beside = path.with_suffix("") / "subagents"
-    if beside.is_dir():
-        files += sorted(file for file in beside.rglob("*") if file.is_file())
     parts = []
-    for file in files:
+    for file in (path, *sub_agents_of(path)):
         with suppress(OSError):
             about = file.stat()
             parts.append(f"{file}\0{about.st_size}\0{about.st_mtime_ns}")
