@@ -76,6 +76,8 @@ _MESSAGE_KEYS: Final = {
     "tool_call",
     "tool_call_id",
 }
+#: Keys of the function, or the custom tool, that a message calls.
+_CALL_KEYS: Final = {"name", "arguments", "input", "parsed_arguments"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,12 +312,14 @@ def check(
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
+    uncounted = [*toolset.uncounted]
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
             raise TypeError(
                 f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces"
             )
         _check_messages(trace)
+        uncounted += (replace(trace, tools=()) if tools else trace).uncounted
         models.append(model or own_model(trace))
         demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
         columns = _columns(lines, demand)
@@ -333,7 +337,7 @@ def check(
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or this_day())
     if demands:
-        estimates = _estimated(lines, count, models, toolset.uncounted)
+        estimates = _estimated(lines, count, models, [*dict.fromkeys(uncounted)])
     else:
         estimates = []
     failures += estimates
@@ -415,6 +419,13 @@ def _check_messages(trace: Trace) -> None:
                     f"Unknown key {brief(key)} in message {place} of {one_line(trace.id)}. Write {brief(meant)}, or "
                     "leave it out."
                 )
+        for call in message.raw.get("tool_calls") or ():
+            called = call.get("function", call.get("custom"))
+            for key in (called.keys() if isinstance(called, Mapping) else set()) - _CALL_KEYS:
+                raise ValueError(
+                    f"Unknown key {brief(key)} of a tool call in message {place} of {one_line(trace.id)}. "
+                    "Correct it, or leave it out."
+                )
 
 
 def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
@@ -433,14 +444,12 @@ def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Fail where tokens are estimated, or not counted at all, and nothing is reserved for the error."""
+    """Fail where something is not counted at all, or tokens are estimated and nothing is reserved for the error."""
+    if uncounted:
+        problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
+        return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]
     if has_buffer(budget):
         return []
-    if uncounted:
-        problem = f"{', '.join(map(one_line, uncounted))} cannot be counted, and no reserve is a buffer for it"
-        return [
-            Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")
-        ]
     for model in models:
         if model is None:
             basis = basis_of(count)
