@@ -254,11 +254,10 @@ class Message:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of part whose tokens cannot be told from the message, such as sound and files."""
-        countable = (*_IMAGE_PARTS, *_TEXT_FIELDS)
         return tuple(
             str(part.get("type"))
             for part in self.parts
-            if part.get("type") not in countable
+            if part.get("type") not in _IMAGE_PARTS
             and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
         )
 

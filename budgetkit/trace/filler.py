@@ -25,7 +25,6 @@ from budgetkit.counters import Count
 from budgetkit.requests.billing.openai_chat import compact
 from budgetkit.requests.reading.request import parsed
 
-
 # Signs that spell words or show things count as letters: pictographs, Braille, flags, invisible and private ones,
 # halves of characters.
 _LETTER = r"[\p{L}\p{M}\p{N}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{So}\p{Emoji_Modifier}]"

@@ -403,3 +403,65 @@ def test_no_misspelt_keyword_or_name_opens_the_gate(data: st.DataObject) -> None
         call[name] = data.draw(misspelt(call[name]).filter(lambda word: not is_another_model(word)))
     with pytest.raises(WRONG):
         check(call.pop("budget"), **call)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "text", "txt": "word " * 500},
+        {"type": "blob", "data": "word " * 500},
+        {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+        {"type": "file", "file": {"file_id": "one"}},
+    ],
+    ids=lambda part: part["type"],
+)
+def test_a_part_that_is_not_counted_never_opens_the_gate(part: dict[str, Any]) -> None:
+    body = {"messages": [{"role": "user", "content": [part]}]}
+    assert part["type"] in bk.count_request({"model": "gpt-4o", **body}).uncounted
+    found = check(
+        BUDGET, traces=[bk.Trace("one", tuple(map(bk.Message, body["messages"])))], model="gpt-4o"
+    )
+    assert f"{part['type']} cannot be counted" in str(found)
+    assert not found.passed
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"type": "function", "function": None},
+        {"type": "function", "function": ["word " * 500]},
+        {"type": "function", "function": "word " * 500},
+        {"function": {"function": {"name": "f", "description": "word " * 500}}},
+        {"type": "custom", "name": "f", "description": "word " * 500},
+        {"type": "custom", "custom": {"name": "f", "description": "word " * 500}},
+    ],
+    ids=str,
+)
+def test_a_tool_that_is_not_counted_never_opens_the_gate(tool: dict[str, Any]) -> None:
+    try:
+        found = check(BUDGET, tools=[tool], model="gpt-4o")
+    except WRONG:
+        return
+    assert not found.passed
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": ["word " * 500]},
+        {"properties": {"host": "word " * 500}},
+        {"properties": {"host": {"enum": {"one": "word " * 500}}}},
+        {"properties": {"hosts": {"type": "array", "items": ["word " * 500]}}},
+    ],
+    ids=["properties", "property", "enum", "items"],
+)
+def test_a_wrong_type_in_a_schema_is_refused(schema: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="in a tool is"):
+        check(BUDGET, tools=[{"name": "ping", "parameters": {"type": "object", **schema}}])
+
+
+def test_a_misspelt_key_of_a_call_is_refused() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "argumnts": "word " * 500}}
+    said = {"messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}
+    with pytest.raises(ValueError, match="Unknown key 'argumnts' of a tool call"):
+        check(BUDGET, traces=[bk.Trace("one", tuple(map(bk.Message, said["messages"])))])

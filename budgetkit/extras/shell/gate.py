@@ -71,6 +71,8 @@ _MESSAGE_KEYS = {
     "tool_call",
     "tool_call_id",
 }
+#: Keys of the function, or the custom tool, that a message calls.
+_CALL_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 
 
 @dataclass(frozen=True)
@@ -312,12 +314,14 @@ def check(
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
+    uncounted = [*toolset.uncounted]
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
             raise TypeError(
                 f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces"
             )
         _check_messages(trace)
+        uncounted += (replace(trace, tools=()) if tools else trace).uncounted
         models.append(model or own_model(trace))
         demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
         requests = Requests(lines, one_line(trace.id), demand)
@@ -335,7 +339,7 @@ def check(
     largest = pd.concat(demands).max() if demands else pd.Series(dtype=int)
     failures += _too_many(cut, most_cut)
     failures += _retired(model, today or this_day())
-    estimates = _estimated(lines, count, models, toolset.uncounted) if demands else []
+    estimates = _estimated(lines, count, models, [*dict.fromkeys(uncounted)]) if demands else []
     failures += estimates
 
     # A prompt alone says nothing of how long a request is, which is what a cache goes by.
@@ -402,6 +406,13 @@ def _check_messages(trace: Trace) -> None:
                     f"Unknown key {brief(key)} in message {place} of {one_line(trace.id)}. Write {brief(meant)}, or "
                     "leave it out."
                 )
+        for call in message.raw.get("tool_calls") or ():
+            called = call.get("function", call.get("custom"))
+            for key in (called.keys() if isinstance(called, Mapping) else set()) - _CALL_KEYS:
+                raise ValueError(
+                    f"Unknown key {brief(key)} of a tool call in message {place} of {one_line(trace.id)}. "
+                    "Correct it, or leave it out."
+                )
 
 
 def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
@@ -429,7 +440,7 @@ def _estimated(
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted, and no reserve is a buffer for it"
         return [
-            Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")
+            Failure("estimate", "count", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")
         ]
     for model in models:
         basis = basis_of(count) if model is None else basis_for(count, model)

@@ -169,6 +169,16 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
     return [dict(tool) for tool in tools.listed]
 
 
+#: What stands under some keys of a schema.
+_SHAPES: Final = {
+    "properties": Mapping,
+    "enum": list | tuple,
+    "items": Mapping | bool,
+    "anyOf": list | tuple,
+    "oneOf": list | tuple,
+}
+
+
 def check_tools(data: Any) -> None:
     """Refuse tools of which a part would not be counted.
 
@@ -193,7 +203,7 @@ def check_tools(data: Any) -> None:
             raise ValueError(
                 f"Unknown type {brief(kind)} of a tool. Correct it, or leave the tool out."
             )
-        if kind == "function" and entry.keys() - keys["provider"]:
+        if kind in ("function", "custom") and entry.keys() - keys["provider"]:
             _check_keys(entry, keys, "of a tool")
 
 
@@ -212,6 +222,17 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
         for key, entry in value.items():
             if key in _TEXTS and isinstance(entry, Mapping):
                 raise ValueError(f"{brief(key)} in a tool holds an object. Give its text.")
+            wanted = _SHAPES.get(key) if place == "of a schema" else None
+            if wanted is not None and not isinstance(entry, wanted):
+                raise ValueError(
+                    f"{brief(key)} in a tool is {brief(entry)}. Write it as JSON Schema has it."
+                )
+            if key == "properties" and isinstance(entry, Mapping):
+                for name, member in entry.items():
+                    if not isinstance(member, Mapping | bool):
+                        raise ValueError(
+                            f"The property {brief(name)} in a tool is {brief(member)}. Give its schema."
+                        )
             if key in keys["schemas"] and isinstance(entry, Mapping):
                 is_wrapped = "toolSpec" in keys[place] and entry.keys() == {"json"}
                 _check_keys(entry["json"] if is_wrapped else entry, keys, "of a schema")
