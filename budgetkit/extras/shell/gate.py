@@ -434,14 +434,12 @@ def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Fail where tokens are estimated, or not counted at all, and nothing is reserved for the error."""
+    """Fail where something cannot be counted, or tokens are estimated and nothing is reserved for the error."""
+    if uncounted:
+        problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
+        return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]
     if has_buffer(budget):
         return []
-    if uncounted:
-        problem = f"{', '.join(map(one_line, uncounted))} cannot be counted, and no reserve is a buffer for it"
-        return [
-            Failure("estimate", "count", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")
-        ]
     for model in models:
         basis = basis_of(count) if model is None else basis_for(count, model)
         if basis == "estimate":

@@ -170,7 +170,7 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
 
 
 #: What stands under some keys of a schema.
-_SHAPES: Final = {
+_SHAPES = {
     "properties": Mapping,
     "enum": list | tuple,
     "items": Mapping | bool,
