@@ -101,6 +101,10 @@ function keepInSight(box) {
   for (; scroller && scroller !== document.body && !scrolls(scroller); scroller = scroller.parentElement) {
     scroller.classList.add("bk-around");
   }
+  // Run All Cells goes to the last cell. Who opened the notebook for the explorer at its top stays there.
+  const cells = [...(box.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? [])];
+  const isFirst = cells.find((cell) => cell.matches(".jp-CodeCell"))?.contains(box);
+  if (isFirst && cells.at(-1).matches(".jp-mod-active")) scroller.scrollTop = 0;
   const measure = () => box.style.setProperty("--bk-sight", `${Math.min(scroller?.clientHeight ?? Infinity, window.innerHeight)}px`);
   const observer = new ResizeObserver(measure);
   observer.observe(scroller ?? document.body);
