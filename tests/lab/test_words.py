@@ -46,7 +46,7 @@ def test_the_table_of_errors_and_a_saved_report_say_what_in_truth_is(tmp_path: P
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     strip = card.view.state["strip"]
     tips = dict(zip(strip["columns"], strip["meanings"], strict=True))
-    assert tips["really"].startswith("Actual tokens when the cheap count")
-    assert all(tips[column] for column in ("error", "really", "pool left", "that is"))
+    assert tips["actual"].startswith("Actual tokens when the cheap count")
+    assert all(tips[column] for column in ("error", "actual", "pool left", "that is"))
     card.save(tmp_path / "card.html")
-    assert meaning("really") in (tmp_path / "card.html").read_text(encoding="utf-8")
+    assert meaning("actual") in (tmp_path / "card.html").read_text(encoding="utf-8")
