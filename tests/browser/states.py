@@ -12,7 +12,7 @@ HAS_THEME = f"name => document.body.dataset.jpThemeName === name && {SPLASH_IS_G
 ALL_HAVE_RUN = """() => {
     const panel = jupyterapp.shell.currentWidget;
     const code = [...panel.content.model.cells].filter(cell => cell.type === "code");
-    return panel.context.sessionContext.session.kernel.status === "idle"
+    return panel.context.sessionContext.session?.kernel?.status === "idle"
         && code.every(cell => cell.executionCount || !cell.sharedModel.getSource().trim());
 }"""
 # So many charts at least, each drawn as wide as its place and in the ink of its theme, and none to be drawn again.

@@ -5,7 +5,8 @@
   const NARROW = 1300; // pixels; beside the list of files too little would be left for the explorer
   const [LOOKS, WAIT] = [100, 30]; // how often, and with how many milliseconds between
   const VIEW = "application/vnd.jupyter.widget-view+json";
-  const isFresh = (panel) => [...panel.content.model.cells].every((cell) => !cell.executionCount);
+  // The notebook is shipped with numbers and pictures; only what was saved beside a kernel has a view of it.
+  const isFresh = (panel) => ![...panel.content.model.cells].some((cell) => cell.outputs?.toJSON().some((output) => output.data?.[VIEW]));
 
   const later = (wait) => new Promise((resolve) => setTimeout(resolve, wait));
 
