@@ -132,14 +132,16 @@ def lying(texts: list[str]) -> bytes:
         groups = [2 * number >> shift & 0x7F for shift in (0, 7, 14, 21, 28)]
         return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
 
-    assert content.count(varint(size)) == 2  # of the column, and of its group
+    # Of the column and of its group; older versions write the column's behind its pages as well.
+    assert content.count(varint(size)) in (2, 3)
     return content.replace(varint(size), varint(1_000))
 
 
 def runs(times: int) -> Any:
     """A column of one text, stored once with how often it comes."""
     pa = pytest.importorskip("pyarrow")
-    return pa.RunEndEncodedArray.from_arrays(pa.array([times], pa.int32()), pa.array(["user"]))
+    kind = pa.run_end_encoded(pa.int32(), pa.string())
+    return pa.RunEndEncodedArray.from_arrays([times], ["user"], kind)
 
 
 def lzma_zip(dictionary: int) -> bytes:
