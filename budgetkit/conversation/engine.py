@@ -174,7 +174,7 @@ class Engine:
             room,
             entering,
             start_on=self.first_speaker,
-            shortens=self.shorten,
+            cuttable=tally.cuttable if self.shorten else None,
         )
         yield from self._summarise(steps)
 
@@ -327,8 +327,8 @@ class Engine:
                 continue
             if clears or self.policy.arriving(entry.tokens, True) < entry.tokens:
                 yield (
-                    f"a tool result of {entry.tokens:,} tokens shows a picture or a file, which cannot be cut; it is "
-                    "sent whole; send a smaller one"
+                    f"a tool result of {entry.tokens:,} tokens shows a picture or a file, which cannot be cut to "
+                    "the policy's size; send a smaller one"
                 )
 
     def _cut_large_results(self, entering: list[int]) -> Generator[Left, None, None]:

@@ -35,8 +35,8 @@ from budgetkit.conversation.sent import TextSizes
 from budgetkit.counters import Count
 from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.plan import Grant, Item, Plan, fit
-from budgetkit.pruning import History, Slots
-from budgetkit.pruning.dropping import LEAST_RESULT, least_tokens
+from budgetkit.pruning import WHOLE, History, Slots
+from budgetkit.pruning.dropping import LEAST_RESULT
 from budgetkit.requests import Framing, read_tools
 from budgetkit.requests.reading.forms import follows, form_of_all, origin_of
 from budgetkit.trace import Roles, enters_at_once, past_section, section_beside_call
@@ -170,6 +170,16 @@ class TallyRules:
     importance: Callable[[Any], int]
     arriving: Callable[[int, bool], int] = lambda tokens, is_result: tokens
 
+    def least(self, entry: TallyEntry) -> int:
+        """Return the fewest tokens that a message can hold: a tool result's text is cut, its pictures stay."""
+        message = entry.message
+        if message.role not in RESULT_ROLES:
+            return entry.tokens
+        least = LEAST_RESULT
+        if not message.is_cuttable:
+            least += self.framing.message(message.with_text(""), self.count)
+        return min(least, entry.tokens)
+
 
 @dataclass
 class RunningTally:
@@ -251,6 +261,14 @@ class RunningTally:
                 self.passages.append(
                     Item(section, next(passage_sizes), score=score, payload=passage.message)
                 )
+
+    def cuttable(self, history: History) -> int:
+        """Return the tokens that cutting every tool result of the history inside saves."""
+        return sum(
+            entry.tokens - self.rules.least(entry)
+            for slot, entry in self.entries.items()
+            if history.state[slot] == WHOLE
+        )
 
     def demand(self) -> Counter[str]:
         """Return the demand of each section in the next request."""
@@ -515,7 +533,7 @@ def shorten_results(tally: RunningTally, excess: int, section: str | None = None
             continue
         shorter = cut(
             Item("result", tokens, payload=line.message),
-            max(LEAST_RESULT, tokens - excess),
+            max(tally.rules.least(line), tokens - excess),
             _INSIDE,
         )
         if shorter is not None and shorter.tokens < tokens:
@@ -532,7 +550,7 @@ def sent_at_least(tally: RunningTally, grant: Grant) -> int:
     saved = sum(item.tokens for item in tally.passages if item.section == grant.section)
     for slot, line in tally.entries.items():
         if line.sent and tally.section_of(slot) == grant.section:
-            saved += line.tokens - least_tokens(line.message, line.tokens)
+            saved += line.tokens - tally.rules.least(line)
     return max(grant.granted, grant.demand - saved)
 
 

@@ -66,6 +66,11 @@ def least_tokens(message: Message, tokens: int) -> int:
     return min(tokens, LEAST_RESULT)
 
 
+def cuttable_tokens(history: History) -> int:
+    """Return the tokens that cutting every whole tool result inside saves."""
+    return sum(max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results)
+
+
 Measure = Callable[[list[int]], int | None]
 #: A summary that is asked for: the slot in which it will stand, and the slots that it replaces.
 SummaryRequest = tuple[int, list[int]]
@@ -220,7 +225,7 @@ def prune(
     entering: Sequence[int],
     leaving: Sequence[int] = (),
     start_on: StartOn = "any",
-    shortens: bool = True,
+    cuttable: Callable[[History], int] | None = cuttable_tokens,
 ) -> Steps:
     """Visit a history at one request: the one step of a replay and of a running conversation.
 
@@ -228,7 +233,7 @@ def prune(
     it returns is the request's summaries.
 
     A floor of one message, which every policy has, gives way where the request would exceed the window, its tool
-    results cut inside where the caller `shortens` them; another floor was asked for, and stands. With `start_on`
+    results cut inside where that saves `cuttable` tokens; another floor was asked for, and stands. With `start_on`
     "user" the history begins with a message of the user or with a summary, whatever the policy's floor says: a
     provider that asks for it refuses any other request.
 
@@ -259,9 +264,8 @@ def prune(
     # 3. The window stands above the policy's own floor of one message.
     window_left = room.usable - room.others
     is_over = room.window > 0 and history.tokens > window_left
-    if is_over and shortens:  # it is not where every tool result is cut inside as far as may be
-        cuttable = [max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results]
-        is_over = history.tokens - sum(cuttable) > window_left
+    if is_over and cuttable is not None:
+        is_over = history.tokens - cuttable(history) > window_left
     if is_over and policy.floor == Floor():
         while history.tokens > window_left and (unit := history.next_unit()) is not None:
             history.drop(unit, DROPPED)

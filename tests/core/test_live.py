@@ -708,3 +708,18 @@ def test_a_policy_that_summarises_asks_who_writes_its_summaries() -> None:
     """Without a writer the word None went out in place of all that was said before."""
     with pytest.raises(ValueError, match=r"needs a function from messages .* summarise="):
         bk.Conversation(bk.presets.working_memory(4_000, output=0), "summarise", "chars/4")
+
+
+def test_the_text_beside_a_picture_is_cut_before_its_call_leaves() -> None:
+    """The picture cannot be cut; the call and its result left instead of the text beside it."""
+    picture = {"type": "image_url", "image_url": {"url": "data:,", "detail": "low"}}
+    text = {"type": "text", "text": "seen\n" * 500}
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    asked = {"role": "user", "content": "What is this?"}
+    looks = {"role": "assistant", "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "a", "content": [text, picture]}
+    sent = bk.trim([asked, looks, result], 600, model="gpt-4o")
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool"]
+    cut, kept = sent[-1]["content"]
+    assert kept == picture
+    assert cut["text"].startswith("seen\nseen")
