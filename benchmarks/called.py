@@ -4,8 +4,9 @@ Reads conversations (JSONL, one a line) whose assistant calls tools, or whose ``
 which calls each turn asks for, and writes those where a call needs an earlier turn, as ``NAME-called.jsonl``, for
 `benchmarks.promised`. A value that a call passes on, and that no message of its own turn holds, was told in an earlier
 turn: the message that makes the call (or asks for it) is marked with the newest message that holds it, as
-`budgetkit.evidence` documents it. So nobody guesses what is needed: without that message, or an older one that says the
-same, the call could not have been made. Values are whole strings and numbers of four characters and more; what the
+`budgetkit.deciding.evidence` documents it. So nobody guesses what is needed: without that message, or an older one
+that says the same, the call could not have been made. Values are whole strings and numbers of four characters and
+more; what the
 system message or a schema holds is always there, and needs nothing.
 """
 

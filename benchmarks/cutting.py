@@ -38,10 +38,12 @@ def _ways(
     built = encodings.encoding(ENCODING)
     ways: dict[str, Callable[[], str]] = {
         BASELINE: lambda: built.decode(built.encode(text, disallowed_special=())[:limit], "ignore"),
-        "budgetkit, head": lambda: bk.truncate(text, limit, COUNT, marker=""),
-        "budgetkit, tail": lambda: bk.truncate(text, limit, COUNT, "tail", marker=""),
-        "budgetkit, middle": lambda: bk.truncate(text, limit, COUNT, "middle", marker=""),
-        "budgetkit, lines from the end": lambda: bk.truncate(
+        "budgetkit, head": lambda: bk.truncation.truncate(text, limit, COUNT, marker=""),
+        "budgetkit, tail": lambda: bk.truncation.truncate(text, limit, COUNT, "tail", marker=""),
+        "budgetkit, middle": lambda: bk.truncation.truncate(
+            text, limit, COUNT, "middle", marker=""
+        ),
+        "budgetkit, lines from the end": lambda: bk.truncation.truncate(
             text, limit, COUNT, "tail", "line", marker=""
         ),
     }
@@ -64,11 +66,13 @@ def _one_after_the_other(text: str) -> Iterator[Row]:
         BASELINE: lambda text: built.decode(
             built.encode(text, disallowed_special=())[:500], "ignore"
         ),
-        OWN[0]: lambda text: bk.truncate(text, 500, COUNT, marker=""),
-        OWN[1]: lambda text: bk.truncate(text, 500, COUNT, "tail", marker=""),
-        OWN[2]: lambda text: bk.truncate(text, 500, COUNT, "middle", marker=""),
-        OWN[3]: lambda text: bk.truncate(text, 500, COUNT, "tail", "line", marker=""),
-        "budgetkit, middle, with its marker": lambda text: bk.truncate(text, 500, COUNT, "middle"),
+        OWN[0]: lambda text: bk.truncation.truncate(text, 500, COUNT, marker=""),
+        OWN[1]: lambda text: bk.truncation.truncate(text, 500, COUNT, "tail", marker=""),
+        OWN[2]: lambda text: bk.truncation.truncate(text, 500, COUNT, "middle", marker=""),
+        OWN[3]: lambda text: bk.truncation.truncate(text, 500, COUNT, "tail", "line", marker=""),
+        "budgetkit, middle, with its marker": lambda text: bk.truncation.truncate(
+            text, 500, COUNT, "middle"
+        ),
     }
     found = interleaved({name: partial(_each, way, texts) for name, way in ways.items()}, 9)
     each = {name: [seconds / TEXTS for seconds in times] for name, times in found.items()}

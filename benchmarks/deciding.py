@@ -88,7 +88,7 @@ def main(paths: list[str]) -> None:
             outputs.append(needs)  # a smaller reserve is never chosen
         vary = {"output": outputs, "history": caps, "policy": POLICIES}
         for name in OBJECTIVE_NAMES:
-            found = bk.tune(traces, start, vary, name, prices=prices, workers=2)
+            found = bk.deciding.tune(traces, start, vary, name, prices=prices, workers=2)
             rest = [traces[i] for i in found.parts[1]]  # those that it was not chosen on
             tuned, _ = scores(rest, *found.space.apply(found.candidate), name, prices)
             best = ", ".join(f"{line} {value}" for line, value in found.candidate.items())

@@ -2,8 +2,8 @@
 
 Writes ``made-up-marked.jsonl`` for `benchmarks.promised`. Facts are told at random places, by either side, among talk
 that names the same people, things, weekdays and numbers; later each is asked for once, and the question carries the
-index of the message that told it, as `budgetkit.evidence` documents it. Nobody ever held these conversations, so what
-they show is how the measures behave, not how people talk. The same seed writes the same bytes.
+index of the message that told it, as `budgetkit.deciding.evidence` documents it. Nobody ever held these
+conversations, so what they show is how the measures behave, not how people talk. The same seed writes the same bytes.
 """
 
 import argparse

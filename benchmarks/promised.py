@@ -345,7 +345,7 @@ def _is_marked(trace: bk.Trace) -> bool:
 
 def kept(trace: bk.Trace, by: Any) -> pd.DataFrame:
     """Replay a conversation under every policy at parts of its own size."""
-    count, found = bk.counter("o200k_base"), bk.evidence(trace, by=by)
+    count, found = bk.counter("o200k_base"), bk.deciding.evidence(trace, by=by)
     whole = int(trace.counts(count).sum())
     allocations = [bk.Allocation("history"), bk.Allocation("current")]
     budget = bk.Budget(10 * whole, [], allocations, remainder="history", undeclared="pool")
@@ -360,7 +360,7 @@ def kept(trace: bk.Trace, by: Any) -> pd.DataFrame:
         limit = round(part * whole)
         for name, policy in POLICIES.items():
             outcome = bk.replay(trace, budget.assign(history=limit), policy, **options)
-            lost = bk.losses(outcome, found)
+            lost = bk.deciding.losses(outcome, found)
             needed, present, possible = (
                 int(lost[column].sum()) for column in ("needed", "present", "possible")
             )

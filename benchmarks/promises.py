@@ -159,7 +159,7 @@ def _window(sizes: Floats) -> int:
     """Return the smallest window that is promised to cut one in twenty of the next conversations."""
     budget = bk.Budget(1_000, [], [bk.Allocation("history")])
     demands = [pd.DataFrame({"history": [int(size)]}) for size in sizes]
-    solution = bk.solve(demands, budget, "window", bk.deciding.cut_at_most(RISK))
+    solution = bk.deciding.solve(demands, budget, "window", bk.deciding.cut_at_most(RISK))
     return solution.value or 0
 
 

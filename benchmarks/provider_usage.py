@@ -278,7 +278,7 @@ def maker_of(model: str) -> str:
     return "openai" if family_of(model) else "others"
 
 
-def _kind(request: ProviderRequest, own: bk.RequestCount) -> str:
+def _kind(request: ProviderRequest, own: bk.requests.RequestCount) -> str:
     """Say what a call holds, or why it is reported apart."""
     if own.uncounted:
         first = own.uncounted[0]

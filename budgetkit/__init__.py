@@ -1,4 +1,20 @@
-"""Split a context window: budgets, counts and plans; each name is imported when it is first used (PEP 562)."""
+"""Split a context window between the answer and the sources of a prompt.
+
+Counting
+    `counter`, `model`, `count_request`
+Planning
+    `Budget`, `Reserve`, `Allocation`, `Share`, `Item`, `Plan`, `allocate`, `fit`, `sweep`
+Conversations
+    `Message`, `Trace`, `load_trace`, `load_traces`, `Conversation`, `trim`, `build`
+The laboratory
+    `replay`, `sessions`, `Session`, `compare`, `what_if`, `BudgetExplorer`, `AccuracyExplorer`, `ConversationExplorer`,
+    `DesignCard`, `App`
+Modules
+    `presets`, `policies`, `figures`, `state`, `accuracy`, `corpora`, `cost`, `deciding`
+
+All else is reached through its module: `budgetkit.truncation.truncate`. Each name is imported when it is first used
+(PEP 562), from the module that the stub beside this file names.
+"""
 
 from __future__ import annotations
 
@@ -6,105 +22,19 @@ TYPE_CHECKING = False  # as typing's, which takes longer to import than all of t
 if TYPE_CHECKING:
     from typing import Any
 
-#: Each public subpackage by its short name.
-_SUBPACKAGES = {
-    "accuracy": "budgetkit.lab.accuracy",
-    "assembly": "budgetkit.conversation.assembly",
-    "corpora": "budgetkit.lab.accuracy.corpora",
-    "cost": "budgetkit.lab.replay.cost",
-    "deciding": "budgetkit.lab.deciding",
-    "figures": "budgetkit.lab.figures",
-    "policies": "budgetkit.pruning.policies",
-    "presets": "budgetkit.presets",
-    "prompt_cache": "budgetkit.lab.replay.prompt_cache",
-    "state": "budgetkit.state",
-    "streaming": "budgetkit.lab.accuracy.streaming",
-}
-#: Each module with public names, and these names. The stub beside this file says the same to a type checker.
-_NAMES = {
-    "budgetkit.budget": (
-        "Allocation",
-        "Budget",
-        "Reserve",
-        "Share",
-    ),
-    "budgetkit.conversation": (
-        "Conversation",
-        "MemoryTokens",
-        "build",
-        "build_async",
-        "memory_tokens",
-        "trim",
-    ),
-    "budgetkit.counters": (
-        "calibrate",
-        "counter",
-    ),
-    "budgetkit.extras.endpoints": ("provider_counter",),
-    "budgetkit.extras.redaction": ("redact",),
-    "budgetkit.lab.accuracy.document_claims": (
-        "claims",
-        "fit_bill",
-    ),
-    "budgetkit.lab.app.app": ("App",),
-    "budgetkit.lab.app.card": ("DesignCard",),
-    "budgetkit.lab.deciding": (
-        "solve",
-        "tune",
-    ),
-    "budgetkit.lab.explorers": ("BudgetExplorer",),
-    "budgetkit.lab.explorers.accuracy": ("AccuracyExplorer",),
-    "budgetkit.lab.explorers.conversation": ("ConversationExplorer",),
-    "budgetkit.lab.replay": (
-        "Replay",
-        "losses",
-        "outlook",
-        "rank_policies",
-        "replay",
-    ),
-    "budgetkit.lab.replay.losses": ("evidence",),
-    "budgetkit.lab.sessions": (
-        "Session",
-        "compare",
-        "sessions",
-        "what_if",
-    ),
-    "budgetkit.models": ("model",),
-    "budgetkit.models.limits": ("thinking",),
-    "budgetkit.plan": (
-        "Decision",
-        "Grant",
-        "Item",
-        "Plan",
-        "allocate",
-        "allocate_many",
-        "cut_share",
-        "fit",
-        "sweep",
-    ),
-    "budgetkit.requests": (
-        "FRAMINGS",
-        "Framing",
-        "RequestCount",
-        "count_answer",
-        "count_request",
-    ),
-    "budgetkit.trace": (
-        "Message",
-        "Trace",
-        "list_traces",
-        "load_trace",
-        "load_traces",
-        "shipped_traces",
-    ),
-    "budgetkit.truncation": (
-        "cutter",
-        "truncate",
-    ),
-}
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+# pathlib would take longer to import than all of this file
+with open(f"{__file__}i", encoding="utf-8") as _stub:
+    _LISTED, _, _UNLISTED = _stub.read().partition("# Modules that completion does not list\n")
 
-__all__ = sorted([*_SUBPACKAGES, *_MODULE_OF])
+
+def _modules(lines: str) -> dict[str, str]:
+    """Read the module of each name from lines such as `from budgetkit.plan import fit as fit`."""
+    words = [line.split() for line in lines.splitlines() if line.startswith("from ")]
+    return {name: module for _, module, _, name, *_ in words}
+
+
+_MODULE_OF = _modules(_LISTED) | _modules(_UNLISTED)
+__all__ = sorted(_modules(_LISTED))
 
 
 def __getattr__(name: str) -> Any:
@@ -115,13 +45,13 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version(__name__)
-    if name in _SUBPACKAGES:
-        value = import_module(_SUBPACKAGES[name])
-    elif name in _MODULE_OF:
-        value = getattr(import_module(_MODULE_OF[name]), name)
-    else:
+    if name not in _MODULE_OF:
         message = f"{__name__} has no {name!r}; it has {', '.join(__all__)}; take one of these"
         raise AttributeError(message, name=name)
+    home = import_module(_MODULE_OF[name])
+    value = getattr(home, name, None) if home.__name__ != __name__ else None
+    if value is None:
+        value = import_module(f"{home.__name__}.{name}")
     globals()[name] = value
     return value
 

@@ -1,71 +1,63 @@
-from budgetkit import presets as presets
-from budgetkit import state as state
+# ruff: noqa: I001
+# The one list of public names: budgetkit/__init__.py reads it, line by line.
+
+# Counting
+from budgetkit.counters import counter as counter
+from budgetkit.models import model as model
+from budgetkit.requests import count_request as count_request
+
+# Planning
 from budgetkit.budget import Allocation as Allocation
 from budgetkit.budget import Budget as Budget
 from budgetkit.budget import Reserve as Reserve
 from budgetkit.budget import Share as Share
+from budgetkit.plan import Item as Item
+from budgetkit.plan import Plan as Plan
+from budgetkit.plan import allocate as allocate
+from budgetkit.plan import fit as fit
+from budgetkit.plan import sweep as sweep
+
+# Conversations
 from budgetkit.conversation import Conversation as Conversation
-from budgetkit.conversation import MemoryTokens as MemoryTokens
-from budgetkit.conversation import assembly as assembly
 from budgetkit.conversation import build as build
-from budgetkit.conversation import build_async as build_async
-from budgetkit.conversation import memory_tokens as memory_tokens
 from budgetkit.conversation import trim as trim
-from budgetkit.counters import calibrate as calibrate
-from budgetkit.counters import counter as counter
-from budgetkit.extras.endpoints import provider_counter as provider_counter
-from budgetkit.extras.redaction import redact as redact
-from budgetkit.lab import accuracy as accuracy
-from budgetkit.lab import deciding as deciding
-from budgetkit.lab import figures as figures
-from budgetkit.lab.accuracy import corpora as corpora
-from budgetkit.lab.accuracy import streaming as streaming
-from budgetkit.lab.accuracy.document_claims import claims as claims
-from budgetkit.lab.accuracy.document_claims import fit_bill as fit_bill
+from budgetkit.trace import Message as Message
+from budgetkit.trace import Trace as Trace
+from budgetkit.trace import load_trace as load_trace
+from budgetkit.trace import load_traces as load_traces
+
+# The laboratory
 from budgetkit.lab.app.app import App as App
 from budgetkit.lab.app.card import DesignCard as DesignCard
-from budgetkit.lab.deciding import solve as solve
-from budgetkit.lab.deciding import tune as tune
 from budgetkit.lab.explorers import BudgetExplorer as BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer as AccuracyExplorer
 from budgetkit.lab.explorers.conversation import ConversationExplorer as ConversationExplorer
-from budgetkit.lab.replay import Replay as Replay
-from budgetkit.lab.replay import cost as cost
-from budgetkit.lab.replay import losses as losses
-from budgetkit.lab.replay import outlook as outlook
-from budgetkit.lab.replay import prompt_cache as prompt_cache
-from budgetkit.lab.replay import rank_policies as rank_policies
 from budgetkit.lab.replay import replay as replay
-from budgetkit.lab.replay.losses import evidence as evidence
 from budgetkit.lab.sessions import Session as Session
 from budgetkit.lab.sessions import compare as compare
 from budgetkit.lab.sessions import sessions as sessions
 from budgetkit.lab.sessions import what_if as what_if
-from budgetkit.models import model as model
-from budgetkit.models.limits import thinking as thinking
-from budgetkit.plan import Decision as Decision
-from budgetkit.plan import Grant as Grant
-from budgetkit.plan import Item as Item
-from budgetkit.plan import Plan as Plan
-from budgetkit.plan import allocate as allocate
-from budgetkit.plan import allocate_many as allocate_many
-from budgetkit.plan import cut_share as cut_share
-from budgetkit.plan import fit as fit
-from budgetkit.plan import sweep as sweep
+
+# Modules
+from budgetkit import presets as presets
+from budgetkit import state as state
+from budgetkit.lab import accuracy as accuracy
+from budgetkit.lab import deciding as deciding
+from budgetkit.lab import figures as figures
+from budgetkit.lab.accuracy import corpora as corpora
+from budgetkit.lab.replay import cost as cost
 from budgetkit.pruning import policies as policies
-from budgetkit.requests import FRAMINGS as FRAMINGS
-from budgetkit.requests import Framing as Framing
-from budgetkit.requests import RequestCount as RequestCount
-from budgetkit.requests import count_answer as count_answer
-from budgetkit.requests import count_request as count_request
-from budgetkit.trace import Message as Message
-from budgetkit.trace import Trace as Trace
-from budgetkit.trace import list_traces as list_traces
-from budgetkit.trace import load_trace as load_trace
-from budgetkit.trace import load_traces as load_traces
-from budgetkit.trace import shipped_traces as shipped_traces
-from budgetkit.truncation import cutter as cutter
-from budgetkit.truncation import truncate as truncate
+
+# Modules that completion does not list
+from budgetkit import conversation as conversation
+from budgetkit import plan as plan
+from budgetkit import requests as requests
+from budgetkit import trace as trace
+from budgetkit import truncation as truncation
+from budgetkit.extras import endpoints as endpoints
+from budgetkit.extras import redaction as redaction
+from budgetkit.lab.accuracy import streaming as streaming
+from budgetkit.models import limits as limits
 
 __version__: str
 __all__: list[str]

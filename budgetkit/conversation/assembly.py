@@ -214,7 +214,7 @@ def describe(
     >>> import budgetkit as bk
     >>> budget = bk.Budget(4_000, (), [bk.Allocation("system", 500), bk.Allocation("memory", 800)])
     >>> plan = bk.allocate(budget, {"system": 450, "memory": 780})
-    >>> print(describe(plan, counter=lambda text: 0, framing=bk.FRAMINGS["text"]))
+    >>> print(describe(plan, counter=lambda text: 0, framing=bk.requests.FRAMINGS["text"]))
     ## Context budget
     Using 1,230/4,000 tokens (31%)
     - system: 450/500

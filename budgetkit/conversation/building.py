@@ -114,7 +114,8 @@ def build(
     markers : Mapping
         What stands where a text was cut, for sections kept as "newest", "best" and "first".
     tell : bool, default False
-        Whether the last message tells the model how its window is used, see :func:`budgetkit.assembly.describe`.
+        Whether the last message tells the model how its window is used, see
+        :func:`budgetkit.conversation.assembly.describe`.
     **sections
         By section: a text, a message, a passage (an object with text, content or page_content, a Document of
         LangChain, an Item), a pair of one of these and its score, or a list of them; None for nothing. Texts of

@@ -96,7 +96,7 @@ class Conversation:
         when left out.
     tell : bool, default False
         Whether the last message of a request tells the model how its window is used, see
-        :func:`budgetkit.assembly.describe`.
+        :func:`budgetkit.conversation.assembly.describe`.
     shorten : bool, default True
         Whether tool results too large for the window are cut inside.
     roles, framing, section

@@ -3,7 +3,7 @@
     tokens = slope x tokens of the public encoding + mark x punctuation marks
 
 Slope and mark come from what providers billed in public recordings (``data/calibrations.csv``) or for texts of your
-own (`budgetkit.calibrate`). It is an estimate, dated, and its name says so wherever a number of it is shown.
+own (`budgetkit.accuracy.calibrate`). It is an estimate, dated, and its name says so wherever a number of it is shown.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def fitted(
     model: str,
     projects: Sequence[Hashable] | None,
 ) -> CalibratedCounter:
-    """Fit a slope to a provider's counts; see `budgetkit.calibrate`."""
+    """Fit a slope to a provider's counts; see `budgetkit.accuracy.calibrate`."""
     texts = check_texts(texts, counter)
     counts = list(counts)
     if len(texts) != len(counts) or not texts:
@@ -239,7 +239,7 @@ def published(model: str) -> CalibratedCounter:
         available = ", ".join(calibrated_models())
         raise ValueError(
             f"no published slope for {brief(model)}; there are {available}; use one of them, or fit your own: "
-            "budgetkit.calibrate(counter, texts, counts)"
+            "budgetkit.accuracy.calibrate(counter, texts, counts)"
         )
     recorded = f"{row['calls']} recorded calls of {row['projects']} public projects"
     source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"

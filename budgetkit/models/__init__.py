@@ -98,7 +98,7 @@ class Model:
     provider : str
         Who made it.
     framing : str, optional
-        Name in :data:`budgetkit.FRAMINGS` of what a message costs beyond its text, where it is known.
+        Name in :data:`budgetkit.requests.FRAMINGS` of what a message costs beyond its text, where it is known.
     source : str
         Where the numbers come from.
     date : str
@@ -214,7 +214,7 @@ class Model:
 
     @property
     def cache(self) -> str:
-        """The name of its provider's prompt cache, in :data:`budgetkit.prompt_cache.CACHES`.
+        """The name of its provider's prompt cache, in :data:`budgetkit.cost.CACHES`.
 
         >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "Llama-3.3-70B-Instruct")]
         ['openai', 'anthropic-4096', 'longest prefix']

@@ -86,7 +86,7 @@ def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
             best = f"{allocation.limit_items} items"
         why = f"it keeps its best {best}; raise limit_items in code, or bring fewer"
     elif loss.reason == UNCUT:
-        why = "it may be cut inside, and no cut was given; pass one, as in fit(budget, items, bk.cutter(count))"
+        why = "no cut was given for it; pass one, as in fit(budget, items, bk.truncation.cutter(count))"
     else:
         why = "what it is grouped with was dropped; mend that section"
     if rules.get(loss.reason) == "drop":

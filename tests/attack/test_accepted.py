@@ -50,7 +50,7 @@ def use(trace: bk.Trace) -> None:
     assert loaded.counts(len, trace.framing).tolist() == trace.counts(len, trace.framing).tolist()
 
     # it can be shown to others
-    redacted = bk.redact(trace, len)
+    redacted = bk.redaction.redact(trace, len)
     assert redacted.counts(len, trace.framing).tolist() == trace.counts(len, trace.framing).tolist()
 
 

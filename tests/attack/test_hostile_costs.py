@@ -68,7 +68,7 @@ def counted(text: str) -> object:
 
 def truncated(text: str) -> object:
     memory("o200k_base").forget()
-    return bk.truncate(text, 20_000, counter("o200k_base"), "middle")
+    return bk.truncation.truncate(text, 20_000, counter("o200k_base"), "middle")
 
 
 def imported(text: str) -> object:

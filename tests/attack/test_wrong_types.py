@@ -125,9 +125,9 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "allocate.budget": lambda value: bk.allocate(value, {"a": 3}),
     "allocate.demand": lambda value: bk.allocate(BUDGET, value),
     "allocate.demand.tokens": lambda value: bk.allocate(BUDGET, {"a": value}),
-    "allocate_many.budget": lambda value: bk.allocate_many(value, pd.DataFrame({"a": [1]})),
-    "allocate_many.demands": lambda value: bk.allocate_many(BUDGET, value),
-    "allocate_many.demands.tokens": lambda value: bk.allocate_many(BUDGET, column(value)),
+    "allocate_many.budget": lambda value: bk.plan.allocate_many(value, pd.DataFrame({"a": [1]})),
+    "allocate_many.demands": lambda value: bk.plan.allocate_many(BUDGET, value),
+    "allocate_many.demands.tokens": lambda value: bk.plan.allocate_many(BUDGET, column(value)),
     "fit.budget": lambda value: bk.fit(value, ITEMS),
     "fit.items": lambda value: bk.fit(BUDGET, value),
     "fit.items.item": lambda value: bk.fit(BUDGET, [value]),
@@ -167,7 +167,9 @@ def test_a_section_has_one_column() -> None:
         with pytest.raises(
             ValueError, match="two columns of demands have one name; .*; add them up or rename one"
         ):
-            bk.allocate_many(POOL, pd.DataFrame([[1, 2]], columns=pd.Index(names, dtype=object)))
+            bk.plan.allocate_many(
+                POOL, pd.DataFrame([[1, 2]], columns=pd.Index(names, dtype=object))
+            )
 
 
 def test_importance_of_a_line_may_be_a_number_of_numpy() -> None:
@@ -190,9 +192,9 @@ def conversed(conversation: bk.Conversation) -> object:
 COUNTING: dict[str, Callable[[Any], object]] = {
     "counter": lambda count: bk.counter(count)("Why?"),
     "demand": lambda count: bk.load_trace("support-chat").demand(count),
-    "truncate": lambda count: bk.truncate("Why is it so? " * 9, 20, count),
+    "truncate": lambda count: bk.truncation.truncate("Why is it so? " * 9, 20, count),
     "trim": lambda count: bk.trim(BODY["messages"], 1_000, counter=count),
-    "framing": lambda count: bk.Framing().messages(BODY["messages"], count),
+    "framing": lambda count: bk.requests.Framing().messages(BODY["messages"], count),
     "Conversation": lambda count: conversed(bk.Conversation(bk.presets.chat(1_000), counter=count)),
 }
 
@@ -227,4 +229,4 @@ def test_a_limit_beyond_all_tokens_is_refused_in_words() -> None:
         ValueError,
         match=r"^Invalid limit: a whole number of about 400 digits\. Use a whole number from 0 to [\d,]+\.$",
     ):
-        bk.truncate("Why?", 10**400, "o200k_base")
+        bk.truncation.truncate("Why?", 10**400, "o200k_base")

@@ -80,4 +80,4 @@ def test_more_tokens_than_anything_has_are_refused_everywhere() -> None:
     with pytest.raises(
         ValueError, match=r"demand of 'a' has a number that is .* too large; .*; check that column"
     ):
-        bk.allocate_many(budget, pd.DataFrame({"a": [2**70]}))
+        bk.plan.allocate_many(budget, pd.DataFrame({"a": [2**70]}))

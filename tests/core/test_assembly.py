@@ -7,7 +7,8 @@ from typing import cast
 import pytest
 
 import budgetkit as bk
-from budgetkit import assembly, presets
+from budgetkit import presets
+from budgetkit.conversation import assembly
 
 
 def message(
@@ -106,7 +107,7 @@ def test_the_budget_text_never_understates_itself(tokens_a_line: int) -> None:
     def count(text: str) -> int:
         return tokens_a_line * text.count("\n") + text.count("1")
 
-    text = assembly.describe(plan, count, framing=bk.FRAMINGS["text"])
+    text = assembly.describe(plan, count, framing=bk.requests.FRAMINGS["text"])
     shown = int(text.split("Using ")[1].split("/")[0].replace(",", ""))
     assert shown >= plan.used + count(text)
     assert shown <= plan.used + count(text) + 2
@@ -120,10 +121,14 @@ def test_the_budget_text_fits_as_the_message_that_carries_it() -> None:
         plan = bk.allocate(bk.Budget(window, (), [bk.Allocation("system")]), demand)
         text = assembly.describe(plan, count)
         sent = (
-            bk.FRAMINGS["openai"].message({"role": "system", "content": text}, count) if text else 0
+            bk.requests.FRAMINGS["openai"].message({"role": "system", "content": text}, count)
+            if text
+            else 0
         )
         assert sent <= plan.free
         assert not text or f"Using {plan.used + sent:,}/{window}" in text
     alone = bk.Budget(72, (), [bk.Allocation("system")])
     assert assembly.describe(bk.allocate(alone, demand), count) == ""
-    assert assembly.describe(bk.allocate(alone, demand), count, framing=bk.FRAMINGS["text"])
+    assert assembly.describe(
+        bk.allocate(alone, demand), count, framing=bk.requests.FRAMINGS["text"]
+    )

@@ -35,7 +35,7 @@ def test_one_wrong_reading_does_not_drag_the_slope() -> None:
     counted = [*range(100, 2_000, 100), 8_000]
     billed = [*(7 + 1.15 * size for size in counted[:-1]), 1_000]
     assert np.polyfit(counted, billed, 1)[0] < 0.6
-    bill = bk.fit_bill(counted, billed)
+    bill = bk.accuracy.fit_bill(counted, billed)
     assert bill.slope == pytest.approx(1.15)
     assert bill.constant == pytest.approx(7)
     low, high = bill.interval(1_000)
@@ -46,7 +46,10 @@ def test_an_interval_of_projects_left_out_is_wider_than_one_of_readings_left_out
     """Three projects whose constants differ: each is estimated by the other two."""
     counted = [size for size in (100, 200, 300, 400) for _ in range(3)]
     billed = [size + offset for size in (100, 200, 300, 400) for offset in (0, 50, 100)]
-    own, others = bk.fit_bill(counted, billed), bk.fit_bill(counted, billed, ["a", "b", "c"] * 4)
+    own, others = (
+        bk.accuracy.fit_bill(counted, billed),
+        bk.accuracy.fit_bill(counted, billed, ["a", "b", "c"] * 4),
+    )
     assert (others.constant, others.slope) == (own.constant, own.slope) == (50, 1)
     assert (others.low, others.high) == (-75, 75)
     assert own.high < others.high

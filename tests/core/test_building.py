@@ -125,7 +125,9 @@ def test_stores_are_asked_at_the_same_time() -> None:
 
         stores = {"procedure": find(PARTS["procedure"]), "knowledge": find(PARTS["knowledge"])}
         return (
-            await bk.build_async(bk.presets.working_memory(8_000), COUNT, **{**PARTS, **stores})
+            await bk.conversation.build_async(
+                bk.presets.working_memory(8_000), COUNT, **{**PARTS, **stores}
+            )
         ).plan
 
     assert (
@@ -159,7 +161,9 @@ def test_a_section_that_the_budget_does_not_have_is_told() -> None:
 
 
 def test_the_memory_engines_record_has_the_documents_eight_fields() -> None:
-    found = bk.memory_tokens("gpt-4o", [{"role": "user", "content": "Hello world"}], "Be brief.")
+    found = bk.conversation.memory_tokens(
+        "gpt-4o", [{"role": "user", "content": "Hello world"}], "Be brief."
+    )
     assert dataclasses.asdict(found) == {
         "model": "gpt-4o",
         "context_window": 128_000,
@@ -170,12 +174,12 @@ def test_the_memory_engines_record_has_the_documents_eight_fields() -> None:
         "memory_tokens": 117_491,
         "is_constrained": False,
     }
-    full = bk.memory_tokens(
+    full = bk.conversation.memory_tokens(
         bk.model("gpt-4o", window=20_000), [{"role": "user", "content": "word " * 30_000}]
     )
     assert (full.memory_tokens, full.is_constrained) == (0, True)
     with pytest.warns(UserWarning, match="no model"):
-        assert bk.memory_tokens("a-model-of-mine").context_window == 8_192
+        assert bk.conversation.memory_tokens("a-model-of-mine").context_window == 8_192
 
 
 def test_typical_sizes_are_ranges_and_their_examples_lie_within() -> None:

@@ -15,7 +15,7 @@ import budgetkit as bk
 from budgetkit.trace import Message, Trace, readings, to_line
 
 FORMATS = Path(__file__).parents[1] / "formats"
-PLAIN = bk.Framing()
+PLAIN = bk.requests.Framing()
 
 
 def told(*roles: str, compactions: list[dict[str, Any]]) -> Trace:

@@ -819,12 +819,12 @@ def test_rules_and_counter_are_told_apart_though_both_go_by_the_model() -> None:
 
 
 def test_what_an_answer_bills() -> None:
-    assert bk.count_answer({"role": "assistant", "content": "Hello world"}, "gpt-4o") == 2
+    assert bk.requests.count_answer({"role": "assistant", "content": "Hello world"}, "gpt-4o") == 2
     one = {"role": "assistant", "tool_calls": [call("1", arguments='{ "host": "a" }')]}
-    assert bk.count_answer(one, "gpt-4o") == N('{ "host": "a" }') + N("functions.ping") + 6
+    assert bk.requests.count_answer(one, "gpt-4o") == N('{ "host": "a" }') + N("functions.ping") + 6
     two = {"role": "assistant", "tool_calls": [call("1"), call("2")]}
     use = '{"recipient_name":"functions.ping","parameters":{}}'
-    assert bk.count_answer(two, "gpt-4o") == N(f'{{"tool_uses":[{use},{use}]}}') + 10
+    assert bk.requests.count_answer(two, "gpt-4o") == N(f'{{"tool_uses":[{use},{use}]}}') + 10
 
 
 # Nothing raises
@@ -924,7 +924,7 @@ def test_a_replay_prices_answers_as_they_are_billed() -> None:
     trace = bk.Trace("toy", tuple(map(bk.Message, said)))
     assert trace.answers(N).tolist() == [0, 2, 0]
     assert trace.counts(N).tolist() == [6, 6, 6]
-    assert trace.answers(N, bk.FRAMINGS["cookbook"]).tolist() == [0, 6, 0]
+    assert trace.answers(N, bk.requests.FRAMINGS["cookbook"]).tolist() == [0, 6, 0]
 
 
 def test_a_call_of_a_custom_tool_counts_as_one_of_a_function() -> None:

@@ -263,7 +263,7 @@ def test_a_model_of_a_family_that_nothing_lists_is_counted_by_its_family() -> No
 
 def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
     texts = ["Hello world", "one two three four five six"]
-    mine = budgetkit.calibrate(counter("cl100k_base"), texts, [4, 12], model="mine")
+    mine = budgetkit.accuracy.calibrate(counter("cl100k_base"), texts, [4, 12], model="mine")
     assert isinstance(mine, CalibratedCounter)
     assert (mine.slope, mine.low, mine.high) == (2.0, 0.0, 0.0)
     assert mine.name == "mine (calibrated estimate: 2 x cl100k_base, fitted to 2 texts)"
@@ -272,7 +272,7 @@ def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
     with pytest.raises(
         ValueError, match="1 texts and 2 counts; each text needs the provider's count; give as many"
     ):
-        budgetkit.calibrate(counter("cl100k_base"), ["a"], [1, 2])
+        budgetkit.accuracy.calibrate(counter("cl100k_base"), ["a"], [1, 2])
 
 
 def test_one_wrong_count_does_not_drag_a_slope_and_shows_in_the_interval() -> None:
@@ -281,9 +281,9 @@ def test_one_wrong_count_does_not_drag_a_slope_and_shows_in_the_interval() -> No
     own = counter("o200k_base").many(texts)
     billed = [3 * tokens // 2 for tokens in own]
     billed[4] += 37 * own[4]
-    mine = budgetkit.calibrate(counter("o200k_base"), texts, billed)
+    mine = budgetkit.accuracy.calibrate(counter("o200k_base"), texts, billed)
     assert mine.slope == pytest.approx(1.5, rel=0.05)
-    alone = budgetkit.calibrate(
+    alone = budgetkit.accuracy.calibrate(
         counter("o200k_base"), texts, billed, projects=["a"] * 4 + ["b"] + ["c"] * 5
     )
     assert alone.high is not None

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit import assembly, presets
+from budgetkit import presets
+from budgetkit.conversation import assembly
 from budgetkit.presets import CONTEXT_BUDGET_SCHEMA
 
 SYSTEM = {"source": "system", "max_tokens": 800, "priority": 10}
@@ -186,7 +187,7 @@ def test_the_budget_text_as_plan_195_words_it() -> None:
         bk.Budget(4_000, (), lines), {"system_prompt": 450, "working_memory": 780, "rest": 1_970}
     )
     text = assembly.describe(
-        plan, lambda text: 0, framing=bk.FRAMINGS["text"], wording=assembly.PLAN_195
+        plan, lambda text: 0, framing=bk.requests.FRAMINGS["text"], wording=assembly.PLAN_195
     )
     assert text.splitlines() == [
         *("## Context Budget", "Using 3200/4000 tokens (80%)", "- system_prompt: 450/500"),
@@ -200,23 +201,23 @@ LINES = "\n".join(f"{i} looked for the invoice" for i in range(40))
 def test_a_marker_at_the_end_as_plan_195_places_it() -> None:
     """The newest lines stay and the marker comes after them, inside the limit all the same."""
     count = bk.counter("o200k_base")
-    text = bk.truncate(LINES, 40, count, "tail", "line", "\n[older]", marker_at="end")
+    text = bk.truncation.truncate(LINES, 40, count, "tail", "line", "\n[older]", marker_at="end")
     assert text.endswith("39 looked for the invoice\n[older]")
     assert 30 < count(text) <= 40
     budget = bk.Budget(60, (), [bk.Allocation("events", granularity="line", keep="newest")])
-    cut = bk.cutter(count, markers={"newest": "\n[older]"}, marker_at="end")
+    cut = bk.truncation.cutter(count, markers={"newest": "\n[older]"}, marker_at="end")
     plan = bk.fit(budget, [bk.Item("events", count(LINES), payload=LINES)], cut)
     assert plan.decisions.items[0].payload.endswith("the invoice\n[older]")
     assert count(plan.decisions.items[0].payload) == plan["events"].granted <= 60
     with pytest.raises(ValueError, match="Invalid marker_at: 'start'. Choose one of: cut, end"):
-        bk.truncate(LINES, 40, count, marker_at="start")  # type: ignore[arg-type]
+        bk.truncation.truncate(LINES, 40, count, marker_at="start")  # type: ignore[arg-type]
 
 
 @given(st.text(max_size=60), st.integers(0, 12), st.sampled_from(["head", "tail", "middle"]))
 def test_a_marker_at_the_end_stays_within_the_limit(text: str, limit: int, keep: str) -> None:
     """Whatever the text and what stays of it."""
     count = bk.counter("o200k_base")
-    cut = bk.truncate(text, limit, count, keep, marker=" […]", marker_at="end")  # type: ignore[arg-type]
+    cut = bk.truncation.truncate(text, limit, count, keep, marker=" […]", marker_at="end")  # type: ignore[arg-type]
     assert count(cut) <= limit
 
 
@@ -291,7 +292,7 @@ def test_a_floor_of_the_history_that_gives_way_is_said_with_both_numbers() -> No
             {"role": "assistant", "content": "a" * 100},
             {"role": "user", "content": "w" * 100},
         ]
-    plain: dict[str, Any] = {"counter": len, "framing": bk.Framing()}
+    plain: dict[str, Any] = {"counter": len, "framing": bk.requests.Framing()}
     talk = bk.Conversation(budget, **plain)
     talk.add(*messages)
     sentence = r"the floor of history \(4,000 tokens\) gives way: 996 tokens are left for it"

@@ -344,7 +344,7 @@ def test_a_templates_own_system_text_counts_in_a_conversation_as_in_its_request(
     """Where none was sent, a conversation with Qwen 2.5 was 21 tokens short of what its request bills."""
     frame = frame_for("qwen2.5-7b")
     assert frame is not None
-    framing = bk.Framing(
+    framing = bk.requests.Framing(
         priming=frame.request,
         without_system=frame.no_system,
         rules=FrameRules(frame, "qwen2.5-7b"),

@@ -473,7 +473,7 @@ def test_a_result_too_large_for_the_window_is_cut_inside_and_stays_so() -> None:
     first = talk.request()
     assert [left.why for left in first.left] == ["shortened"]
     assert first.over == 0
-    assert bk.FRAMINGS["openai"].request(first.messages, count) == first.tokens <= 3_500
+    assert bk.requests.FRAMINGS["openai"].request(first.messages, count) == first.tokens <= 3_500
     assert talk.request().stable == 3
 
 
@@ -505,7 +505,10 @@ def test_the_budget_is_told_at_the_end_where_it_breaks_no_prefix() -> None:
     talk = bk.Conversation(bk.presets.working_memory(4_000, output=500), tell=True)
     first, second = chat(talk, 2)
     assert first.messages[-1]["content"].startswith("## Context budget")
-    assert bk.FRAMINGS["openai"].request(second.messages, bk.counter("o200k_base")) == second.tokens
+    assert (
+        bk.requests.FRAMINGS["openai"].request(second.messages, bk.counter("o200k_base"))
+        == second.tokens
+    )
     assert second.messages[: second.stable] == first.messages[:-1]
 
 
@@ -531,12 +534,12 @@ def test_what_no_chat_format_knows_is_sent_as_system_text() -> None:
 def test_trim_keeps_system_question_and_whole_pairs_and_is_never_over() -> None:
     count = bk.counter("o200k_base")
     said = [m.raw for m in bk.load_trace("coding-agent").messages]
-    whole = bk.FRAMINGS["openai"].request(said, count)
+    whole = bk.requests.FRAMINGS["openai"].request(said, count)
     question = [each for each in said if each["role"] == "user"][-1]
     opening = [each for each in said if each["role"] == "system"]
     for limit in (whole, whole // 2, whole // 4, whole // 8):
         kept = bk.trim(said, limit)
-        assert bk.FRAMINGS["openai"].request(kept, count) <= limit
+        assert bk.requests.FRAMINGS["openai"].request(kept, count) <= limit
         assert question["content"] in [each["content"] for each in kept]
         assert [each for each in kept if each["role"] == "system"] == opening
         messages = [bk.Message(each) for each in kept]
@@ -598,7 +601,7 @@ def test_trim_cuts_a_result_inside_rather_than_drop_what_was_just_found(most: in
     )
     assert [message["role"] for message in kept] == ["user", "assistant", "tool"]
     assert kept[-1]["content"].startswith("line of text")
-    assert 0.7 * most <= bk.FRAMINGS["openai"].request(kept, count) <= most
+    assert 0.7 * most <= bk.requests.FRAMINGS["openai"].request(kept, count) <= most
 
 
 def test_trim_drops_what_cannot_be_cut_inside() -> None:
@@ -643,7 +646,7 @@ def test_trim_is_a_conversation_that_begins_and_ends_here(
 @given(
     traces(),
     st.booleans(),
-    st.sampled_from(sorted(bk.FRAMINGS)),
+    st.sampled_from(sorted(bk.requests.FRAMINGS)),
     st.integers(0, 1_500),
     st.booleans(),
     st.integers(0, 6),
@@ -664,7 +667,7 @@ def test_what_trim_reads_off_is_what_the_engine_keeps(
     rounds = [again(m.raw, number) for number in range(3) for m in trace.messages][missing:]
     said = [{name: field for name, field in raw.items() if name not in left_out} for raw in rounds]
     more: dict[str, Any] = {
-        "framing": bk.FRAMINGS[framing],
+        "framing": bk.requests.FRAMINGS[framing],
         "tools": bk.load_trace("coding-agent").tools[:1] * schemas,
     }
     more["start_on"] = start_on
@@ -678,7 +681,7 @@ def test_what_trim_reads_off_is_what_the_engine_keeps(
     if not said:
         assert kept == []  # nothing is sent
         return
-    assert bk.FRAMINGS[framing].request(kept, len, more["tools"]) <= size
+    assert bk.requests.FRAMINGS[framing].request(kept, len, more["tools"]) <= size
 
 
 @pytest.mark.parametrize("name", ["support-chat", "coding-agent"])
@@ -693,7 +696,7 @@ def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPat
         )
         + 1
     ]
-    whole = bk.FRAMINGS["openai"].request(said, bk.counter("o200k_base"))
+    whole = bk.requests.FRAMINGS["openai"].request(said, bk.counter("o200k_base"))
     monkeypatch.setattr(trimming, "Conversation", None)
     stray = {"role": "tool", "tool_call_id": "of a call that is not here", "content": "late"}
     assert bk.trim([stray, *said, stray], whole) == said, "results without calls are never sent"

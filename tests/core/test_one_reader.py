@@ -226,7 +226,7 @@ def test_what_is_accepted_can_be_counted_requested_saved_loaded_and_redacted(
     path = tmp_path / "saved.jsonl"
     path.write_text(bk.trace.to_line(trace), "utf-8")
     assert bk.load_trace(path).messages == trace.messages
-    redacted = bk.redact(trace, "o200k_base")
+    redacted = bk.redaction.redact(trace, "o200k_base")
     assert (
         redacted.counts("o200k_base").tolist()
         == trace.counts("o200k_base", redacted.framing).tolist()

@@ -210,11 +210,13 @@ def test_a_required_section_over_its_cap_is_the_same_by_every_way(
     budget, frame = make(8_192), pd.DataFrame({"system": [900]})
     assert budget.cap("system") == 819
     items = Items([bk.Item("system", 500), bk.Item("system", 400)])
-    built = bk.build(budget, system="so " * 900, counter="words/1", framing=bk.FRAMINGS["text"])
+    built = bk.build(
+        budget, system="so " * 900, counter="words/1", framing=bk.requests.FRAMINGS["text"]
+    )
     found = [
         bk.allocate(budget, {"system": 900})["system"].granted,
         bk.fit(budget, items)["system"].granted,
-        bk.allocate_many(budget, frame).set_index("section").loc["system", "granted"],
+        bk.plan.allocate_many(budget, frame).set_index("section").loc["system", "granted"],
         RequestBatch(frame, lambda row: items).columns(budget)["system"]["granted"][0],
         built.plan["system"].granted,
     ]
@@ -461,7 +463,7 @@ def test_floors_do_not_stretch_the_pool() -> None:
         (lambda b: bk.allocate(b, {})["memroy"], LookupError, "no section 'memroy'"),
         (lambda b: bk.allocate(b, {}).remainder, ValueError, "names no remainder"),
         (
-            lambda b: bk.allocate_many(b, pd.DataFrame({"memory": [-1]})),
+            lambda b: bk.plan.allocate_many(b, pd.DataFrame({"memory": [-1]})),
             ValueError,
             "the demand of 'memory' has a number that is negative",
         ),
@@ -542,7 +544,7 @@ def test_many_demands_at_once_are_the_same_walk(
         if any(demands)
         else pd.DataFrame(index=range(len(demands)))
     )
-    tidy = bk.allocate_many(budget, frame)
+    tidy = bk.plan.allocate_many(budget, frame)
     for row, demand in frame.iterrows():
         plan = bk.allocate(budget, {str(s): int(t) for s, t in demand.items()})
         mine = tidy[tidy["row"] == row].set_index("section")

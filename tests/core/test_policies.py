@@ -168,7 +168,7 @@ def test_tool_results_are_cleared_to_a_target_of_their_own_and_the_cache_lives_l
     found = {}
     for name, target in (("own", 0), ("trigger", None)):
         policy = DropToolResults(intact=3, trigger=8_000, target=target)
-        cache = bk.prompt_cache.CACHES["longest prefix"]
+        cache = bk.cost.CACHES["longest prefix"]
         found[name] = bk.replay(
             results_of(60), budget, policy, by="request", roles=roles, cache=cache
         )

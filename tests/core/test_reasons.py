@@ -27,10 +27,10 @@ def test_one_item_over_both_is_lost_to_the_window() -> None:
     """303 tokens asked, cap 300, 182 left: 0.3.0 said that the cap is to be raised."""
     words = bk.counter("words/1")
     items = [bk.Item("system", 718), bk.Item("knowledge", 303, payload="so " * 303)]
-    for cut in (None, bk.cutter(words)):
+    for cut in (None, bk.truncation.cutter(words)):
         plan = bk.fit(ROOM_BELOW_CAP.assign(knowledge={"granularity": "item"}), items, cut)
         assert plan.decisions[1].reason == "window full"
-    plan = bk.fit(ROOM_BELOW_CAP, items, bk.cutter(words))
+    plan = bk.fit(ROOM_BELOW_CAP, items, bk.truncation.cutter(words))
     assert plan["knowledge"].granted == 182
     assert plan.decisions[1].reason == "window full"
     (warning,) = plan.warnings
@@ -41,7 +41,7 @@ def test_build_names_the_window_as_well() -> None:
     built = bk.build(
         ROOM_BELOW_CAP,
         "words/1",
-        framing=bk.FRAMINGS["text"],
+        framing=bk.requests.FRAMINGS["text"],
         system="so " * 718,
         knowledge=["so " * 303],
     )
@@ -68,9 +68,15 @@ def test_a_required_text_over_its_cap_has_one_answer() -> None:
     granted = {
         bk.allocate(budget, {"system_prompt": 701})["system_prompt"].granted,
         bk.fit(budget, [item])["system_prompt"].granted,
-        bk.fit(budget, [item], bk.cutter(bk.counter("words/1")))["system_prompt"].granted,
+        bk.fit(budget, [item], bk.truncation.cutter(bk.counter("words/1")))[
+            "system_prompt"
+        ].granted,
         bk.build(
-            budget, "words/1", framing=bk.FRAMINGS["text"], system_prompt=text, current_message="?"
+            budget,
+            "words/1",
+            framing=bk.requests.FRAMINGS["text"],
+            system_prompt=text,
+            current_message="?",
         )
         .plan["system_prompt"]
         .granted,
@@ -82,7 +88,7 @@ def test_a_text_that_was_cut_in_numbers_alone_is_not_sent_whole() -> None:
     plan = bk.fit(presets.agent_prompt(4_000), [bk.Item("system_prompt", 701, payload="so " * 701)])
     assert plan.decisions[0].kept == 500
     with pytest.raises(ValueError, match="an item of section 'system_prompt' has no text"):
-        bk.assembly.messages(plan)
+        bk.conversation.assembly.messages(plan)
 
 
 def test_a_window_of_nothing_is_refused() -> None:
@@ -140,10 +146,10 @@ def test_the_best_few_hold_for_numbers_as_for_items() -> None:
     message = bk.Message({"role": "user", "content": "so", "contexts": passages})
     trace = bk.Trace("mine", (message,), contexts={0: message.contexts})
     words = bk.counter("words/1")
-    budget, text = presets.working_memory(100_000), bk.FRAMINGS["text"]
+    budget, text = presets.working_memory(100_000), bk.requests.FRAMINGS["text"]
     demand = trace.demand(words, budget.roles, text)
     assert demand["knowledge"].tolist() == [738]
-    numbers = bk.allocate_many(budget, demand).set_index("section").loc["knowledge"]
+    numbers = bk.plan.allocate_many(budget, demand).set_index("section").loc["knowledge"]
     items = bk.fit(budget, trace.items(1, words, budget.roles, text))["knowledge"]
     assert items.granted == numbers["granted"] == 360
     assert items.cut == numbers["cut"] == 378

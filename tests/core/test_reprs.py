@@ -141,13 +141,13 @@ def test_no_repr_commands_a_terminal() -> None:
 
 def test_a_framing_and_the_rule_of_the_same_name_count_alike() -> None:
     """Octopus divides UTF-16 units, in both: six emoji are 3 tokens or 6 otherwise."""
-    both = set(RULES) & set(bk.FRAMINGS)
+    both = set(RULES) & set(bk.requests.FRAMINGS)
     assert both >= {"octopus", "langchain", "praisonai"}
-    assert {name: bk.FRAMINGS[name].counter for name in both} == {
+    assert {name: bk.requests.FRAMINGS[name].counter for name in both} == {
         name: RULES[name] for name in both
     }
     assert (
-        bk.counter(bk.FRAMINGS["octopus"].counter)("🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅")
+        bk.counter(bk.requests.FRAMINGS["octopus"].counter)("🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅")
         == bk.counter("octopus")("🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅")
         == 6
     )
@@ -173,7 +173,7 @@ def public_values() -> dict[str, Any]:
         "function counter": bk.counter(mine),
         "exact counter": bk.counter("gpt-4o"),
         "calibrated counter": bk.counter("claude-sonnet-4-5"),
-        "framing": bk.FRAMINGS["octopus"],
+        "framing": bk.requests.FRAMINGS["octopus"],
         "policy": bk.policies.Summarise(100, text=lambda messages: "They talked."),
         "plan": plan,
         "decisions": plan.decisions,
@@ -184,7 +184,7 @@ def public_values() -> dict[str, Any]:
         "bill": bk.count_request(
             {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
         ),
-        "provider": bk.provider_counter("openai", "gpt-4o"),
+        "provider": bk.endpoints.provider_counter("openai", "gpt-4o"),
         "preset": bk.presets.PRESETS["chat"],
         "model": bk.model("gpt-4o"),
         "card": bk.DesignCard(),

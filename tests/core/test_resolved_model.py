@@ -24,7 +24,7 @@ def test_a_resolved_model_says_what_each_room_says_of_its_name(name: str) -> Non
     """Counter, framing, images and cache by the resolved model are those that the name alone comes to."""
     known = resolve(name)
     assert framing_for(known) == framing_for(name)
-    assert bk.prompt_cache.provider_rules(known) == known.cache
+    assert bk.cost.provider_rules(known) == known.cache
     assert image_price(known.name, 640, 480) == image_price(name, 640, 480)
     if known.is_known:
         assert bk.counter(known) == bk.counter(name)
@@ -170,13 +170,13 @@ ENTRIES: dict[str, Any] = {
     "word of the bill": lambda name: bk.count_request(request_of(name)).basis,
     "interval of the bill": lambda name: bk.count_request(request_of(name)).interval,
     "words of the interval": lambda name: bk.count_request(request_of(name)).interval_words,
-    "answer": lambda name: bk.count_answer({"role": "assistant", "content": HELLO}, name),
+    "answer": lambda name: bk.requests.count_answer({"role": "assistant", "content": HELLO}, name),
     "counter": lambda name: bk.counter(name)(HELLO),
     "build": lambda name: bk.build("chat", model=name, user=HELLO).plan.used,
     "build by counter": lambda name: bk.build("chat", name, window=8_000, user=HELLO).plan.used,
     "conversation": conversation_with,
     "image": lambda name: image_price(name, 640, 480),
-    "thinking": lambda name: bk.thinking(name, "high").tokens,
+    "thinking": lambda name: bk.limits.thinking(name, "high").tokens,
 }
 
 
@@ -212,7 +212,7 @@ def test_a_spelling_of_a_model_has_its_prices_and_its_cache() -> None:
 def test_a_makers_own_cache_is_known(model: str, cache: str, minimum: int) -> None:
     """Seven makers' had the cache that stands in, at Anthropic's price of writing."""
     assert resolve(model).cache == cache
-    row = bk.prompt_cache.CACHES[cache]
+    row = bk.cost.CACHES[cache]
     assert (row.minimum, row.write) == (minimum, 1.0)
     assert row.read < 0.3 and row.lifetime and "read 2026-11-2" in row.source
 
@@ -235,7 +235,7 @@ def test_a_model_that_nobody_knows_is_said_so_wherever_it_is_named(entry: str) -
         "conversation": lambda: bk.Conversation("chat", **named),
         "trim": lambda: bk.trim(hello, bk.presets.chat(8_000), **named),
         "replay": lambda: bk.replay(hello, "chat", "oldest first", **named),
-        "solve": lambda: bk.solve({"user": 9}, "chat", "window", **named),
+        "solve": lambda: bk.deciding.solve({"user": 9}, "chat", "window", **named),
         "model": lambda: bk.model("acme-9", window=8_000),
     }
     if entry == "bill":

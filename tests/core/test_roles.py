@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import budgetkit as bk
-from budgetkit import assembly
+from budgetkit.conversation import assembly
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.items import Item
 from budgetkit.presets import PRESETS
@@ -46,7 +46,7 @@ def test_demands_made_for_other_roles_are_the_same_error() -> None:
     """A frame of demands knows its roles too, for one plan, for many, for a sweep and for a batch."""
     demand, budget = conversation(4).demand(count), bk.presets.chat(8_000)
     for plan in (
-        lambda: bk.allocate_many(budget, demand),
+        lambda: bk.plan.allocate_many(budget, demand),
         lambda: bk.sweep(budget, demand, window=[4_000]),
         lambda: RequestBatch(demand).columns(budget),
     ):
@@ -54,7 +54,9 @@ def test_demands_made_for_other_roles_are_the_same_error() -> None:
             LookupError, match="'user' stands in 'history', this budget has it in 'conversation'"
         ):
             plan()
-    assert bk.allocate_many(budget, conversation(4).demand(count, budget.roles))["cut"].sum() == 0
+    assert (
+        bk.plan.allocate_many(budget, conversation(4).demand(count, budget.roles))["cut"].sum() == 0
+    )
 
 
 def test_sections_that_both_tables_know_are_a_warning() -> None:

@@ -49,8 +49,8 @@ def test_every_policy_with_a_name_is_saved_and_made_again(name: str) -> None:
         {"policy": policies.OldestFirst(floor=policies.Floor(2, "turns", "raise"))},
         {"counter": "chars/4"},
         {"model": "claude-sonnet-4-5"},
-        {"counter": "gpt-4o", "framing": bk.FRAMINGS["octopus"]},
-        {"framing": bk.Framing(per_message=2, priming=1)},
+        {"counter": "gpt-4o", "framing": bk.requests.FRAMINGS["octopus"]},
+        {"framing": bk.requests.Framing(per_message=2, priming=1)},
         {"shorten": False, "tell": True, "overrun": "tell", "start_on": "any"},
         {
             "roles": {"user": "history", "assistant": "history", "current": "current"},
@@ -93,7 +93,11 @@ def test_another_setting_is_named(other: dict[str, Any], notice: str) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"counter": "chars/4"}, {"model": "claude-sonnet-4-5"}, {"framing": bk.FRAMINGS["text"]}],
+    [
+        {"counter": "chars/4"},
+        {"model": "claude-sonnet-4-5"},
+        {"framing": bk.requests.FRAMINGS["text"]},
+    ],
     ids=str,
 )
 def test_another_measure_is_refused_since_the_sizes_are_saved(other: dict[str, Any]) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import pytest
 
 import budgetkit as bk
-from budgetkit import assembly, presets, state
+from budgetkit import presets, state
+from budgetkit.conversation import assembly
 from budgetkit.plan.decisions import OVER_CAP
 from budgetkit.plan.fitting import fit
 from budgetkit.truncation import cutter
@@ -46,7 +47,7 @@ def test_s3_document_000_counts_characters(text: str, tokens: int) -> None:
 
 def test_s3_document_000_counts_messages() -> None:
     """000: 4 tokens for each message, none for its role, no priming."""
-    octopus = bk.FRAMINGS["octopus"]
+    octopus = bk.requests.FRAMINGS["octopus"]
     assert octopus.request([{"role": "user", "content": "Hello world"}], bk.counter("chars/4")) == 6
 
 
@@ -126,7 +127,9 @@ def test_s8_document_001_counts() -> None:
     count = bk.counter("gpt-4o")
     assert count("Hello world") == 2
     assert (
-        bk.FRAMINGS["memory-engine"].request([{"role": "user", "content": "Hello world"}], count)
+        bk.requests.FRAMINGS["memory-engine"].request(
+            [{"role": "user", "content": "Hello world"}], count
+        )
         == 10
     )
 
@@ -139,7 +142,9 @@ def test_s9_document_001_contents_that_raise_there(content: object) -> None:
     """Null content, lists of parts and the text of special tokens are counted here."""
     count = bk.counter("gpt-4o")
     assert (
-        bk.FRAMINGS["memory-engine"].request([{"role": "assistant", "content": content}], count)
+        bk.requests.FRAMINGS["memory-engine"].request(
+            [{"role": "assistant", "content": content}], count
+        )
         >= 8
     )
 
@@ -161,7 +166,7 @@ def test_s11_document_003_visibility() -> None:
         presets.agent_prompt(),
         {"system_prompt": 450, "working_memory": 780, "rag_memories": 400, "unplanned": 1_570},
     )
-    text = assembly.describe(plan, counter=lambda text: 0, framing=bk.FRAMINGS["text"])
+    text = assembly.describe(plan, counter=lambda text: 0, framing=bk.requests.FRAMINGS["text"])
     assert "Using 3,200/4,000 tokens (80%)" in text
     assert "- system_prompt: 450/500\n" in text
     assert "- working_memory: 780/800 (near its limit)\n" in text
@@ -172,7 +177,7 @@ def test_s11_document_003_budget_text_is_counted_inside_the_budget() -> None:
     count = bk.counter("gpt-4o")
     plan = bk.allocate(presets.agent_prompt(), {"system_prompt": 450})
     text = assembly.describe(plan, count)
-    sent = bk.FRAMINGS["openai"].message({"role": "system", "content": text}, count)
+    sent = bk.requests.FRAMINGS["openai"].message({"role": "system", "content": text}, count)
     assert sent == count(text) + 4
     assert f"Using {450 + sent:,}/4,000" in text
     full = bk.allocate(bk.Budget(100, (), [bk.Allocation("history")]), {"history": 100})
@@ -197,7 +202,7 @@ def test_s12_document_003_halving_can_exceed_the_cap_and_waste_half_of_it() -> N
     wasteful = count(_halved(words, total // 2 - 10, count))
     assert wasteful < 0.6 * (total // 2 - 10)
     for text, cap in ((dense, 20), (words, total // 2 - 10)):
-        kept = count(bk.truncate(text, cap, count))
+        kept = count(bk.truncation.truncate(text, cap, count))
         assert 0.9 * cap <= kept <= cap
 
 
@@ -218,7 +223,11 @@ def test_s12_document_003_lists_stop_at_one_line_and_can_exceed_the_cap(
     text = "\n".join(f"{i} looked for the invoice in every drawer " * 8 for i in range(5))
     assert count(_lines_left(text, 20, count, newest)) > 20
     assert (
-        0 < count(bk.truncate(text, 20, count, keep="tail" if newest else "head", by="line")) <= 20
+        0
+        < count(
+            bk.truncation.truncate(text, 20, count, keep="tail" if newest else "head", by="line")
+        )
+        <= 20
     )
     budget = presets.agent_prompt(None, {"sections": {section: {"max_tokens": 20}}})
     item = bk.Item(section, count(text), payload=text)

@@ -309,7 +309,13 @@ SESSION = bk.Trace("long", tuple(map(bk.Message, long_session(200))))
 def test_the_rules_of_a_product_work_through_two_hundred_turns(name: str, window: int) -> None:
     budget = bk.presets.working_memory(window, output=1_000, history_floor=0)
     outcome = bk.replay(
-        SESSION, budget, name, counter=len, framing=bk.Framing(), by="request", start_on="any"
+        SESSION,
+        budget,
+        name,
+        counter=len,
+        framing=bk.requests.Framing(),
+        by="request",
+        start_on="any",
     )
     frame = outcome.frame()
     assert len(frame) == 400

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
-from budgetkit import assembly, presets
+from budgetkit import presets
+from budgetkit.conversation import assembly
 from budgetkit.lab.explorers.conversation.settings import CHOICES
 from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.trace.conversation import messages_of
@@ -86,7 +87,7 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.counter(3), "counters go by name or model"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3), "counters go by name or model"),  # type: ignore[arg-type]
         (
-            lambda: bk.calibrate(7, ["a"], [1]),  # type: ignore[arg-type]
+            lambda: bk.accuracy.calibrate(7, ["a"], [1]),  # type: ignore[arg-type]
             "counters go by name or model",
         ),
         (lambda: bk.Budget(100).assign(window=0.5), "window is 0.5; tokens are whole numbers"),
@@ -128,12 +129,14 @@ def test_a_counters_name_counts_wherever_a_counter_does() -> None:
     assert trace.demand("chars/4").equals(trace.demand(count))
     assert (trace.counts("gpt-4o") == trace.counts(bk.counter("gpt-4o"))).all()
     text = "one two three four five six"
-    assert bk.truncate(text, 4, "o200k_base") == bk.truncate(text, 4, bk.counter("o200k_base"))
-    plan = bk.fit(budget, trace.items(9, "chars/4", budget.roles), bk.cutter("chars/4"))
-    assert assembly.describe(plan, "chars/4") == assembly.describe(plan, count)
-    assert bk.FRAMINGS["openai"].request([ASKED], "chars/4") == bk.FRAMINGS["openai"].request(
-        [ASKED], count
+    assert bk.truncation.truncate(text, 4, "o200k_base") == bk.truncation.truncate(
+        text, 4, bk.counter("o200k_base")
     )
+    plan = bk.fit(budget, trace.items(9, "chars/4", budget.roles), bk.truncation.cutter("chars/4"))
+    assert assembly.describe(plan, "chars/4") == assembly.describe(plan, count)
+    assert bk.requests.FRAMINGS["openai"].request([ASKED], "chars/4") == bk.requests.FRAMINGS[
+        "openai"
+    ].request([ASKED], count)
     by_name = bk.replay(trace, budget, "oldest first", counter="chars/4")
     assert by_name.frame().equals(
         bk.replay(trace, budget, bk.policies.OldestFirst(), counter=count).frame()
@@ -146,7 +149,7 @@ def test_a_counter_to_be_calibrated_is_passed_as_any_other() -> None:
     for form in forms:
         base = bk.counter(form)
         texts = ["one two three four five six", "seven eight nine ten"]
-        mine = bk.calibrate(form, texts, [2 * tokens for tokens in base.many(texts)])
+        mine = bk.accuracy.calibrate(form, texts, [2 * tokens for tokens in base.many(texts)])
         assert (mine.counter, mine.slope) == (base, 2.0)
 
 
@@ -187,7 +190,8 @@ def half(text: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "given", [words, bk.calibrate(bk.counter("cl100k_base"), ["Hello world"], [3], model="mine")]
+    "given",
+    [words, bk.accuracy.calibrate(bk.counter("cl100k_base"), ["Hello world"], [3], model="mine")],
 )
 def test_every_explorer_takes_a_function_and_a_calibrated_counter(given: Any) -> None:
     """What it counts is what is planned, replayed and measured with."""

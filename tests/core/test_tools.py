@@ -56,7 +56,7 @@ SYSTEM = {"role": "system", "content": "Be brief."}
 QUESTION = {"role": "user", "content": "Will it rain in Lisbon?"}
 
 
-def billed(tools: Any, model: str, messages: Any = (SYSTEM, QUESTION)) -> bk.RequestCount:
+def billed(tools: Any, model: str, messages: Any = (SYSTEM, QUESTION)) -> bk.requests.RequestCount:
     body: dict[str, Any] = {"model": model, "messages": list(messages), "parallel_tool_calls": True}
     return bk.count_request({**body, "tools": tools} if tools else body)
 

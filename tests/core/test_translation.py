@@ -183,7 +183,7 @@ def test_langchain_keeps_the_same_messages_by_what_is_exported_to_it() -> None:
     core = pytest.importorskip("langchain_core.messages")
     chance, count = random.Random(11), bk.counter("o200k_base")
     # Without priming, which trim_messages counts twice beside a system message.
-    framing = bk.FRAMINGS["prompt-tsx"]
+    framing = bk.requests.FRAMINGS["prompt-tsx"]
     said = [{"role": "system", "content": "Be brief."}]
     for turn in range(30):
         said.append({"role": "user", "content": f"{turn} " + "why " * chance.randint(1, 60)})

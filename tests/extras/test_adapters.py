@@ -17,7 +17,7 @@ from budgetkit.extras.adapters.keeper import NATIVE, Keeper
 from budgetkit.message import Message
 
 COUNT = bk.counter("o200k_base")
-FRAMING = bk.FRAMINGS["openai"]
+FRAMING = bk.requests.FRAMINGS["openai"]
 MOST = 400
 LOOK = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"at": "it"}'}}
 

@@ -103,7 +103,7 @@ TRACE = bk.Trace(
 
 
 def test_nothing_that_names_anybody_is_left() -> None:
-    shown = to_line(bk.redact(TRACE, EXACT))
+    shown = to_line(bk.redaction.redact(TRACE, EXACT))
     assert [secret for secret in SECRETS if secret.casefold() in shown.casefold()] == []
 
 
@@ -132,14 +132,19 @@ def test_no_word_is_left_whatever_the_types(odd: Any) -> None:
         {"role": "tool", "content": "So", "tool_call_id": odd},
     ]
     trace = bk.Trace("mine", tuple(map(bk.Message, said)), (tool,))
-    assert "zqmark" not in repr((bk.redact(trace, EXACT).messages, bk.redact(trace, EXACT).tools))
+    assert "zqmark" not in repr(
+        (bk.redaction.redact(trace, EXACT).messages, bk.redaction.redact(trace, EXACT).tools)
+    )
 
 
 @pytest.mark.parametrize("sign", ["🎉", "👩🏽‍⚕️", "🇳🇬", "☪", "\ud83c"])
 def test_a_sign_that_shows_something_is_filler(sign: str) -> None:
     """In 0.3.0 emoji stayed, and halves of characters."""
     trace = bk.Trace("mine", (bk.Message({"role": "user", "content": f"a {sign} b"}),))
-    assert not set(sign) & set(bk.redact(trace, EXACT).messages[0].text) - {"\u200d", "\ufe0f"}
+    assert not set(sign) & set(bk.redaction.redact(trace, EXACT).messages[0].text) - {
+        "\u200d",
+        "\ufe0f",
+    }
 
 
 def test_an_images_detail_is_a_word_of_the_format_or_none() -> None:
@@ -148,14 +153,14 @@ def test_an_images_detail_is_a_word_of_the_format_or_none() -> None:
     def shown(detail: str) -> Any:
         part = {"type": "image_url", "image_url": {"url": "invoice", "detail": detail}}
         trace = bk.Trace("mine", (bk.Message({"role": "user", "content": [part]}),))
-        return bk.redact(trace, EXACT).messages[0].raw["content"][0]
+        return bk.redaction.redact(trace, EXACT).messages[0].raw["content"][0]
 
     assert shown("the invoice of Ms. Okafor") == {"type": "image_url", "detail": "auto"}
     assert shown("low")["detail"] == "low", "it has its own price"
 
 
 def test_a_call_keeps_its_result_and_names_agree_wherever_they_stand() -> None:
-    shown = bk.redact(TRACE, EXACT)
+    shown = bk.redaction.redact(TRACE, EXACT)
     calls, results = shown.messages[2].tool_calls, shown.messages[3:5]
     assert (
         [result.tool_call_id for result in results]
@@ -174,7 +179,7 @@ def test_a_call_keeps_its_result_and_names_agree_wherever_they_stand() -> None:
 @pytest.mark.parametrize("name", COUNTERS)
 def test_every_figure_by_that_counter_is_the_same(name: str) -> None:
     count = bk.counter(name)
-    shown = bk.redact(TRACE, count)
+    shown = bk.redaction.redact(TRACE, count)
     assert shown.demand(count).equals(TRACE.demand(count))
     budget = bk.presets.working_memory(200, output=40, history_floor=0)
     for policy in ("oldest first", "octopus"):
@@ -186,7 +191,7 @@ def test_every_figure_by_that_counter_is_the_same(name: str) -> None:
         )
         assert one.equals(other)
     plans = [
-        bk.fit(budget, each.items(2, count, budget.roles), cut=bk.cutter(count))
+        bk.fit(budget, each.items(2, count, budget.roles), cut=bk.truncation.cutter(count))
         for each in (TRACE, shown)
     ]
     assert plans[0].grants == plans[1].grants
@@ -203,9 +208,9 @@ def test_every_figure_by_that_counter_is_the_same(name: str) -> None:
 @given(st.lists(TEXTS, min_size=1, max_size=5), st.sampled_from(COUNTERS))
 def test_any_text_keeps_its_size_and_gives_the_same_again(texts: list[str], name: str) -> None:
     trace = bk.Trace("mine", tuple(bk.Message({"role": "user", "content": text}) for text in texts))
-    shown = bk.redact(trace, name)
+    shown = bk.redaction.redact(trace, name)
     assert shown.counts(name).tolist() == trace.counts(name).tolist()
-    assert shown.messages == bk.redact(trace, name).messages
+    assert shown.messages == bk.redaction.redact(trace, name).messages
 
 
 @given(
@@ -215,15 +220,15 @@ def test_any_text_keeps_its_size_and_gives_the_same_again(texts: list[str], name
 )
 def test_json_stays_json_with_as_many_fields(value: dict[str, Any]) -> None:
     said = bk.Message({"role": "user", "content": json.dumps(value)})
-    shown = bk.redact(bk.Trace("mine", (said,)), EXACT).messages[0].text
+    shown = bk.redaction.redact(bk.Trace("mine", (said,)), EXACT).messages[0].text
     assert len(json.loads(shown)) == len(value)
     assert EXACT(shown) == EXACT(json.dumps(value))
 
 
 def test_shipped_conversations_bill_the_same_by_the_rules_of_openai() -> None:
-    for name in bk.shipped_traces():
+    for name in bk.trace.shipped_traces():
         trace = bk.load_trace(name)
-        shown = bk.redact(trace, EXACT)
+        shown = bk.redaction.redact(trace, EXACT)
         for framing in ("openai", "openai-reasoning", "text", "llama-index"):
             rules = FRAMINGS[framing]
             assert rules.request(shown.messages, EXACT, shown.tools) == rules.request(
@@ -245,8 +250,8 @@ def test_times_marks_usage_and_compactions_are_kept_as_numbers() -> None:
         "compactions": [{"at": 5, "first_kept": 4, "summary": "Okafor"}],
         "owner": "ada",
     }
-    shown = bk.redact(bk.Trace("x", TRACE.messages, fields=fields), EXACT)
-    assert bk.evidence(shown)[["message", "needs"]].values.tolist() == [[7, 5]]
+    shown = bk.redaction.redact(bk.Trace("x", TRACE.messages, fields=fields), EXACT)
+    assert bk.deciding.evidence(shown)[["message", "needs"]].values.tolist() == [[7, 5]]
     assert [
         message.raw.get("timestamp") for message in shown.messages if "timestamp" in message.raw
     ] == [
@@ -297,7 +302,7 @@ def test_no_field_lets_a_name_through() -> None:
     trace = bk.Trace(
         "x", tuple(map(bk.Message, said)), ({"name": "f", "parameters": inner},), fields=fields
     )
-    shown = bk.redact(trace, EXACT)
+    shown = bk.redaction.redact(trace, EXACT)
     assert "okafor" not in to_line(shown).casefold()
     assert shown.messages[1].raw["evidence"] == [0]
     assert [message.raw.get("timestamp") for message in shown.messages] == [
@@ -324,7 +329,7 @@ def test_a_letter_behind_a_backslash_stays_only_where_json_escapes_with_it(
 ) -> None:
     """A path may name people."""
     trace = bk.Trace("mine", (bk.Message({"role": "user", "content": text}),))
-    assert bk.redact(trace, "chars/4").messages[0].text == shown
+    assert bk.redaction.redact(trace, "chars/4").messages[0].text == shown
 
 
 class Asked:
@@ -348,7 +353,7 @@ def test_many_fields_take_a_step_each() -> None:
 
 def test_an_estimate_is_refused_with_what_to_use() -> None:
     with pytest.raises(ValueError, match=r"estimate:o200k_base; .* redact with an exact counter"):
-        bk.redact(TRACE, "estimate:o200k_base")
+        bk.redaction.redact(TRACE, "estimate:o200k_base")
 
 
 def test_the_command_prints_lines_that_load(
@@ -373,7 +378,7 @@ def test_letters_that_are_signs_models_and_limits_of_schemas_are_replaced_too() 
     said = bk.Message({"role": "user", "content": f"a {canary} b"})
     answer = bk.Message({"role": "assistant", "content": "ok"})
     trace = bk.Trace("mine", (said, answer), (tool,), fields={"model": "acme-bot", "usage": usage})
-    line = bk.trace.to_line(bk.redact(trace, "o200k_base"))
+    line = bk.trace.to_line(bk.redaction.redact(trace, "o200k_base"))
     read = json.dumps(json.loads(line), ensure_ascii=False)
     assert not set(canary) & set(read)
     assert not [word for word in ("acme", "4711", "815", "[31m") if word in read]

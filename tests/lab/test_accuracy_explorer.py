@@ -135,7 +135,7 @@ def test_an_exact_counter_needs_no_buffer() -> None:
 
 def test_a_counter_that_counts_half_asks_for_half_the_window() -> None:
     """1 - 1 / 2: a window that an estimate of half the tokens calls full holds twice as many."""
-    half = bk.calibrate(bk.counter("o200k_base"), ["Hello world"], [1], model="half")
+    half = bk.accuracy.calibrate(bk.counter("o200k_base"), ["Hello world"], [1], model="half")
     explorer = AccuracyExplorer(half, toy(), kind=())
     assert explorer.buffer.share == pytest.approx(0.5, abs=0.01)
     assert level(explorer) == "over"

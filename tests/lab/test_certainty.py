@@ -41,8 +41,8 @@ TABLES: dict[str, Callable[[], pd.DataFrame]] = {
     "sensitivity": lambda: bk.deciding.sensitivity(
         conversations(4), TIGHT, {"output": [100]}, counter="chars/4"
     ),
-    "losses": lambda: bk.losses(bk.replay(conversations(1)[0], TIGHT, "oldest first")),
-    "rank_policies": lambda: bk.rank_policies(
+    "losses": lambda: bk.deciding.losses(bk.replay(conversations(1)[0], TIGHT, "oldest first")),
+    "rank_policies": lambda: bk.deciding.rank_policies(
         {"one": bk.replay(conversations(1)[0], TIGHT, "oldest first")}
     ),
 }

@@ -50,17 +50,17 @@ def test_all_rows_are_at_one_price_list() -> None:
 
 def test_a_cache_is_refused_for_a_session_and_obeyed_for_its_messages() -> None:
     recorded = session([30_000, 60_000, 90_000])
-    dear = bk.prompt_cache.PromptCache(write=1.0, read=0.9)
+    dear = bk.cost.PromptCache(write=1.0, read=0.9)
     with pytest.raises(
         ValueError, match="recorded session takes no cache=: its reads are recorded"
     ):
         bk.compare(recorded, ["pi"], cache=dear)
 
-    def cost(cache: bk.prompt_cache.PromptCache) -> tuple[float, float]:
+    def cost(cache: bk.cost.PromptCache) -> tuple[float, float]:
         rows = bk.compare(recorded.trace, ["pi"], cache=cache).set_index("system")
         return tuple(rows.loc["nothing leaves", ["least", "relative"]])
 
-    cheap = bk.prompt_cache.PromptCache(write=1.0, read=0.1)
+    cheap = bk.cost.PromptCache(write=1.0, read=0.1)
     assert cost(dear)[0] > cost(cheap)[0]
     assert cost(dear)[1] > cost(cheap)[1]
 

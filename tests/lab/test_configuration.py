@@ -53,7 +53,7 @@ def test_tuning_takes_counter_and_policy_of_a_configuration() -> None:
     traces = bk.load_traces("mixed-language") * 4
     plain = {"budget": "working_memory", "window": 4_000}
     vary = {"output": [500, 1_000]}
-    tables = [bk.tune(traces, budget, vary, "cut").table for budget in (plain, SETTINGS)]
+    tables = [bk.deciding.tune(traces, budget, vary, "cut").table for budget in (plain, SETTINGS)]
     assert not tables[0].equals(tables[1])
 
 

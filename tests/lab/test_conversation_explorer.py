@@ -103,9 +103,9 @@ def test_the_replay_of_each_policy_is_that_of_the_function() -> None:
     }
     same(explorer.replay, own["last turns"])
     same(explorer.replays["summarise"], own["summarise"])
-    ranked = bk.rank_policies(own)
+    ranked = bk.deciding.rank_policies(own)
     pd.testing.assert_frame_equal(explorer.ranking[ranked.columns], ranked)
-    found = bk.losses(own["summarise"], bk.evidence(trace))
+    found = bk.deciding.losses(own["summarise"], bk.deciding.evidence(trace))
     share = explorer.ranking.set_index("policy").loc["summarise", "evidence"]
     assert share == found["present"].sum() / found["needed"].sum()
 

@@ -41,37 +41,37 @@ def uncut(budget: bk.Budget, demand: dict[str, int]) -> bool:
 
 def test_the_smallest_window_that_cuts_nothing_is_exact_on_both_sides() -> None:
     demand = {"system": 500, "history": 9_000}
-    found = bk.solve(demand, BUDGET, "window")
+    found = bk.deciding.solve(demand, BUDGET, "window")
     assert (found.value, found.method, found.find) == (10_500, "bisection", "smallest")
     assert uncut(BUDGET.assign(window=10_500), demand)
     assert not uncut(BUDGET.assign(window=10_499), demand)
 
 
 def test_the_largest_reserve_and_the_least_cap_are_found() -> None:
-    assert bk.solve({"system": 500, "history": 5_000}, BUDGET, "output").value == 2_500
+    assert bk.deciding.solve({"system": 500, "history": 5_000}, BUDGET, "output").value == 2_500
     capped = BUDGET.assign(history={"cap": 100})
-    assert bk.solve({"system": 500, "history": 5_000}, capped, "history").value == 5_000
+    assert bk.deciding.solve({"system": 500, "history": 5_000}, capped, "history").value == 5_000
 
 
 def test_a_history_of_so_many_turns_is_held() -> None:
     demands = turns(*[400] * 30)
-    found = bk.solve(demands, BUDGET, "window", holds_turns(20))
+    found = bk.deciding.solve(demands, BUDGET, "window", holds_turns(20))
     assert found.value == 1_000 + 500 + 20 * 400
     assert found.budget is not None and found.budget.window == found.value
 
 
 def test_a_share_of_conversations_may_be_cut() -> None:
     several = [turns(1_000, 1_000 * n) for n in range(1, 20)]
-    whole = bk.solve(several, BUDGET, "window").value
-    most = bk.solve(several, BUDGET, "window", cut_at_most(0.1)).value
-    these = bk.solve(several, BUDGET, "window", cut_at_most(0.1, only_these=True)).value
+    whole = bk.deciding.solve(several, BUDGET, "window").value
+    most = bk.deciding.solve(several, BUDGET, "window", cut_at_most(0.1)).value
+    these = bk.deciding.solve(several, BUDGET, "window", cut_at_most(0.1, only_these=True)).value
     assert (whole, most, these) == (21_500, 20_500, 20_500)
-    assert bk.solve(several, BUDGET, "window", cut_at_most(0.05)).value == 21_500
-    assert bk.solve(several, BUDGET, "window", cut_at_most(0.1, "turns")).value == 19_500
+    assert bk.deciding.solve(several, BUDGET, "window", cut_at_most(0.05)).value == 21_500
+    assert bk.deciding.solve(several, BUDGET, "window", cut_at_most(0.1, "turns")).value == 19_500
 
 
 def test_what_cannot_be_comes_with_what_binds() -> None:
-    found = bk.solve(
+    found = bk.deciding.solve(
         {"system": 500, "history": 9_000}, BUDGET.assign(history={"cap": 4_000}), "window"
     )
     assert not found.holds
@@ -82,7 +82,7 @@ def test_where_more_may_harm_a_scan_is_made_and_said() -> None:
     shares = bk.Budget(
         8_000, [bk.Reserve("output", bk.Share(0.2))], [bk.Allocation("history", bk.Share(0.5))]
     )
-    found = bk.solve({"history": 3_000}, shares, "window", between=(1_000, 9_000))
+    found = bk.deciding.solve({"history": 3_000}, shares, "window", between=(1_000, 9_000))
     assert found.method == "scan" and "of a scan in steps of 8 tokens" in str(found)
     assert found.value == 6_000
     assert uncut(shares.assign(window=6_000), {"history": 3_000})
@@ -93,7 +93,7 @@ def test_where_more_may_harm_a_scan_is_made_and_said() -> None:
 @given(system=st.integers(0, 3_000), history=st.integers(0, 20_000))
 def test_the_window_found_holds_and_one_token_less_does_not(system: int, history: int) -> None:
     demand = {"system": system, "history": history}
-    value = bk.solve(demand, BUDGET, "window").value
+    value = bk.deciding.solve(demand, BUDGET, "window").value
     assert value is not None
     assert uncut(BUDGET.assign(window=value), demand)
     assert value == 1_001 or not uncut(BUDGET.assign(window=value - 1), demand)
@@ -109,7 +109,7 @@ def test_tuning_shares_among_settings_only_what_none_of_them_moves() -> None:
     vary = {"window": [500, 700], "output": [50, 150], "policy": policies}
     made = conversations(4)
     options: dict[str, Any] = {"counter": "chars/4", "by": "request"}
-    found = bk.tune(made, TIGHT, vary, list(OBJECTIVES), risk=None, **options)
+    found = bk.deciding.tune(made, TIGHT, vary, list(OBJECTIVES), risk=None, **options)
     for row, setting in found.table[list(vary)].iterrows():
         lines = {line: int(setting[line]) for line in ("window", "output")}
         for place, fresh in enumerate(conversations(4)):
@@ -120,7 +120,7 @@ def test_tuning_shares_among_settings_only_what_none_of_them_moves() -> None:
             np.testing.assert_array_equal(found.scores[place, 1 + int(str(row))], alone)
 
 
-def far(outcome: bk.Replay) -> float:
+def far(outcome: bk.deciding.Replay) -> float:
     """A valley with one lowest point: a window of 640, an answer of 170, episodes of 55."""
     budget = outcome.budget
     far_off = (
@@ -144,13 +144,13 @@ def test_of_more_settings_than_trials_some_are_drawn_and_the_same_seed_draws_the
         "counter": len,
         "risk": None,
     }
-    tuned = bk.tune(
+    tuned = bk.deciding.tune(
         conversations(4), TIGHT, **options, progress=lambda done, of: progress.append((done, of))
     )
     assert tuned.table["far"].min() <= 3 < tuned.table["far"].median()
     assert str(tuned).endswith("400 of 8,000 settings were tried, drawn by the seed.")
     assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    again = bk.tune(conversations(4), TIGHT, **options, workers=2)
+    again = bk.deciding.tune(conversations(4), TIGHT, **options, workers=2)
     assert again.scores.tobytes() == tuned.scores.tobytes()
     pd.testing.assert_frame_equal(again.table, tuned.table)
 
@@ -158,14 +158,14 @@ def test_of_more_settings_than_trials_some_are_drawn_and_the_same_seed_draws_the
 def test_settings_are_drawn_from_however_many_and_none_twice() -> None:
     lines = ["output", "window", "episodes", "knowledge"]
     vary = dict.fromkeys(lines, range(30, 5_030))
-    tuned = bk.tune(conversations(4), TIGHT, vary, trials=20, counter=len)
+    tuned = bk.deciding.tune(conversations(4), TIGHT, vary, trials=20, counter=len)
     assert (tuned.tried, tuned.of, tuned.search) == (20, 5_000**4, "drawn by the seed")
     assert len(tuned.table[lines].drop_duplicates()) == 20
 
 
 def test_what_cannot_be_planned_is_not_chosen() -> None:
     vary = {"output": range(100, 20_000, 100), "policy": ["octopus", "haystack"]}
-    tuned = bk.tune(conversations(4), bk.presets.chat(8_000), vary, "cut", trials=60)
+    tuned = bk.deciding.tune(conversations(4), bk.presets.chat(8_000), vary, "cut", trials=60)
     assert tuned.table["cut"].isna().any() and tuned.candidate["output"] < 8_000
 
 
@@ -178,14 +178,14 @@ def test_a_cluster_gives_the_same_bytes() -> None:
         "objective": list(OBJECTIVES),
         "counter": "chars/4",
     }
-    alone = bk.tune(conversations(6), TIGHT, **asked)
+    alone = bk.deciding.tune(conversations(6), TIGHT, **asked)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        spread = bk.tune(conversations(6), TIGHT, **asked, client=client)
+        spread = bk.deciding.tune(conversations(6), TIGHT, **asked, client=client)
     assert spread.scores.tobytes() == alone.scores.tobytes()
     assert (str(spread), spread.table.to_csv()) == (str(alone), alone.table.to_csv())
 
@@ -203,7 +203,7 @@ def test_a_cluster_gives_the_same_bytes() -> None:
 def test_what_cannot_be_asked_is_said(change: dict[str, Any], said: str) -> None:
     asked: dict[str, Any] = {"demands": {"history": 1}, "budget": BUDGET, "line": "window"} | change
     with pytest.raises((LookupError, ValueError), match=said):
-        bk.solve(**asked)
+        bk.deciding.solve(**asked)
 
 
 def test_the_price_of_a_token_is_what_planning_again_keeps() -> None:
@@ -242,7 +242,7 @@ TIGHT = bk.presets.working_memory(600, output=200, history_floor=0)
 
 
 def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
-    found = bk.tune(conversations(32), TIGHT, {"output": [100, 150, 200, 300]}, "cut")
+    found = bk.deciding.tune(conversations(32), TIGHT, {"output": [100, 150, 200, 300]}, "cut")
     assert found.best == {"output": 100}
     assert found.conversations == (16, 16)
     gain = found.chosen
@@ -255,7 +255,7 @@ def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
 
 
 def test_where_nothing_is_gained_it_says_so() -> None:
-    found = bk.tune(conversations(8), TIGHT, {"output": [200, 300]}, "cut")
+    found = bk.deciding.tune(conversations(8), TIGHT, {"output": [200, 300]}, "cut")
     assert found.best == {"output": 200}
     assert not found.chosen.holds
     assert found.stays
@@ -268,18 +268,18 @@ def test_where_nothing_is_gained_it_says_so() -> None:
 def test_a_cost_asks_for_prices_and_takes_a_models_name() -> None:
     """It was said before that no setting can be planned."""
     with pytest.raises(ValueError, match="Missing prices for the objective 'cost'. Pass prices="):
-        bk.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost")
+        bk.deciding.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost")
     with pytest.raises(TypeError, match="prices 5; they are Prices or a model's name; give"):
-        bk.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=5)  # type: ignore[arg-type]
+        bk.deciding.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=5)  # type: ignore[arg-type]
     named, given = (
-        bk.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=prices)
+        bk.deciding.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=prices)
         for prices in ("gpt-4o", bk.cost.prices("gpt-4o"))
     )
     pd.testing.assert_frame_equal(named.table, given.table)
 
 
 def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> None:
-    found = bk.tune(
+    found = bk.deciding.tune(
         conversations(8),
         TIGHT,
         {"output": [50, 150], "policy": ["octopus", "haystack"]},
@@ -298,7 +298,9 @@ def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
         "objective": ["cut", *OBJECTIVES],
         "seed": 3,
     }
-    one, two = (bk.tune(conversations(12), TIGHT, **asked, workers=workers) for workers in (1, 2))
+    one, two = (
+        bk.deciding.tune(conversations(12), TIGHT, **asked, workers=workers) for workers in (1, 2)
+    )
     pd.testing.assert_frame_equal(one.table, two.table)
     gains = [(gain.share, gain.low, gain.high) for gain in (one.chosen, two.chosen)]
     assert gains[0] == gains[1]
@@ -330,14 +332,14 @@ def test_what_cannot_be_tuned_is_said(change: dict[str, Any], said: str) -> None
         "vary": {"output": [100]},
     } | change
     with pytest.raises((LookupError, ValueError), match=said):
-        bk.tune(**asked)
+        bk.deciding.tune(**asked)
 
 
 def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
     half = Condition(
         "half is free", lambda plans: bool((plans.granted <= plans.budget.usable / 2).all())
     )
-    assert bk.solve({"system": 500, "history": 500}, BUDGET, "window", half).value == 3_000
+    assert bk.deciding.solve({"system": 500, "history": 500}, BUDGET, "window", half).value == 3_000
     assert nothing_cut("system").name == "nothing of system is cut"
 
 

@@ -25,7 +25,7 @@ def conversation(*said: str, **marks: list[int]) -> bk.Trace:
 
 
 def pairs(trace: bk.Trace, **how: Any) -> list[tuple[int, int, str]]:
-    frame = bk.evidence(trace, **how)
+    frame = bk.deciding.evidence(trace, **how)
     return list(frame[["message", "needs", "term"]].itertuples(index=False, name=None))
 
 
@@ -37,8 +37,8 @@ def test_a_later_message_needs_the_one_that_introduced_what_it_names() -> None:
         "It left on day_3.",
     )
     assert pairs(trace) == [(2, 0, "A-1734"), (3, 1, "day_3")]
-    assert bk.evidence(trace)["source"].unique().tolist() == [PROXY]
-    assert bk.evidence(trace)["turn"].tolist() == [2, 2]
+    assert bk.deciding.evidence(trace)["source"].unique().tolist() == [PROXY]
+    assert bk.deciding.evidence(trace)["turn"].tolist() == [2, 2]
 
 
 def test_a_word_that_also_stands_in_lower_case_is_no_name() -> None:
@@ -60,7 +60,7 @@ def test_what_is_named_within_a_turn_or_first_by_the_system_is_no_evidence() -> 
 def test_marks_are_taken_at_their_word_and_leave_the_proxy_out() -> None:
     trace = conversation("Order A-1734.", "Yes.", "And A-1734?", "No.", "Thanks.", m4=[1, 0])
     assert pairs(trace) == [(4, 1, ""), (4, 0, "")]
-    assert bk.evidence(trace)["source"].unique().tolist() == ["marked"]
+    assert bk.deciding.evidence(trace)["source"].unique().tolist() == ["marked"]
     assert pairs(trace, by="names") == [(2, 0, "A-1734")]
     assert pairs(conversation("A-1", "b"), by="marks") == []
 
@@ -69,11 +69,11 @@ def test_a_mark_that_points_forward_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"message 2 of trace 'toy' marks 2 as evidence; .* 0 to 1; correct it"
     ):
-        bk.evidence(conversation("a", "b", "c", m2=[2]))
+        bk.deciding.evidence(conversation("a", "b", "c", m2=[2]))
     with pytest.raises(
         ValueError, match="evidence by 'luck'; known are auto, marks, names; use one of them"
     ):
-        bk.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
+        bk.deciding.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
 
 
 def test_marks_may_name_messages_by_their_ids() -> None:
@@ -109,7 +109,9 @@ def test_a_word_that_many_messages_have_tells_nothing_and_a_plain_one_that_few_h
 
 def lost(trace: bk.Trace, policy: bk.policies.Policy, size: int) -> list[tuple[int, int]]:
     outcome = bk.replay(trace, window(size), policy, counter=len, framing=ONE_A_CHARACTER)
-    return list(bk.losses(outcome)[["needed", "present"]].itertuples(index=False, name=None))
+    return list(
+        bk.deciding.losses(outcome)[["needed", "present"]].itertuples(index=False, name=None)
+    )
 
 
 MARKED = conversation("x" * 10, "y" * 10, "x" * 10, "y" * 10, "x" * 10, "y" * 10, m4=[0, 3], m5=[2])

@@ -386,7 +386,7 @@ def allowed(found: Any) -> list[int]:
 
 def test_what_is_thought_is_not_tuned_as_if_it_were_answered() -> None:
     """Recorded answers hold no thoughts, so that they say nothing about the reserve of these."""
-    thought = bk.thinking("gemini-2.5-flash", "low").reserve(1_500)
+    thought = bk.limits.thinking("gemini-2.5-flash", "low").reserve(1_500)
     budget = bk.Budget(8_000, [thought, bk.Reserve("output", 2_000, serves="output")])
     found = candidates(budget, bk.load_traces("made-up-chats"), bk.counter("gpt-4o"), risk=0.05)
     assert [*found["output"]] == ["78", "1,039", "2,000"]

@@ -91,7 +91,7 @@ def test_the_outlook_of_a_trace_by_model() -> None:
     def priced(name: str) -> Prices:
         return bk.cost.prices(name, date(2026, 11, 21), cache_read=1.0)
 
-    table = bk.outlook(trace, models, bk.presets.working_memory, priced, money=1.0)
+    table = bk.deciding.outlook(trace, models, bk.presets.working_memory, priced, money=1.0)
     median = table.set_index(["model", "event"])["median"]
     assert (
         median[("gpt-4", "first cut")]
@@ -100,13 +100,13 @@ def test_the_outlook_of_a_trace_by_model() -> None:
     )
     assert set(table["event"]) == {"first cut", "window full", "money spent"}
     pd.testing.assert_frame_equal(
-        table, bk.outlook(trace, models, bk.presets.working_memory, priced, money=1.0)
+        table, bk.deciding.outlook(trace, models, bk.presets.working_memory, priced, money=1.0)
     )
 
 
 def test_money_is_left_out_where_a_price_is_not_known() -> None:
     trace = bk.load_trace("support-chat")
-    table = bk.outlook(
+    table = bk.deciding.outlook(
         trace, [bk.model("gpt-4o")], bk.presets.working_memory, lambda name: Prices(name), money=1.0
     )
     assert table["event"].tolist() == ["first cut", "window full"]
@@ -120,7 +120,7 @@ def test_money_is_the_sum_of_what_is_written_once_and_read_again() -> None:
     dear = bk.cost.prices("gpt-4o", cache_write=10e6, cache_read=1e6)
     limits = {"after 2": size * 21 - 1, "after 3": size * 33 - 1}
     for name, money in limits.items():
-        table = bk.outlook(
+        table = bk.deciding.outlook(
             trace,
             [bk.model("gpt-4o")],
             bk.presets.working_memory,
@@ -134,7 +134,7 @@ def test_money_is_the_sum_of_what_is_written_once_and_read_again() -> None:
 def test_the_turns_of_a_trace_add_up_to_it() -> None:
     trace = bk.load_trace("support-chat")
     opening = len(trace.messages[0].text) if trace.messages[0].role == "system" else 0
-    sizes = turn_sizes(trace, len, bk.Framing(tool_calls="nothing"))
+    sizes = turn_sizes(trace, len, bk.requests.Framing(tool_calls="nothing"))
     assert sizes.sum() + opening == sum(max(0, sum(map(len, m.texts))) for m in trace.messages)
 
 
@@ -175,7 +175,7 @@ def test_an_outlook_goes_on_from_the_present_size() -> None:
     window = int(turn_sizes(trace, bk.counter("gpt-4o")).sum()) + 500
     model = bk.model("gpt-4o", window=window, max_output=100)
     (row,) = (
-        bk.outlook(trace, [model], lambda m: bk.Budget(m.window))
+        bk.deciding.outlook(trace, [model], lambda m: bk.Budget(m.window))
         .query("event == 'window full'")
         .to_dict("records")
     )
@@ -194,7 +194,7 @@ def test_the_first_cut_of_an_outlook_is_by_what_the_budget_leaves_the_history() 
     frame = bk.replay(trace, budget, bk.policies.OldestFirst(), counter=bk.counter(model)).frame()
     truth = int(frame.loc[frame["dropped"] > 0, "turn"].iloc[0])
     (row,) = (
-        bk.outlook(first, [model], lambda _: budget)
+        bk.deciding.outlook(first, [model], lambda _: budget)
         .query("event == 'first cut'")
         .to_dict("records")
     )
@@ -326,7 +326,7 @@ def test_an_outlook_goes_by_others_from_five_on() -> None:
     ]
     model, preset = bk.model("gpt-4o"), bk.presets.working_memory
     alone, four, five = (
-        bk.outlook(trace, [model], preset, others=others[:number]) for number in (0, 4, 5)
+        bk.deciding.outlook(trace, [model], preset, others=others[:number]) for number in (0, 4, 5)
     )
     pd.testing.assert_frame_equal(alone, four)
     assert (five["median"] < 0.5 * alone["median"]).all()
@@ -387,7 +387,7 @@ def test_turns_that_come_in_bursts_get_a_sentence() -> None:
     assert "in bursts" in notice([10, 12, 9, 11, 900, 10, 8])
     assert notice([10, 12, 9, 11, 14, 10, 8]) == ""
     bursts = bk.Trace("bursts", spoken(6, 5).messages + spoken(1, 4_000).messages)
-    table = bk.outlook(bursts, [bk.model("gpt-4o")], bk.presets.working_memory)
+    table = bk.deciding.outlook(bursts, [bk.model("gpt-4o")], bk.presets.working_memory)
     assert table["notice"].str.contains("in bursts").all()
 
 

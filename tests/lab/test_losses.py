@@ -73,11 +73,8 @@ def test_a_text_that_goes_because_no_cut_was_given() -> None:
     item = bk.Item("action_history", count(text), payload=text)
     plan = bk.fit(budget, [item])
     assert plan.decisions[0].reason == "no cut was given"
-    assert (
-        "(1 item) because it may be cut inside, and no cut was given; pass one, as in fit("
-        in plan.warnings[0]
-    )
-    cut = bk.fit(budget, [item], bk.cutter(count))
+    assert "(1 item) because no cut was given for it; pass one, as in fit(" in plan.warnings[0]
+    cut = bk.fit(budget, [item], bk.truncation.cutter(count))
     assert cut["action_history"].granted > 350
     assert "(1 item cut) because it is over its cap (400)" in cut.warnings[0]
 

@@ -534,7 +534,7 @@ def test_the_cost_of_a_replay_is_that_of_its_requests_answers_and_summaries() ->
 def test_policies_are_ranked_by_what_they_cost() -> None:
     trace = chat(200, 600, system=1_500)
     by_name = {"oldest": policies.OldestFirst(), "low mark": policies.TriggerTarget()}
-    table = bk.rank_policies(
+    table = bk.deciding.rank_policies(
         {n: replayed(trace, window(20_000), p, prices=CLAUDE) for n, p in by_name.items()}
     )
     assert table["policy"].tolist() == ["low mark", "oldest"]
@@ -545,12 +545,12 @@ def test_replays_in_a_list_are_called_by_their_policies_and_what_is_none_is_refu
     """A list was a raw AttributeError, and no replay at all a KeyError."""
     replay = replayed(chat(20, 600), window(4_000), policies.SlidingWindow(5))
     for forms in ([replay], replay):
-        assert bk.rank_policies(forms)["policy"].tolist() == ["SlidingWindow(5)"]
+        assert bk.deciding.rank_policies(forms)["policy"].tolist() == ["SlidingWindow(5)"]
     for strange in ({"mine": 3}, ["oldest first"], 5):
         with pytest.raises(TypeError, match="is no replay; give what bk.replay returns"):
-            bk.rank_policies(strange)  # type: ignore[arg-type]
+            bk.deciding.rank_policies(strange)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no replay was given"):
-        bk.rank_policies({})
+        bk.deciding.rank_policies({})
 
 
 # Held against the slow, obvious twin.
@@ -717,7 +717,7 @@ def test_a_conversation_that_only_grows_is_read_again_whole_whatever_begins_the_
     found = bk.replay(
         trace, budget, policies.OldestFirst(), cache=PromptCache(breakpoints=("end",))
     ).frame()
-    priming = bk.FRAMINGS["openai"].priming
+    priming = bk.requests.FRAMINGS["openai"].priming
     assert priming > 0
     assert found["cached"].tolist()[1:] == (found["sent"] - priming).tolist()[:-1]
     assert found["fresh"].tolist() == [priming] * len(found)
@@ -730,7 +730,7 @@ def test_a_conversation_that_starts_with_a_stray_result_is_replayed() -> None:
         "cut",
         (bk.Message(stray), bk.Message({"role": "assistant", "content": "a" * 10}), *TOY.messages),
     )
-    framing = bk.Framing(priming=3)
+    framing = bk.requests.Framing(priming=3)
     for messages in (trace.messages, trace.messages[:2], trace.messages[:1]):
         cut = bk.Trace("cut", messages)
         found = bk.replay(

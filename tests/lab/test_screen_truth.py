@@ -91,7 +91,7 @@ def planned(conversation: str, preset: str, model: str, window: int) -> Plan:
     count = bk.counter(known)
     framing = framing_for(known.name)
     items = trace.items(len(trace.turns), count, budget.roles or None, framing)
-    return bk.fit(budget, items, bk.cutter(count, framing))
+    return bk.fit(budget, items, bk.truncation.cutter(count, framing))
 
 
 def numbers(text: str) -> set[int]:

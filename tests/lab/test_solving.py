@@ -20,7 +20,7 @@ def test_of_the_next_conversations_as_many_are_cut_as_was_promised(conversations
     for _ in range(120):
         sizes = np.rint(random.lognormal(8, 0.8, conversations_seen + 40)).astype(int)
         seen = [turns(int(size)) for size in sizes[:conversations_seen]]
-        window = bk.solve(seen, BUDGET, "window", cut_at_most(0.05)).value
+        window = bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.05)).value
         assert window is not None
         cut.append(float((sizes[conversations_seen:] + 1_500 > window).mean()))
     assert np.mean(cut) <= 0.06
@@ -28,24 +28,31 @@ def test_of_the_next_conversations_as_many_are_cut_as_was_promised(conversations
 
 def test_of_fewer_conversations_than_a_promise_needs_there_is_a_sentence_and_no_number() -> None:
     seen = [turns(1_000 * n) for n in range(1, 9)]
-    solution = bk.solve(seen, BUDGET, "window", cut_at_most(0.05))
+    solution = bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.05))
     assert solution.value is None and not solution.holds
     assert str(solution) == (
         "No window was found so that at most 5 % of the next conversations are cut, in the mean: a promise of 5 % "
         "needs 19 conversations; there are 8; the smallest window that cuts none of these is 9,500."
     )
-    assert bk.solve(seen, BUDGET, "window", cut_at_most(0.05, only_these=True)).value == 9_500
-    assert "needs 99 conversations" in str(bk.solve(seen * 5, BUDGET, "window", cut_at_most(0.01)))
+    assert (
+        bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.05, only_these=True)).value == 9_500
+    )
+    assert "needs 99 conversations" in str(
+        bk.deciding.solve(seen * 5, BUDGET, "window", cut_at_most(0.01))
+    )
 
 
 def test_a_window_is_looked_for_as_far_as_its_shares_ask() -> None:
     """No window will do, said 0.2.0, which looked up to 1,402."""
     budget = bk.Budget(1_000, [], [bk.Allocation("a", cap=bk.Share(0.1)), bk.Allocation("b")])
-    assert bk.solve({"a": 500, "b": 100}, budget, "window").value == 5_000
+    assert bk.deciding.solve({"a": 500, "b": 100}, budget, "window").value == 5_000
     narrow = budget.assign(a=bk.Share("0.001"))
-    assert bk.solve({"a": 500, "b": 100}, narrow.assign(window=10_000), "window").value == 500_000
+    assert (
+        bk.deciding.solve({"a": 500, "b": 100}, narrow.assign(window=10_000), "window").value
+        == 500_000
+    )
     reserved = bk.Budget(1_000, [bk.Reserve("output", bk.Share("0.9"))], [bk.Allocation("a")])
-    assert bk.solve({"a": 500}, reserved, "window").value in (4_991, 5_000)
+    assert bk.deciding.solve({"a": 500}, reserved, "window").value in (4_991, 5_000)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,7 @@ def test_a_window_is_looked_for_as_far_as_its_shares_ask() -> None:
     ],
 )
 def test_that_no_window_will_do_is_said_where_it_is_so(budget: bk.Budget) -> None:
-    solution = bk.solve({"a": 500}, budget, "window")
+    solution = bk.deciding.solve({"a": 500}, budget, "window")
     assert str(solution).startswith("No window will do so that nothing is cut: ")
     for window in (10_000, 1_000_000, 100_000_000):
         assert bk.allocate(budget.assign(window=window), {"a": 500})["a"].cut > 0
@@ -69,7 +76,7 @@ def test_that_no_window_will_do_is_said_where_it_is_so(budget: bk.Budget) -> Non
 
 def test_of_a_condition_that_nobody_knows_it_is_not_said_that_nothing_will_do() -> None:
     never = Condition("the moon is full", lambda plans: False)
-    assert str(bk.solve({"history": 10}, BUDGET, "window", never)).startswith(
+    assert str(bk.deciding.solve({"history": 10}, BUDGET, "window", never)).startswith(
         "No window was found so that the moon"
     )
 
@@ -90,21 +97,28 @@ def test_beyond_the_settled_window_none_grants_more(preset: str) -> None:
 
 
 def test_a_section_may_be_given_so_many_tokens() -> None:
-    solution = bk.solve({"system": 500, "history": 0}, BUDGET, "window", at_least("history", 4_000))
+    solution = bk.deciding.solve(
+        {"system": 500, "history": 0}, BUDGET, "window", at_least("history", 4_000)
+    )
     assert solution.value == 5_500
-    assert bk.solve({"system": 500}, BUDGET, "output", at_least("history", 4_000)).value == 3_500
+    assert (
+        bk.deciding.solve({"system": 500}, BUDGET, "output", at_least("history", 4_000)).value
+        == 3_500
+    )
 
 
 def test_a_bill_is_kept_below_a_sum_by_the_largest_window() -> None:
     """Largest without being told so: a smaller window always costs less."""
     demands = turns(*[400] * 30)
     price = bk.cost.Prices("mine", bk.cost.Price(2.0), bk.cost.Price(8.0))
-    solution = bk.solve(demands, BUDGET, "window", bill_at_most(0.15, price, answer=100))
+    solution = bk.deciding.solve(demands, BUDGET, "window", bill_at_most(0.15, price, answer=100))
     assert solution.value is not None and solution.find == "largest"
 
     def bill(window: int) -> float:
         sent = (
-            bk.allocate_many(BUDGET.assign(window=window), demands).groupby("turn")["granted"].sum()
+            bk.plan.allocate_many(BUDGET.assign(window=window), demands)
+            .groupby("turn")["granted"]
+            .sum()
         )
         return float((2 * sent + 8 * 100).sum() / 1e6)
 
@@ -121,7 +135,7 @@ def test_several_models_are_solved_in_one_call() -> None:
         model = bk.model(row["model"])
         budget = bk.presets.working_memory(model)
         demands = [trace.demand(bk.counter(model), roles=budget.roles) for trace in made]
-        assert row["value"] == bk.solve(demands, budget, "window").value
+        assert row["value"] == bk.deciding.solve(demands, budget, "window").value
     assert table["is_within"].all() and table["exact"].tolist() == [True, False]
     tiny = bk.Budget(600, [], [bk.Allocation("history", 1)], undeclared="pool")
     capped = solve_models(made, ["gpt-4o"], lambda model: tiny, "window")
@@ -172,10 +186,10 @@ def test_a_section_that_keeps_so_many_items_at_most_may_keep_more() -> None:
 def test_a_promise_names_the_conversations_that_it_rests_on_and_a_sum_its_turns() -> None:
     """It had neither a number nor "of the next, in the mean"; a section lost 1,395,367 tokens to a cap of 400."""
     seen = [turns(1_000 * n) for n in range(1, 20)]
-    assert str(bk.solve(seen, BUDGET, "window", cut_at_most(0.1))).endswith(
+    assert str(bk.deciding.solve(seen, BUDGET, "window", cut_at_most(0.1))).endswith(
         "at most 10 % of the next conversations are cut, in the mean (19 seen)."
     )
     capped = BUDGET.assign(history={"cap": 100})
     assert "history still loses 1,700 tokens to its cap of 100 tokens, summed over 2 turns." in str(
-        bk.solve(turns(600, 700), capped, "window")
+        bk.deciding.solve(turns(600, 700), capped, "window")
     )

@@ -67,8 +67,8 @@ def test_a_calibration_promises_nine_in_ten_texts_from_nineteen_on() -> None:
     texts = [f"word {n} " * 40 for n in range(60)]
     base = bk.counter("o200k_base")
     counts = [round(base(text) * float(random.normal(1.4, 0.05))) for text in texts]
-    few = bk.calibrate(base, texts[:18], counts[:18])
-    many = bk.calibrate(base, texts, counts)
+    few = bk.accuracy.calibrate(base, texts[:18], counts[:18])
+    many = bk.accuracy.calibrate(base, texts, counts)
     assert few.interval_words == "range seen in 18 texts"
     assert many.interval_words == "where 90 % of the next lie, by 60 texts"
     assert few.low is not None and few.high is not None and few.low < 0 < few.high
@@ -80,7 +80,7 @@ def test_a_calibration_promises_nine_in_ten_texts_from_nineteen_on() -> None:
         counts = [
             round(base(text) * float(slope)) for text, slope in zip(texts, slopes, strict=False)
         ]
-        counter = bk.calibrate(base, texts[:40], counts[:40])
+        counter = bk.accuracy.calibrate(base, texts[:40], counts[:40])
         low, high = counter.interval(texts[40])
         held.append(low <= counts[40] <= high)
     assert np.mean(held) >= 0.85

@@ -77,7 +77,9 @@ def test_where_the_present_setting_cuts_nothing_the_other_is_not_as_good() -> No
 
 def test_the_part_held_out_is_not_to_be_chosen_by() -> None:
     """No column shows it; who picks a row by hand gets an interval that is wide enough for all rows that he saw."""
-    tuned = bk.tune(conversations(40), TIGHT, {"output": [100, 140, 180]}, ["cut", "evidence"])
+    tuned = bk.deciding.tune(
+        conversations(40), TIGHT, {"output": [100, 140, 180]}, ["cut", "evidence"]
+    )
     assert not [column for column in tuned.table.columns if "held" in column]
     assert tuned.row is not None
     rows = len(tuned.table)
@@ -91,17 +93,17 @@ def test_the_part_held_out_is_not_to_be_chosen_by() -> None:
 def test_of_settings_that_come_to_the_same_the_present_one_stays_else_the_larger_is_taken() -> None:
     """The first that was listed was taken before."""
     roomy = bk.presets.working_memory(20_000, output=1_000, history_floor=0)
-    stays = bk.tune(conversations(12), roomy, {"output": [800, 900, 1_200]}, "cut")
+    stays = bk.deciding.tune(conversations(12), roomy, {"output": [800, 900, 1_200]}, "cut")
     assert stays.stays and stays.row is None
     assert (stays.best, stays.budget) == ({"output": 1_000}, roomy)
     assert str(stays).startswith(
         "Nothing to gain: no conversation of 12 has any tokens cut at present."
     )
 
-    def half(outcome: bk.Replay) -> float:
+    def half(outcome: bk.deciding.Replay) -> float:
         return float(outcome.budget.sizes["output"] >= 1_000)
 
-    larger = bk.tune(conversations(12), roomy, {"output": [700, 900, 800]}, half)
+    larger = bk.deciding.tune(conversations(12), roomy, {"output": [700, 900, 800]}, half)
     assert larger.candidate == {"output": 900}
 
 
@@ -111,21 +113,21 @@ def test_the_reserve_of_the_answer_is_never_below_what_answers_need() -> None:
     need = bk.deciding.answer_reserve(made, bk.counter("o200k_base"))
     assert not need.is_promise and need.tokens == need.longest
     sizes = [10, need.tokens - 1, need.tokens + 30, need.tokens + 60]
-    tuned = bk.tune(made, TIGHT, {"output": sizes}, "cut")
+    tuned = bk.deciding.tune(made, TIGHT, {"output": sizes}, "cut")
     assert tuned.best == {"output": need.tokens + 30}
     assert (tuned.table["left out"] != "").tolist() == [True, True, False, False]
     assert "2 of 4 settings were left out" in str(tuned) and "no promise" in str(tuned)
-    assert bk.tune(made, TIGHT, {"output": sizes}, "cut", risk=None).best == {"output": 10}
+    assert bk.deciding.tune(made, TIGHT, {"output": sizes}, "cut", risk=None).best == {"output": 10}
     with pytest.raises(
         ValueError, match=r"may be chosen: each reserves less than the .* answers need.*risk=None"
     ):
-        bk.tune(made, TIGHT, {"output": [10, 20]}, "cut")
+        bk.deciding.tune(made, TIGHT, {"output": [10, 20]}, "cut")
 
 
 def test_the_function_and_the_panel_try_the_same() -> None:
     made, count = conversations(12), bk.counter("o200k_base")
     values = bk.deciding.candidates(TIGHT, made, count)
-    tuned = bk.tune(made, TIGHT, objective="cut", trials=20)
+    tuned = bk.deciding.tune(made, TIGHT, objective="cut", trials=20)
     assert set(tuned.best) == set(values)
     assert min(values["output"].values()) == bk.deciding.answer_reserve(made, count).tokens
 
@@ -133,13 +135,15 @@ def test_the_function_and_the_panel_try_the_same() -> None:
 def test_what_a_summary_replaces_counts_as_lost_unless_told_otherwise() -> None:
     policies = {"oldest": bk.policies.OldestFirst(), "summary": bk.policies.Summarise()}
     asked: dict[str, Any] = {"vary": {"policy": policies}, "risk": None}
-    lost = bk.tune(conversations(12), TIGHT, objective="cut", **asked)
-    kept = bk.tune(conversations(12), TIGHT, objective="cut", summaries="kept", **asked)
+    lost = bk.deciding.tune(conversations(12), TIGHT, objective="cut", **asked)
+    kept = bk.deciding.tune(conversations(12), TIGHT, objective="cut", summaries="kept", **asked)
     by_policy = lost.table.set_index("policy")["cut"]
     assert by_policy["summary"] > 0
     assert kept.table.set_index("policy")["cut"]["summary"] < by_policy["summary"]
     needed, held = (
-        bk.tune(conversations(12), TIGHT, objective="evidence", summaries=summaries, **asked)
+        bk.deciding.tune(
+            conversations(12), TIGHT, objective="evidence", summaries=summaries, **asked
+        )
         for summaries in ("lost", "kept")
     )
     of = [each.table.set_index("policy")["evidence"]["summary"] for each in (needed, held)]
@@ -149,10 +153,10 @@ def test_what_a_summary_replaces_counts_as_lost_unless_told_otherwise() -> None:
 def test_a_setting_that_cannot_be_planned_is_never_returned() -> None:
     """Not even where it can be planned for all conversations that are chosen on."""
     made = conversations(12)
-    held_out = bk.tune(made, TIGHT, {"output": [200]}, "cut").parts[1]
+    held_out = bk.deciding.tune(made, TIGHT, {"output": [200]}, "cut").parts[1]
     names = {made[place].id for place in held_out}
 
-    def refuses(outcome: bk.Replay) -> float:
+    def refuses(outcome: bk.deciding.Replay) -> float:
         if outcome.budget.window == 600:
             return 1.0
         return float("nan") if outcome.trace.id in names else 0.0
@@ -160,7 +164,7 @@ def test_a_setting_that_cannot_be_planned_is_never_returned() -> None:
     with pytest.raises(
         ValueError, match="None of 1 settings can be planned for every conversation"
     ):
-        bk.tune(made, TIGHT, {"window": [700]}, refuses, risk=None)
+        bk.deciding.tune(made, TIGHT, {"window": [700]}, refuses, risk=None)
 
 
 def test_a_corner_does_not_win_without_the_sentence_that_says_why() -> None:
@@ -169,7 +173,7 @@ def test_a_corner_does_not_win_without_the_sentence_that_says_why() -> None:
         "last 2 turns": bk.policies.SlidingWindow(2),
     }
     vary = {"output": [100, 200], "history": {"no cap": None, "100": 100}, "policy": policies}
-    tuned = bk.tune(conversations(12), TIGHT, vary, "cut")
+    tuned = bk.deciding.tune(conversations(12), TIGHT, vary, "cut")
     assert tuned.best == {"output": 100, "history": "no cap", "policy": "oldest first"}
     (notice,) = tuned.notices
     assert notice.startswith(
@@ -182,8 +186,8 @@ def test_an_objective_may_be_bounded_by_another() -> None:
     """A cheaper setting that cuts more is not chosen."""
     made = conversations(16)
     asked: dict[str, Any] = {"vary": {"history": {"no cap": None, "50": 50}}, "prices": "gpt-4o"}
-    free = bk.tune(made, TIGHT, objective=["cost", "cut"], **asked)
-    bound = bk.tune(made, TIGHT, objective=["cost", "cut"], no_more=["cut"], **asked)
+    free = bk.deciding.tune(made, TIGHT, objective=["cost", "cut"], **asked)
+    bound = bk.deciding.tune(made, TIGHT, objective=["cost", "cut"], no_more=["cut"], **asked)
     assert free.best == {"history": "50"}
     assert bound.stays and bound.best == {"history": "no cap"}
 

@@ -53,7 +53,7 @@ def test_the_presets_are_as_the_differences_say() -> None:
 def test_the_framings_are_as_the_differences_say() -> None:
     hello = [{"role": "user", "content": "Hello world"}]
     for name, per_message, role, priming, counter, total in rows(DIFFERENCES, "FRAMINGS"):
-        framing = bk.FRAMINGS[name]
+        framing = bk.requests.FRAMINGS[name]
         assert tokens(per_message) == framing.per_message, name
         assert role == ("yes" if framing.count_role else "no"), name
         assert tokens(priming) == framing.priming, name

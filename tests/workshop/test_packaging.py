@@ -120,8 +120,8 @@ print(json.dumps({
     "home": bk.__file__,
     "history": [plan["history"].granted, plan["history"].cut],
     "again": bk.state.from_yaml(bk.state.to_yaml(budget)) == budget,
-    "cut": exact(bk.truncate("Hello world, here I am. " * 50, 20, exact)),
-    "messages": len(bk.assembly.messages(plan)),
+    "cut": exact(bk.truncation.truncate("Hello world, here I am. " * 50, 20, exact)),
+    "messages": len(bk.conversation.assembly.messages(plan)),
     "dropped": sum(pruned.kept.dropped_messages),
     "absent": absent,
 }))

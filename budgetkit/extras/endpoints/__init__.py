@@ -1,6 +1,6 @@
 """Count tokens by asking a provider: exact, over the network, and only on request.
 
-No other package uses the network. This one does where a provider is named: in `bk.provider_counter`, here, or in
+No other package uses the network. This one does where a provider is named: in `bk.endpoints.provider_counter`, or in
 `budgetkit count --ask`; `budgetkit.counter` never asks a provider.
 
 Keys come from the environment and are never stored; answers are kept on disk, so that the same

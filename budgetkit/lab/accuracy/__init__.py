@@ -8,7 +8,9 @@ A window that is filled until the estimate says it is full holds `ratio` times a
 documents cancel, so the buffer belongs to the window, not to the document.
 """
 
+from budgetkit.counters import calibrate
 from budgetkit.lab.accuracy.buffers import Buffer, buffer_for, consequences, read_off
+from budgetkit.lab.accuracy.document_claims import claims, fit_bill
 from budgetkit.lab.accuracy.errors import bounds, certify, compare, summary, ways
 from budgetkit.lab.accuracy.kinds import kinds_of
 
@@ -16,9 +18,12 @@ __all__ = [
     "Buffer",
     "bounds",
     "buffer_for",
+    "calibrate",
     "certify",
+    "claims",
     "compare",
     "consequences",
+    "fit_bill",
     "kinds_of",
     "read_off",
     "summary",

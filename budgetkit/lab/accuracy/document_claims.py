@@ -15,9 +15,9 @@ import pandas as pd
 
 from budgetkit import presets
 from budgetkit.budget import Budget
-from budgetkit.lab.accuracy import compare, consequences
+from budgetkit.lab.accuracy.buffers import consequences
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts
-from budgetkit.lab.accuracy.errors import interval_of, places_by_source
+from budgetkit.lab.accuracy.errors import compare, interval_of, places_by_source
 from budgetkit.models import model
 from budgetkit.plan import Floats, allocate
 

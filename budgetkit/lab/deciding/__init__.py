@@ -1,4 +1,4 @@
-"""Decide on a budget: solve it backwards, tune it on conversations, compare models."""
+"""Decide on a budget: solve it backwards, tune it on conversations, rank policies, compare models."""
 
 from budgetkit.lab.deciding.answers import (
     AnswerReserve,
@@ -17,11 +17,13 @@ from budgetkit.lab.deciding.objectives import Gain
 from budgetkit.lab.deciding.solving import Solution, solve, solve_models
 from budgetkit.lab.deciding.space import candidates
 from budgetkit.lab.deciding.tuning import TuningResult, sensitivity, tune
+from budgetkit.lab.replay import Replay, evidence, losses, outlook, rank_policies
 
 __all__ = [
     "AnswerReserve",
     "Condition",
     "Gain",
+    "Replay",
     "Solution",
     "TuningResult",
     "answer_reserve",
@@ -30,8 +32,12 @@ __all__ = [
     "candidates",
     "compare_models",
     "cut_at_most",
+    "evidence",
     "holds_turns",
+    "losses",
     "nothing_cut",
+    "outlook",
+    "rank_policies",
     "sensitivity",
     "solve",
     "solve_models",

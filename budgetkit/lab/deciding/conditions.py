@@ -1,4 +1,4 @@
-"""Conditions: a statement about all plans that :func:`budgetkit.solve` finds a size for."""
+"""Conditions: a statement about all plans that :func:`budgetkit.deciding.solve` finds a size for."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Condition:
     --------
     >>> import budgetkit as bk
     >>> fewer = Condition("at most 900 tokens are sent", lambda plans: plans.granted.max() <= 900)
-    >>> bk.solve({"history": 5_000}, bk.Budget(1_000, (), [bk.Allocation("history")]), "window", fewer).holds
+    >>> bk.deciding.solve({"history": 5_000}, bk.Budget(1_000, (), [bk.Allocation("history")]), "window", fewer).holds
     True
     """
 
@@ -117,7 +117,7 @@ def nothing_cut(section: str | None = None) -> Condition:
     Returns
     -------
     Condition
-        For :func:`budgetkit.solve`.
+        For :func:`budgetkit.deciding.solve`.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def cut_at_most(
     Returns
     -------
     Condition
-        For :func:`budgetkit.solve`.
+        For :func:`budgetkit.deciding.solve`.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
     Returns
     -------
     Condition
-        For :func:`budgetkit.solve`.
+        For :func:`budgetkit.deciding.solve`.
 
     Examples
     --------
@@ -242,13 +242,13 @@ def at_least(section: str, tokens: int) -> Condition:
     Returns
     -------
     Condition
-        For :func:`budgetkit.solve`.
+        For :func:`budgetkit.deciding.solve`.
 
     Examples
     --------
     >>> import budgetkit as bk
     >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("system"), bk.Allocation("history")])
-    >>> print(bk.solve({"system": 500, "history": 0}, budget, "window", at_least("history", 4_000)))
+    >>> print(bk.deciding.solve({"system": 500, "history": 0}, budget, "window", at_least("history", 4_000)))
     window 5,500 is the smallest so that history may take 4,000 tokens.
     """
     check_tokens("tokens", tokens)
@@ -278,7 +278,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     Returns
     -------
     Condition
-        For :func:`budgetkit.solve`, which then looks for the largest window.
+        For :func:`budgetkit.deciding.solve`, which then looks for the largest window.
 
     Raises
     ------
@@ -289,7 +289,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     --------
     >>> import budgetkit as bk
     >>> budget = bk.Budget(8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("history")])
-    >>> print(bk.solve({"history": 500_000}, budget, "window", bill_at_most(0.10, "gpt-4o")))
+    >>> print(bk.deciding.solve({"history": 500_000}, budget, "window", bill_at_most(0.10, "gpt-4o")))
     window 41,000 is the largest so that the bill is at most $0.10.
     """
     if not dollars >= 0:

@@ -126,7 +126,7 @@ class TuningResult:
     --------
     >>> import budgetkit as bk
     >>> budget = bk.presets.working_memory(600, output=200, history_floor=0)
-    >>> tuned = bk.tune(bk.load_traces("made-up-chats"), budget, {"output": [100, 150, 200]}, "cut")
+    >>> tuned = bk.deciding.tune(bk.load_traces("made-up-chats"), budget, {"output": [100, 150, 200]}, "cut")
     >>> tuned.best, tuned.stays, tuned.chosen.holds
     ({'output': 100}, False, True)
     """

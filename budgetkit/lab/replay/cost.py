@@ -20,11 +20,22 @@ import numpy as np
 
 from budgetkit.budget import brief, warn_caller
 from budgetkit.files import extra
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model, model_name
 from budgetkit.models.names import host_of, spellings
 from budgetkit.plan import Floats, Ints
 
-__all__ = ["Price", "Prices", "compaction_turns", "prices", "prices_of"]
+__all__ = [
+    "CACHES",
+    "IDEAL",
+    "Price",
+    "Prices",
+    "PromptCache",
+    "compaction_turns",
+    "prices",
+    "prices_of",
+    "provider_rules",
+]
 
 MILLION = 1_000_000
 _US = 1.1  # inference in the US alone: platform.claude.com, Data residency; read 2026-11-26

@@ -341,7 +341,7 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
     >>> trace = bk.load_trace("support-chat")
     >>> policies = {"oldest": bk.policies.OldestFirst(), "low mark": bk.policies.TriggerTarget()}
     >>> replays = {name: bk.replay(trace, budget, policy) for name, policy in policies.items()}
-    >>> bk.rank_policies(replays)["policy"].tolist()
+    >>> bk.deciding.rank_policies(replays)["policy"].tolist()
     ['low mark', 'oldest']
     """
     if isinstance(replays, Mapping):

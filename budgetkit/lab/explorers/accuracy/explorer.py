@@ -171,8 +171,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     Parameters
     ----------
     counter : str, Counter or callable, default "chars/4"
-        The cheap counter: a name that `budgetkit.counter` takes, a counter such as `budgetkit.calibrate` gives, or a
-        function from text to tokens.
+        The cheap counter: a name that `budgetkit.counter` takes, a counter such as `budgetkit.accuracy.calibrate`
+        gives, or a function from text to tokens.
     corpus : str, Path, Corpus, DataFrame or iterable, default "mini-corpus"
         The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; the path of a
         folder, a file or a glob; a corpus; a frame with a column of texts; or a list of texts.

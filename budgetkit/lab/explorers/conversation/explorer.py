@@ -373,7 +373,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     @property
     def ranking(self) -> pd.DataFrame:
-        """One row a policy, the cheapest first, as :func:`budgetkit.rank_policies` says, with its share of evidence."""
+        """Rank the policies, one a row, as `budgetkit.deciding.rank_policies` does, each with its share of evidence."""
         return self.stage.results.compared.ranking.copy()
 
     @property

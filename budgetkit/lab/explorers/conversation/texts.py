@@ -136,8 +136,8 @@ def _replay(settings: ConversationSettings, results: ConversationResults) -> lis
 
 def _cache(results: ConversationResults) -> str:
     if results.rules != OWN and results.run.cache == CACHES[results.rules]:
-        return f"bk.prompt_cache.CACHES[{results.rules!r}]"
-    return _call("bk.prompt_cache.PromptCache", results.run.cache)
+        return f"bk.cost.CACHES[{results.rules!r}]"
+    return _call("bk.cost.PromptCache", results.run.cache)
 
 
 def _prices(settings: ConversationSettings, prices: Prices) -> str:
