@@ -24,7 +24,7 @@ import numpy as np
 import budgetkit as bk
 from budgetkit.requests.billing.declarations import sizes
 from budgetkit.requests.billing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
-from budgetkit.requests.billing.openai_chat import family_of
+from budgetkit.requests.billing.openai import family_of
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 
 TABLE = Path(__file__).parent.parent / "data" / "calibrations.csv"

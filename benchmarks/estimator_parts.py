@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 
 from budgetkit import files
-from budgetkit.counters.estimate.windows import (
+from budgetkit.counters.estimate import (
     BEFORE,
     LEAST,
     LEVELS,

@@ -22,7 +22,7 @@ from benchmarks.calibrations import project_of, recorded
 from budgetkit.requests import count_request
 from budgetkit.requests.billing.estimates import EstimatedRules
 from budgetkit.requests.billing.frames import FrameRules
-from budgetkit.requests.billing.registry import OpenAIRules, rules_for
+from budgetkit.requests.billing.framing import OpenAIRules, rules_for
 from budgetkit.requests.billing.request_count import CALLS, Evidence, coarser_names, rules_name
 from budgetkit.requests.reading.request import read_request
 

@@ -26,7 +26,7 @@ from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row
 from budgetkit.counters import basis_of
 from budgetkit.models import resolve
 from budgetkit.requests.billing.frames import frame_for
-from budgetkit.requests.billing.openai_chat import family_of
+from budgetkit.requests.billing.openai import family_of
 from budgetkit.requests.billing.request_count import looked_up, rules_name
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import ProviderRequest, read_request

@@ -33,10 +33,9 @@ from benchmarks.figure import BLUE, GREY, STYLE, scaled
 from benchmarks.measure import machine, readable
 from benchmarks.sample import sampled
 from budgetkit import corpora, files
-from budgetkit.counters import Counter, ExactCounter, calibrate, counter, speed
-from budgetkit.counters.estimate import EstimateCounter, estimate
-from budgetkit.counters.estimate.windows import Weights
-from budgetkit.counters.estimate.windows import table as table_of
+from budgetkit.counters import Counter, ExactCounter, calibrate, counter, estimate, speed
+from budgetkit.counters.estimate import EstimateCounter, Weights
+from budgetkit.counters.estimate import table as table_of
 from budgetkit.counters.exact import memory
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 

@@ -23,7 +23,7 @@ import numpy as np
 from training_text import Document, odd, read, sources, spoken
 
 from budgetkit.counters import encodings
-from budgetkit.counters.estimate.windows import (
+from budgetkit.counters.estimate import (
     BEFORE,
     CHECK,
     HASHED,

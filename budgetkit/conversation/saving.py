@@ -35,8 +35,7 @@ from budgetkit.message import Data, Message
 from budgetkit.plan import Item, with_undeclared
 from budgetkit.pruning import NEVER, SHRUNK, WHOLE, History, Slots
 from budgetkit.pruning.history import WAITING
-from budgetkit.state import plain_data
-from budgetkit.state.saved import VERSION, check_version
+from budgetkit.state import VERSION, check_version, plain_data
 
 #: A whole number, as JSON writes it.
 Whole = Annotated[int, Field(strict=True, ge=-MOST_TOKENS, le=2 * MOST_TOKENS)]

@@ -15,8 +15,8 @@ from budgetkit.counters.protocol import checked
 from budgetkit.message import RESULT_ROLES, Message, empty_notices
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
 from budgetkit.requests.billing.declarations import sizes, unruled_thinking
+from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
-from budgetkit.requests.billing.registry import OpenAIRules
 from budgetkit.requests.reading.writing import Written, system_text, written
 
 #: Forms whose providers want a user's message first.

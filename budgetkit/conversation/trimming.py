@@ -29,7 +29,7 @@ from budgetkit.message import ORIGIN, SYSTEM_ROLES, Data, Message, Raw, empty_no
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning import Policy, StartOn
 from budgetkit.requests import Framing, read_tools
-from budgetkit.requests.billing.registry import OpenAIRules
+from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.reading.forms import Form
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.writing import as_it_came

@@ -6,7 +6,7 @@ What a message, a tool schema or a request costs beyond its text is framing, not
 - `exact.py` counts as tiktoken does, by the encodings of `encodings.py`; `memory.py` and `speed.py` make that quick,
   and `stretches.py` bounds the memory for long texts.
 - `reconstructed.py` counts Claude's tokens, `vocabularies.py` and `foreign.py` those of others.
-- `characters.py`, `estimate/` and `calibrated.py` estimate. `protocol.py` has `Counter` and the basis of a count.
+- `characters.py`, `estimate.py` and `calibrated.py` estimate. `protocol.py` has `Counter` and the basis of a count.
 """
 
 from __future__ import annotations

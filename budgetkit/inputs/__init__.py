@@ -21,13 +21,13 @@ from budgetkit.inputs.budgets import (
     AnyModel,
     Setup,
     budget_of,
+    filled_in,
     general_policy_of,
     policies_of,
     preset_of,
     read_budget,
     setup_of,
 )
-from budgetkit.inputs.configuration import filled_in
 from budgetkit.inputs.conversations import AnyTrace, trace_of, traces_of
 from budgetkit.pruning import policy_of
 

@@ -13,14 +13,12 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, check_all
-from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
+from budgetkit.budget.allocation import Allocation
+from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import other_roles, unknown_section
-from budgetkit.plan.decisions import grants_of
 from budgetkit.plan.items import Ints, Item, Items
-from budgetkit.plan.plan import Plan, raise_if_overrun
 
 
 class Sections:
@@ -229,44 +227,6 @@ def with_undeclared(
     return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))
 
 
-def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
-    """Grant tokens to sections that can be cut anywhere.
-
-    Parameters
-    ----------
-    budget : Budget
-        The window and its lines.
-    demand : mapping of str to int
-        What each section asks for, in tokens; a section that is not named asks for none.
-
-    Returns
-    -------
-    Plan
-        One grant a section.
-
-    Raises
-    ------
-    LookupError
-        If a section is not declared and the budget does not send such sections to the pool.
-    ValueError
-        If a demand is negative, or the window is overrun and ``deficit="raise"``.
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> sections = [bk.Allocation("system", required=True), bk.Allocation("history")]
-    >>> budget = bk.Budget(1000, [bk.Reserve("output", 200)], sections)
-    >>> bk.allocate(budget, {"system": 300, "history": 900})
-    Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
-    """
-    if type(demand) is not dict:
-        check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
-    budget = with_undeclared(budget, demand)
-    demands = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
-    steps = allocate_in_order(budget, demands, Sections())
-    return raise_if_overrun(Plan(budget, grants_of(budget, demands, steps), replan=allocate))
-
-
 def allocate_frame(budget: Budget, demands: pd.DataFrame) -> dict[str, dict[str, Ints]]:
     """Grant tokens for a frame of demands, to no more passages than a section keeps.
 
@@ -338,13 +298,6 @@ def columns_of(
             "cut": demand - granted,
         }
     return {section: grants[section] for section in budget.sections}
-
-
-def _tokens(section: str, value: object) -> int:
-    """Return a section's demand after checking it."""
-    if type(value) is int and 0 <= value <= MOST_TOKENS:
-        return value
-    return check_tokens(f"demand of {brief(section)}", value)
 
 
 def _all_tokens(column: Ints) -> bool:

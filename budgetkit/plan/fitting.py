@@ -16,14 +16,15 @@ into the order of the items, and every item has one decision: 15 kept, 50 droppe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Fill, Overflow
+from budgetkit.budget.allocation import Allocation, Fill, Overflow, check_all
+from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
 from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.allocating import Sections, allocate_in_order, with_undeclared
@@ -44,6 +45,44 @@ from budgetkit.plan.items import Ints, Item, Items, Units, select
 from budgetkit.plan.plan import Plan, raise_if_overrun
 
 Cut = Callable[[Item, int, Allocation], Item | None]
+
+
+def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
+    """Grant tokens to sections that can be cut anywhere.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    demand : mapping of str to int
+        What each section asks for, in tokens; a section that is not named asks for none.
+
+    Returns
+    -------
+    Plan
+        One grant a section.
+
+    Raises
+    ------
+    LookupError
+        If a section is not declared and the budget does not send such sections to the pool.
+    ValueError
+        If a demand is negative, or the window is overrun and ``deficit="raise"``.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> sections = [bk.Allocation("system", required=True), bk.Allocation("history")]
+    >>> budget = bk.Budget(1000, [bk.Reserve("output", 200)], sections)
+    >>> bk.allocate(budget, {"system": 300, "history": 900})
+    Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
+    """
+    if type(demand) is not dict:
+        check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
+    budget = with_undeclared(budget, demand)
+    demands = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
+    steps = allocate_in_order(budget, demands, Sections())
+    return raise_if_overrun(Plan(budget, grants_of(budget, demands, steps), replan=allocate))
 
 
 def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -> Plan:
@@ -370,3 +409,10 @@ def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None
     return (over_cap and allocation.overflow == "drop") or (
         wanted > limit and allocation.when_full == "drop"
     )
+
+
+def _tokens(section: str, value: object) -> int:
+    """Return a section's demand after checking it."""
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
+        return value
+    return check_tokens(f"demand of {brief(section)}", value)

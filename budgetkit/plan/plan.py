@@ -15,7 +15,7 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import POOL, block
 from budgetkit.budget.quoting import brief, printable, quoted
 from budgetkit.budget.validation import OUTPUT, unknown_section
-from budgetkit.plan.advice import misspelt, warnings_of
+from budgetkit.plan.advice import Replan, Why, explain, misspelt, warnings_of
 from budgetkit.plan.decisions import (
     NO_DECISIONS,
     OVER_CAP,
@@ -28,7 +28,6 @@ from budgetkit.plan.decisions import (
     losses,
 )
 from budgetkit.plan.items import Item
-from budgetkit.plan.why import Replan, Why, explain
 
 
 def remainder(

@@ -4,15 +4,142 @@ No preset has an algorithm of its own: what makes them differ are the fields of 
 `PRESETS` names them all for the explorer and for saved states.
 """
 
+from __future__ import annotations
+
 import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from budgetkit.budget import Budget
 from budgetkit.budget.errors import unknown_name
-from budgetkit.files import read_bytes
+from budgetkit.budget.quoting import brief
+from budgetkit.files import Table, read_bytes, read_toml
+from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.presets.application import agent, chat, memory_engine, rag, working_memory
-from budgetkit.presets.registry import PRESETS, Preset, preset
 from budgetkit.presets.token_budget import agent_prompt, token_budget
 from budgetkit.presets.translation import Translation, translate
+
+#: Typical sizes of the components of a working memory, in tokens.
+TYPICAL = Table(lambda: read_toml("presets.toml")["typical"])
+#: Between which sizes they usually lie, in tokens; the history takes what is left.
+TYPICAL_RANGES = Table(lambda: read_toml("presets.toml")["typical_ranges"])
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A way to split a window.
+
+    Parameters
+    ----------
+    name : str
+        Its name, and that of the function.
+    make : callable
+        Takes a window in tokens or a Model and returns a Budget.
+    title : str
+        A few words for a list to choose from.
+    demand : mapping of str to int
+        Demands to start from without a trace, in tokens.
+    ranges : mapping of str to pair of int
+        Between which sizes they usually lie, in tokens, where the system's document says it.
+
+    Examples
+    --------
+    >>> PRESETS["rag"](8_192).cap("retrieval")
+    3276
+    """
+
+    name: str
+    make: Callable[..., Budget] = field(repr=False)
+    title: str
+    demand: Mapping[str, int] = field(default_factory=dict)
+    ranges: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def __call__(self, *arguments: object, **settings: object) -> Budget:
+        """Return ``make(...)``.
+
+        Examples
+        --------
+        >>> PRESETS["agent"](8_192).name
+        'agent'
+        """
+        return self.make(*arguments, **settings)
+
+
+_LIKE = {"system": "system", "memory": "episodes", "retrieval": "knowledge", "user": "current"}
+_LIKE_MEMORY = {"directive": "system", "messages": "current", "memory": "knowledge"}
+_APPLICATION = Table(lambda: {name: TYPICAL[like] for name, like in _LIKE.items()})
+_PROMPT = Table(lambda: read_toml("presets.toml")["agent_prompt"]["demand"])
+_MEMORY = Table(lambda: {name: TYPICAL[like] for name, like in _LIKE_MEMORY.items()})
+
+_SHIPPED = {
+    preset.name: preset
+    for preset in (
+        Preset("chat", chat, "Chat with some retrieval", _APPLICATION),
+        Preset("rag", rag, "Retrieval first", _APPLICATION),
+        Preset("agent", agent, "Agent with tools", _APPLICATION),
+        Preset(
+            "working_memory",
+            working_memory,
+            "Working memory: history has the rest",
+            TYPICAL,
+            TYPICAL_RANGES,
+        ),
+        Preset("memory_engine", memory_engine, "Memory engine: memory has the rest", _MEMORY),
+        Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _PROMPT),
+    )
+}
+
+
+def _with_plugins() -> dict[str, Preset]:
+    """Add the presets of other packages; each is imported when it first writes a budget."""
+
+    def added(name: str) -> Preset:
+        def make(*arguments: object, **settings: object) -> Budget:
+            budget = load_plugin("presets", name)(*arguments, **settings)
+            if isinstance(budget, Budget):
+                return budget
+            problem = f"it returns a {type(budget).__name__}, and a Budget is wanted"
+            raise TypeError(
+                f"preset {brief(name)} of another package: {problem}; mend or remove it"
+            )
+
+        return Preset(name, make, f"{name} (of another package)")
+
+    return {name: added(name) for name in plugin_names("presets")} | _SHIPPED
+
+
+#: All presets by name: those shipped, and those that other packages add by an entry point ``budgetkit.presets``.
+PRESETS: Mapping[str, Preset] = Table(_with_plugins)
+
+
+def preset(name: str) -> Preset:
+    """Return a preset by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `PRESETS`.
+
+    Returns
+    -------
+    Preset
+        The preset.
+
+    Raises
+    ------
+    LookupError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> preset("chat").title
+    'Chat with some retrieval'
+    """
+    if name not in PRESETS:
+        raise LookupError(unknown_name("preset", name, PRESETS))
+    return PRESETS[name]
+
 
 __all__ = [
     "CONTEXT_BUDGET_SCHEMA",

@@ -3,17 +3,22 @@
 `reading/` reads a request of any shape into messages and tools, and writes messages in a provider's form. `billing/`
 counts what was read, and is never imported by it. There:
 
-- Tool schemas: OpenAI's in `openai_tools.py`; those of Claude, Gemini and chat templates in `frames.py`, in
+- Tool schemas: OpenAI's in `openai.py`; those of Claude, Gemini and chat templates in `frames.py`, in
   `_claude_tools` and its like; all others in `estimates.py`.
-- `messages.py` counts messages and their names, `images.py` images.
+- `framing.py` has the framing of each model, which counts messages, and the rules of its bill (`rules_for`).
+- `images.py` prices images.
 - `request_count.py` adds all of it up, as the provider bills it.
-- `registry.py` has the framing of each model, and the rules of its bill (`rules_for`).
 """
 
 from budgetkit.requests.billing.declarations import Charge, ToolConstants
+from budgetkit.requests.billing.framing import (
+    DEFAULT_FRAMING,
+    FRAMINGS,
+    Framing,
+    framing_for,
+    framing_of,
+)
 from budgetkit.requests.billing.images import image_price, patch_tokens, square_tokens, tile_tokens
-from budgetkit.requests.billing.messages import Framing
-from budgetkit.requests.billing.registry import DEFAULT_FRAMING, FRAMINGS, framing_for, framing_of
 from budgetkit.requests.billing.request_count import (
     LedgerRow,
     RequestCount,

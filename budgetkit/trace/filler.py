@@ -22,7 +22,7 @@ import regex
 
 from budgetkit.budget import brief
 from budgetkit.counters import Count
-from budgetkit.requests.billing.openai_chat import compact
+from budgetkit.requests.billing.openai import compact
 from budgetkit.requests.reading.request import parsed
 
 # Signs that spell words or show things count as letters: pictographs, Braille, flags, invisible and private ones,

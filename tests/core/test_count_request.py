@@ -22,8 +22,7 @@ from budgetkit.files import read_toml
 from budgetkit.models import resolve
 from budgetkit.requests import framing_for
 from budgetkit.requests.billing.images import size_in
-from budgetkit.requests.billing.openai_chat import FAMILIES, family_of
-from budgetkit.requests.billing.openai_tools import namespace, schema_block
+from budgetkit.requests.billing.openai import FAMILIES, family_of, namespace, schema_block
 
 N = bk.counter("o200k_base")
 HELLO = {"role": "user", "content": "Hello world"}

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from budgetkit import corpora, files
 from budgetkit.counters import EstimateCounter, counter
-from budgetkit.counters.estimate.estimate import stretches
-from budgetkit.counters.estimate.windows import LEVELS, RUN, WINDOW, table, table_names
+from budgetkit.counters.estimate import LEVELS, RUN, WINDOW, stretches, table, table_names
 from tests.conftest import examples
 
 ROUGH = EstimateCounter("o200k_base")
@@ -64,7 +63,7 @@ def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(
 ) -> None:
     text = "a" * lead + "".join(batch) * 3
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("budgetkit.counters.estimate.estimate.STRETCH", 64)
+        patch.setattr("budgetkit.counters.estimate.STRETCH", 64)
         small = (ROUGH(text), ROUGH.prefixes(text).tolist())
     assert small == (ROUGH(text), ROUGH.prefixes(text).tolist())
 
@@ -76,9 +75,9 @@ def test_text_that_is_hardly_and_text_that_is_mostly_not_ascii_are_looked_up_ali
 ) -> None:
     mixed = text + "plain words, mostly" * few
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("budgetkit.counters.estimate.windows._FEW", 10**9)
+        patch.setattr("budgetkit.counters.estimate._FEW", 10**9)
         dense = ROUGH.prefixes(mixed).tolist()
-        patch.setattr("budgetkit.counters.estimate.windows._FEW", 1)
+        patch.setattr("budgetkit.counters.estimate._FEW", 1)
         assert ROUGH.prefixes(mixed).tolist() == dense
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from budgetkit.budget import Allocation, Budget, Reserve
 from budgetkit.models import Model, model, models
-from budgetkit.plan.findings import CODES, findings
+from budgetkit.plan.advice import CODES, findings
 from budgetkit.presets import PRESETS, working_memory
 from budgetkit.pruning.policies import (
     OldestFirst,

@@ -14,7 +14,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.files import read_toml
 from budgetkit.requests import count_request, framing_for, read_request
-from budgetkit.requests.billing import registry
+from budgetkit.requests.billing import framing as framing_module
 from budgetkit.requests.billing.declarations import sizes
 from budgetkit.requests.billing.frames import FrameRules, frame_for
 
@@ -372,8 +372,8 @@ def test_the_framing_of_a_model_knows_the_system_text_of_its_template(
 ) -> None:
     frame = frame_for("qwen2.5-7b")
     assert frame is not None
-    monkeypatch.setattr(registry, "rules_for", lambda model: FrameRules(frame, model.name))
-    registry._by_rules.cache_clear()
+    monkeypatch.setattr(framing_module, "rules_for", lambda model: FrameRules(frame, model.name))
+    framing_module._by_rules.cache_clear()
     framing = framing_for("qwen2.5-7b")
-    registry._by_rules.cache_clear()
+    framing_module._by_rules.cache_clear()
     assert framing.primed(has_system=False) - framing.primed(has_system=True) == 21

@@ -11,7 +11,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.requests import count_answer, count_request, read_request
-from budgetkit.requests.billing.openai_tools import namespace, schema_block
+from budgetkit.requests.billing.openai import namespace, schema_block
 
 USER = {"role": "user", "content": "Is it up?"}
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.plan.why import nearest
+from budgetkit.plan.advice import nearest_value
 from tests.conftest import examples
 
 BUDGET = bk.Budget(
@@ -92,7 +92,7 @@ def test_the_nearest_value_has_a_neighbour_that_fails(near: int, flip: int, far:
     def holds(n: int) -> bool:
         return n >= flip if far >= near else n <= flip
 
-    found = nearest(holds, near, far)
+    found = nearest_value(holds, near, far)
     if found is None:
         assert not holds(far)
     elif not holds(near):

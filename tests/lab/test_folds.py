@@ -13,7 +13,7 @@ from budgetkit.lab.deciding.space import candidates, sizes_of
 from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.reading import largest
-from budgetkit.plan.findings import findings
+from budgetkit.plan.advice import findings
 from budgetkit.presets import PRESETS
 
 SMALL = bk.presets.working_memory(600, output=200, history_floor=0)

@@ -10,8 +10,7 @@ import pytest
 from benchmarks import estimator_parts, tradeoff
 from benchmarks.estimator_parts import PARTS
 from budgetkit import corpora, files
-from budgetkit.counters.estimate.estimate import laid_out
-from budgetkit.counters.estimate.windows import LEVELS, Weights
+from budgetkit.counters.estimate import LEVELS, Weights, laid_out
 
 TIMES = ["message", "message of a batch", "megabyte"]
 ERRORS = [

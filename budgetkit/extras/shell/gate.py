@@ -48,8 +48,8 @@ from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
 from budgetkit.plan import Plan, allocate
+from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
-from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
 from budgetkit.requests.reading.tools import Toolset, function_name
@@ -231,7 +231,7 @@ def check(
     window : int, optional
         Another window, in tokens.
     policy, thinking
-        For the findings; see `budgetkit.plan.findings.findings`.
+        For the findings; see `budgetkit.plan.advice.findings`.
     today : date, optional
         The day on which the model is used. When left out, it is today for whether the model has ended, and the age of
         what is known of it is not looked at.

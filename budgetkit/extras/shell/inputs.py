@@ -21,9 +21,8 @@ from budgetkit.budget import Budget, brief, one_line, printable, quoted, warn_ca
 from budgetkit.counters import basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, text_of
 from budgetkit.inputs import AnyBudget, filled_in, policies_of, read_budget
-from budgetkit.inputs.budgets import budget_in
+from budgetkit.inputs.budgets import Configuration, budget_in
 from budgetkit.inputs.budgets import budget_of as any_budget
-from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy

@@ -5,7 +5,7 @@
 Where more of a line can only help, or only harm, the size is found by halving. Where sizes are shares, or a section
 is dropped whole, a larger window may cut more; then every size on a grid is tried first, and the answer says so.
 
-Windows are looked for up to the one beyond which none grants more (:func:`budgetkit.plan.why.settled_window`), so
+Windows are looked for up to the one beyond which none grants more (:func:`budgetkit.plan.advice.settled_window`), so
 that "no window will do" is said only where it is so.
 """
 
@@ -43,7 +43,7 @@ from budgetkit.lab.deciding.conditions import (
     planned,
 )
 from budgetkit.models import resolve
-from budgetkit.plan.why import nearest, settled_window
+from budgetkit.plan.advice import nearest_value, settled_window
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Demands = Mapping[str, int] | pd.DataFrame | Trace | str | PathLike[str] | Iterable[Any]
@@ -186,7 +186,7 @@ def solve(
         )
     if ends == "largest" and search.kind == "window" and between is None:
         # The smallest window that holds the reserves and what is required; below it nothing can be planned.
-        low = nearest(lambda size: search.planned(size) is not None, low, high) or low
+        low = nearest_value(lambda size: search.planned(size) is not None, low, high) or low
     near, far = (low, high) if ends == "smallest" else (high, low)
 
     conversations = len(np.unique(conversations_of(frame.index)))
@@ -281,7 +281,7 @@ class LineSearch:
             return plans is not None and condition.holds(plans)
 
         if self.is_monotone:
-            return (near if holds(near) else nearest(holds, near, far)), 1
+            return (near if holds(near) else nearest_value(holds, near, far)), 1
 
         # A grid of sizes from the near end on; the first gap at whose far side the condition holds is halved.
         grid = np.unique(np.linspace(near, far, _GRID).round().astype("int64"))
@@ -289,7 +289,9 @@ class LineSearch:
         step = max(abs(b - a) for a, b in zip(ordered, ordered[1:], strict=False))
         for place, size in enumerate(ordered):
             if holds(size):
-                return (size if place == 0 else nearest(holds, ordered[place - 1], size)), step
+                return (
+                    size if place == 0 else nearest_value(holds, ordered[place - 1], size)
+                ), step
         return None, step
 
     def binds(self, far: int) -> str:

@@ -14,7 +14,7 @@ from budgetkit.lab.explorers.folds import Content, figure_part, listed, text
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.models import today
-from budgetkit.plan.findings import CODES, findings
+from budgetkit.plan.advice import CODES, findings
 from budgetkit.requests import count_request, framing_for
 
 Data = dict[str, Any]

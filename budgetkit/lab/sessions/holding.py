@@ -24,7 +24,7 @@ from budgetkit.lab.sessions.session import Session
 from budgetkit.plan import Flags, Floats, Ints
 from budgetkit.requests import Framing
 from budgetkit.requests.billing.declarations import Count
-from budgetkit.requests.billing.messages import AnyMessage
+from budgetkit.requests.billing.framing import AnyMessage
 from budgetkit.trace import Trace, flags, in_line, ints, unpaired
 
 

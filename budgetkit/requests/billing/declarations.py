@@ -5,7 +5,7 @@ Three ways to count them:
 declaration
     OpenAI's snapshots of 2023 are shown a TypeScript-like declaration of each function. Its tokens, 5 around it, and
     4 more where no system message is there to carry it: 8 of 9 recorded requests of gpt-4-0613 with tools come out
-    exactly. What later models are shown is in :mod:`budgetkit.requests.billing.openai_tools`.
+    exactly. What later models are shown is in :mod:`budgetkit.requests.billing.openai`.
 constants
     OpenAI's cookbook adds constants for a function, a property and an enumeration (:class:`ToolConstants`).
 json

@@ -38,7 +38,7 @@ from budgetkit.requests.billing.estimates import (
     schemas_of,
 )
 from budgetkit.requests.billing.images import image_charges
-from budgetkit.requests.billing.openai_tools import namespace
+from budgetkit.requests.billing.openai import namespace
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,

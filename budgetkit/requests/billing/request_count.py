@@ -25,6 +25,7 @@ from budgetkit.requests.billing.declarations import (
 )
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
+from budgetkit.requests.billing.framing import OpenAIRules, rules_for
 from budgetkit.requests.billing.images import (
     MediaCost,
     image_price,
@@ -32,7 +33,6 @@ from budgetkit.requests.billing.images import (
     priced,
     sized,
 )
-from budgetkit.requests.billing.registry import OpenAIRules, rules_for
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import parameters_of
 

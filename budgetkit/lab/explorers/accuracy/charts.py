@@ -10,7 +10,7 @@ import pandas as pd
 
 from budgetkit.budget.amounts import Share
 from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter, basis_of
-from budgetkit.counters.estimate.windows import table_names
+from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
 from budgetkit.lab.accuracy import read_off
 from budgetkit.lab.accuracy.figures.documents import signed_percent

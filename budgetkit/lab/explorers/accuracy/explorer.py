@@ -13,8 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Count
-from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of, read_budget
-from budgetkit.inputs.configuration import Configuration
+from budgetkit.inputs.budgets import AnyBudget, AnyModel, Configuration, budget_of, read_budget
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import MIXED
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of

@@ -13,8 +13,14 @@ from typing import Any, Final
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
-from budgetkit.inputs.configuration import filled_in
+from budgetkit.inputs.budgets import (
+    AnyBudget,
+    AnyCounter,
+    AnyModel,
+    budget_of,
+    filled_in,
+    read_budget,
+)
 from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,

@@ -23,9 +23,8 @@ from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.figures.turns import first_cut
 from budgetkit.models import Model, found_by, nearest, resolve
 from budgetkit.plan import Plan
-from budgetkit.plan.allocating import allocate
 from budgetkit.plan.batch import RequestBatch
-from budgetkit.plan.fitting import Cut, fit
+from budgetkit.plan.fitting import Cut, allocate, fit
 from budgetkit.plan.items import Item, Items
 from budgetkit.presets import PRESETS
 from budgetkit.requests import Framing, framing_for

@@ -22,9 +22,8 @@ from budgetkit.lab.explorers.folds import Content, button, choice, text
 from budgetkit.lab.figures.question import signed
 from budgetkit.message import RESULT_ROLES
 from budgetkit.plan import Plan
-from budgetkit.plan.allocating import allocate
-from budgetkit.plan.fitting import fit
-from budgetkit.plan.why import Mend
+from budgetkit.plan.advice import Mend
+from budgetkit.plan.fitting import allocate, fit
 from budgetkit.requests import framing_for
 
 Data = dict[str, Any]
