@@ -25,8 +25,8 @@ def shipped_folder(name: str) -> Path:
     for folder in (inside, beside):
         if folder.is_dir():
             return folder
-    problem = f"budgetkit's {name} was looked for in {inside} and {beside}; neither holds it"
-    raise FileNotFoundError(f"{problem}; install budgetkit again")
+    problem = f"Folder not found: {name}, looked for in {inside} and {beside}"
+    raise FileNotFoundError(f"{problem}. Install budgetkit again.")
 
 
 def data_folder() -> Path:
@@ -63,9 +63,7 @@ def data_path(name: str) -> Path:
             names for names in data_files() if PurePosixPath(names).parent == relative.parent
         ]
         names = ", ".join(siblings or data_files())
-        raise FileNotFoundError(
-            f"no data file {ascii(name)[:80]}; there are {names}; use one of these names"
-        )
+        raise FileNotFoundError(f"Unknown data file {ascii(name)[:80]}. Choose one of: {names}.")
     return path
 
 
@@ -140,7 +138,7 @@ def extra(name: str, purpose: str) -> Iterator[None]:
     >>> with extra("lab", "a figure"):
     ...     import a_library_that_nobody_has
     Traceback (most recent call last):
-    ImportError: a figure needs a_library_that_nobody_has, which is not installed; run: pip install 'budgetkit[lab]'
+    ImportError: A figure needs a_library_that_nobody_has, which is not installed. Run: pip install 'budgetkit[lab]'.
     """
     try:
         yield
@@ -148,13 +146,14 @@ def extra(name: str, purpose: str) -> Iterator[None]:
         library = (error.name or "").partition(".")[0]
         if library == "budgetkit":
             raise
-        raise ImportError(missing(library, name, purpose), name=library) from None
+        raise ImportError(missing_extra(library, name, purpose), name=library) from None
 
 
-def missing(library: str, name: str, purpose: str) -> str:
+def missing_extra(library: str, name: str, purpose: str) -> str:
     """Return the error text for a missing library and its extra."""
     return (
-        f"{purpose} needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"
+        f"{purpose[0].upper()}{purpose[1:]} needs {library}, which is not installed. "
+        f"Run: pip install 'budgetkit[{name}]'."
     )
 
 

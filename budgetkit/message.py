@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.quoting import quoted
 
 #: A JSON object as it was read, and one that is being made.
 Raw = Mapping[str, Any]
@@ -83,7 +84,7 @@ class Passage:
             if isinstance(fields.get(name), str):
                 return cls({**fields, "text": fields[name]})
         raise ValueError(
-            f"a context passage without text; it has {_listed(fields)}; put its text under 'text'"
+            f"Context passage without text: {_field_names(fields)}. Put its text under 'text'."
         )
 
     @property
@@ -140,23 +141,24 @@ class Message:
         role = self.raw.get("role") if isinstance(self.raw, Mapping) else None
         if role is None:
             raise ValueError(
-                f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}"
+                f"Message without a role: {_fields_without_role(self.raw)}. Choose one of: {', '.join(ROLES)}."
             )
         if not isinstance(role, str) or not role:
-            hint = f"a role is a text; give it one of {', '.join(ROLES)}"
-            raise ValueError(f"a message whose role is {brief(role)}; {hint}")
+            raise ValueError(wrong_type("role of a message", role, f"one of {', '.join(ROLES)}"))
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
     def _check_content(self, what: str) -> None:
         content = self.raw.get("content")
         calls = self.raw.get("tool_calls")
         if content is not None and not isinstance(content, str | list | tuple):
-            hint = "content is text, a list of parts or null; write it as one of these"
-            raise ValueError(f"{what} whose content is of type {type(content).__name__}; {hint}")
+            raise ValueError(
+                wrong_type(f"content of {what}", content, "text, a list of parts or null")
+            )
         for part in content if isinstance(content, list | tuple) else ():
             if not isinstance(part, str | Mapping):
-                hint = "parts are texts, or objects with a type; write it as one of these, or leave it out"
-                raise ValueError(f"{what} whose content has a part {brief(part)}; {hint}")
+                raise ValueError(
+                    wrong_type(f"part of {what}", part, "a text, or an object with a type")
+                )
         if isinstance(calls, list | tuple):
             call_list = calls
         elif calls is None:
@@ -164,8 +166,11 @@ class Message:
         else:
             call_list = (None,)
         if not all(isinstance(call, Mapping) for call in call_list):
-            hint = "they are a list of objects with an id and a function; write them so, or leave them out"
-            raise ValueError(f"{what} whose tool_calls are {brief(calls)}; {hint}")
+            raise ValueError(
+                wrong_type(
+                    f"tool_calls of {what}", calls, "a list of objects with an id and a function"
+                )
+            )
 
     @property
     def role(self) -> str:
@@ -240,10 +245,11 @@ class Message:
         """The passages retrieved for this message."""
         passages = self.raw.get("contexts") or ()
         if not isinstance(passages, list | tuple):
-            hint = (
-                "they are a list of passages, each a text or an object with 'text'; write them so"
+            raise ValueError(
+                wrong_type(
+                    "contexts", passages, "a list of passages, each a text or an object with 'text'"
+                )
             )
-            raise ValueError(f"contexts of type {type(passages).__name__}; {hint}")
         return tuple(Passage.of(passage) for passage in passages)
 
     @property
@@ -348,16 +354,16 @@ def _as_json(arguments: object) -> str:
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
-def _roleless(raw: object) -> str:
+def _fields_without_role(raw: object) -> str:
     """Describe a value that is not a message with a role."""
     if not isinstance(raw, Mapping):
         return f"it is of type {type(raw).__name__}"
     if "role" in raw:
         return "its role is null"
-    return f"it has {_listed(raw)}"
+    return _field_names(raw)
 
 
-def _listed(fields: Mapping[str, Any]) -> str:
+def _field_names(fields: Mapping[str, Any]) -> str:
     """Name the fields that are there, for an error about a missing one."""
     return quoted(fields) or "nothing"
 

@@ -52,13 +52,13 @@ def load_plugin(group: Group, name: str) -> Callable[..., Any]:
         plugin = entry.load()
     except Exception as error:  # whatever the other package raises, its name has to be said
         reason = f"{type(error).__name__}: {one_line(str(error))}"
-        problem = f"{one_line(entry.value)} could not be imported ({reason})"
         raise ValueError(
-            f"{brief(name)} of the entry points budgetkit.{group}: {problem}; mend or remove it"
+            f"Cannot import plug-in {brief(name)} of budgetkit.{group}, {one_line(entry.value)} ({reason}). "
+            "Update or uninstall its package."
         ) from error
     if not callable(plugin):
-        problem = f"{one_line(entry.value)} is a {type(plugin).__name__}, and a function is wanted"
         raise ValueError(
-            f"{brief(name)} of the entry points budgetkit.{group}: {problem}; mend or remove it"
+            f"Plug-in {brief(name)} of budgetkit.{group}, {one_line(entry.value)}, is a {type(plugin).__name__}, "
+            "not a function. Update or uninstall its package."
         )
     return plugin  # type: ignore[no-any-return]

@@ -90,8 +90,8 @@ def _knapsack(units: Units, limit: int) -> Flags:
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
         raise ValueError(
-            f"knapsack over {len(units.tokens):,} units and {limit:,} tokens is too large to solve exactly; "
-            f"units times tokens may be {KNAPSACK_CELLS:,}; use fill='skip' or lower limit_items"
+            f"The knapsack of {len(units.tokens):,} units and {limit:,} tokens is too large: their product is at most "
+            f"{KNAPSACK_CELLS:,}. Use fill='skip' or lower limit_items."
         )
     best, taken = np.zeros(limit + 1), []
     for size, score in zip(units.tokens.tolist(), units.scores.tolist(), strict=True):

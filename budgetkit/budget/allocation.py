@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.budget.amounts import Amount, amount_of, check_tokens, whole_number
-from budgetkit.budget.errors import wrong_choice, wrong_type
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.errors import out_of_range, unknown_name, wrong_choice, wrong_type
+from budgetkit.budget.quoting import brief
 
 Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
@@ -134,7 +134,11 @@ class Allocation:
                 object.__setattr__(self, name, check(f"{name} {of}", value))
         if self.weight > MOST_WEIGHT:
             raise ValueError(
-                f"weight {of} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; divide all by the same number"
+                out_of_range(
+                    f"weight {of}",
+                    self.weight,
+                    f"at most {MOST_WEIGHT:,}; divide all weights by one number",
+                )
             )
         if (importance := whole_number(self.importance)) is not None:
             object.__setattr__(self, "importance", importance)
@@ -144,8 +148,8 @@ class Allocation:
             check_choice(f"{name} {of}", getattr(self, name), choices)
         if self.required and self.overflow == "drop":
             raise ValueError(
-                f"section {brief(self.section)} is required and overflow='drop'; what is required stays; "
-                "use overflow='truncate' or required=False"
+                f"Section {brief(self.section)} is required and has overflow='drop'. Use overflow='truncate' "
+                "or required=False."
             )
 
     @property
@@ -206,10 +210,8 @@ class Line:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise ValueError(
-            f"a line is named {brief(name)}; names are texts with at least one character; give one"
-        )
-    check_whole("a line is named", name)
+        raise ValueError(wrong_type("name of a line", name, "a text of at least one character"))
+    check_whole("name of a line", name)
 
 
 def check_whole(what: str, name: str) -> None:
@@ -217,11 +219,11 @@ def check_whole(what: str, name: str) -> None:
 
     A text that another language cut in two may end in one.
 
-    >>> check_whole("a line is named", "history")
+    >>> check_whole("name of a line", "history")
     """
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
         raise ValueError(
-            f"{what} {brief(name)}, with half a character in it; names are whole; leave that out"
+            f"Invalid {what}: {brief(name)} ends in half a character. Remove that half."
         )
 
 
@@ -264,10 +266,7 @@ def line_with(line: LineT, what: str, value: object) -> LineT:
     changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
     field_names = [attribute.name for attribute in fields(line)]
     if unknown := [name for name in changes if name not in field_names]:
-        raise LookupError(
-            f"no field {quoted(unknown)} in {brief(line)}; its fields are {quoted(field_names)}; name one of them, "
-            "or a new amount"
-        )
+        raise LookupError(unknown_name(f"field of {brief(line)}:", unknown[0], field_names))
     return replace(line, **changes)
 
 

@@ -19,8 +19,7 @@ from math import ceil
 from operator import index
 from typing import Final, Literal, get_args
 
-from budgetkit.budget.errors import wrong_choice
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.errors import out_of_range, wrong_choice, wrong_type
 
 #: Most tokens of anything, over a trillion: millions of such numbers still add up in 64 bits.
 MOST_TOKENS: Final = 2**40
@@ -55,25 +54,12 @@ def check_tokens(what: str, value: object) -> int:
     """
     number = whole_number(value)
     if number is None:
-        raise TypeError(
-            f"{what} is {brief(value)}; tokens are whole numbers of 0 or more; give an int, or a Share for a ratio"
-        )
+        raise TypeError(wrong_type(what, value, "a whole number of tokens, or a Share for a ratio"))
     if number < 0:
-        raise ValueError(
-            f"{what} is {_numeral(number)}; tokens are whole numbers of 0 or more; give one of these"
-        )
+        raise ValueError(out_of_range(what, number, "0 or more"))
     if number > MOST_TOKENS:
-        raise ValueError(
-            f"{what} is {_numeral(number)}; tokens are at most {MOST_TOKENS:,}; look where that number comes from"
-        )
+        raise ValueError(out_of_range(what, number, f"at most {MOST_TOKENS:,} tokens"))
     return number
-
-
-def _numeral(number: int) -> str:
-    """Write a number with separators, or say how long it is."""
-    if abs(number) < 10**30:
-        return f"{number:,}"
-    return brief(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +101,7 @@ class Share:
         object.__setattr__(self, "at_most", check_tokens("at_most", self.at_most))
         if self.at_most < self.at_least:
             raise ValueError(
-                f"at_least ({self.at_least:,}) is above at_most ({self.at_most:,}); "
-                "a clamp goes from low to high; swap or mend them"
+                f"at_least ({self.at_least:,}) is above at_most ({self.at_most:,}). Lower at_least or raise at_most."
             )
 
     @property
@@ -277,6 +262,6 @@ def _exact_ratio(ratio: object) -> Fraction:
     exact = exact_number(ratio)
     if exact is None or not 0 <= exact <= 1:
         raise ValueError(
-            f"ratio is {brief(ratio)}; a share lies between 0 and 1; write 15 % as 0.15"
+            out_of_range("ratio", ratio, "a number from 0 to 1, such as 0.15 for 15 %")
         )
     return exact

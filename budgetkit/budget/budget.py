@@ -28,8 +28,9 @@ from budgetkit.budget.allocation import (
     line_with,
 )
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.html import POOL, block
-from budgetkit.budget.quoting import printable, quoted
+from budgetkit.budget.quoting import printable
 
 T = TypeVar("T")
 
@@ -323,8 +324,7 @@ class Budget:
         unknown = [name for name in lines if name not in names and name != "window"]
         if unknown:
             raise LookupError(
-                f"no line {quoted(unknown)} in this budget; its lines are window, {quoted(sorted(names))}; "
-                "name one of them, or add an Allocation"
+                f"{unknown_name('line', unknown[0], ['window', *sorted(names)])} Or add an Allocation."
             )
         # What no line changes was checked when this budget was made.
         changed = object.__new__(type(self))

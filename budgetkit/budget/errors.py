@@ -28,7 +28,8 @@ def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
         beginnings = {other[: len(name)]: other for other in known}
         near = beginnings.get(nearest_name(name, beginnings), "")
     meant = f" Did you mean {near!r}?" if near else ""
-    return f"Unknown {kind} {brief(name)}.{meant} Choose one of: {quoted(known)}."
+    choices = f" Choose one of: {quoted(known)}." if known else ""
+    return f"Unknown {kind} {brief(name)}.{meant}{choices}"
 
 
 def wrong_type(what: str, value: object, expected: str) -> str:
@@ -63,17 +64,6 @@ def out_of_range(what: str, value: object, limits: str) -> str:
     """
     number = f"{value:,}" if isinstance(value, int) and abs(value) < 10**30 else brief(value)
     return f"Invalid {what}: {number}. Use {limits}."
-
-
-def missing_extra(feature: str, extra: str) -> str:
-    """Return the error for a feature whose packages are not installed.
-
-    Examples
-    --------
-    >>> print(missing_extra("Counting Mistral's tokens", "mistral"))
-    Counting Mistral's tokens needs an optional package. Install it: pip install "budgetkit[mistral]".
-    """
-    return f'{feature} needs an optional package. Install it: pip install "budgetkit[{extra}]".'
 
 
 def missing_file(path: object) -> str:

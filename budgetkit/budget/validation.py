@@ -13,6 +13,7 @@ from typing import Any
 
 from budgetkit.budget.allocation import check_all, check_whole
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.quoting import brief, one_line, quoted
 
 Budget = Any  # of budget.py, which imports this module
@@ -28,28 +29,26 @@ def check_lines(budget: Budget) -> None:
     >>> bk.Budget(5, (), [bk.Allocation("system", bk.Share(0.1))], name="mine")
     Traceback (most recent call last):
     ...
-    ValueError: mine at a window of 5 leaves system 0 tokens; its parts need 10 or more; choose a larger window, \
-or give the section a cap in tokens
+    ValueError: The window of mine (5) gives system 0 tokens. Choose a window of 10 or more, \
+or give the section a cap in tokens.
     """
     # every line has a name of its own, and names only what is there
     sections = budget.sections
     names = ["window", *(r.name for r in budget.reserves), *sections]
     if len({*names}) < len(names):
         raise ValueError(
-            f"{quoted(sorted({n for n in names if names.count(n) > 1}))} names more than one line; "
-            f"the lines are window, {quoted(dict.fromkeys(names[1:]))}; rename one"
+            f"Duplicate line {quoted(sorted({n for n in names if names.count(n) > 1}))}. Rename one of: window, "
+            f"{quoted(dict.fromkeys(names[1:]))}."
         )
     served = {OUTPUT, *sections}
     for reserve in budget.reserves:
         if reserve.serves is not None and reserve.serves not in served:
             raise ValueError(
-                f"reserve {brief(reserve.name)} serves {brief(reserve.serves)}; known are {quoted(sorted(served))}; "
-                "add an allocation for it or drop serves"
+                f"{unknown_name(f'section for reserve {brief(reserve.name)}:', reserve.serves, sorted(served))} "
+                "Or add an Allocation."
             )
     if budget.remainder is not None and budget.remainder not in sections:
-        raise ValueError(
-            f"remainder is {brief(budget.remainder)}; the sections are {quoted(sections)}; name one of them"
-        )
+        raise ValueError(unknown_name("remainder", budget.remainder, sections))
 
     # no section is promised more than it may take, nor anything where its items compete with those of others
     caps = budget.caps
@@ -57,8 +56,8 @@ or give the section a cap in tokens
         cap = caps[section]
         if cap is not None and floor > cap:
             raise ValueError(
-                f"floor of {brief(section)} ({floor:,}) is above its cap ({cap:,}); "
-                "a promise cannot exceed the limit; lower the floor or raise the cap"
+                f"The floor of {brief(section)} ({floor:,}) is above its cap ({cap:,}). Lower the floor or "
+                "raise the cap."
             )
     promised = [
         a.section
@@ -68,8 +67,8 @@ or give the section a cap in tokens
     ]
     if budget.competes and promised:
         raise ValueError(
-            f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
-            "a promise to a section needs another order, such as 'pool together'; change one of them"
+            f"{quoted(promised)} has a floor, a weight or a reserve of its own, but items compete for the pool. "
+            "Remove it, or choose another order, such as 'pool together'."
         )
 
     # no section's part of the window comes to nothing, and all that is claimed fits
@@ -80,9 +79,9 @@ or give the section a cap in tokens
         if caps[section] == 0 and share.smallest_window:
             smallest = max(one_share.smallest_window for one_share in shares.values())
             raise ValueError(
-                f"{one_line(budget.name) or 'a budget'} at a window of {budget.window:,} leaves {one_line(section)} 0 "
-                "tokens; its parts need "
-                f"{smallest:,} or more; choose a larger window, or give the section a cap in tokens"
+                f"The window of {one_line(budget.name) or 'a budget'} ({budget.window:,}) gives "
+                f"{one_line(section)} 0 tokens. "
+                f"Choose a window of {smallest:,} or more, or give the section a cap in tokens."
             )
     check_room(budget.window, budget.reserved, budget.capped)
 
@@ -95,39 +94,40 @@ def check_room(window: int, reserved: int, capped: int) -> None:
     >>> check_room(1_000, 600, 500)
     Traceback (most recent call last):
     ...
-    ValueError: reserves (600) and caps (500) exceed the window (1,000) by 100 tokens; lower a cap or a reserve
+    ValueError: Reserves (600) and caps (500) exceed the window (1,000) by 100 tokens. Lower a cap or a reserve.
     """
     if not window:
         raise ValueError("Window is 0 tokens. Give 1 or more.")
     if reserved >= window:
         raise ValueError(
-            f"reserves ({reserved:,}) leave nothing of the window ({window:,}); "
-            "lower a reserve or choose a larger window"
+            f"Reserves ({reserved:,}) fill the window ({window:,}). Lower a reserve or choose a larger window."
         )
     if reserved + capped > window:
         raise ValueError(
-            f"reserves ({reserved:,}) and caps ({capped:,}) exceed "
-            f"the window ({window:,}) by {reserved + capped - window:,} tokens; lower a cap or a reserve"
+            f"Reserves ({reserved:,}) and caps ({capped:,}) exceed "
+            f"the window ({window:,}) by {reserved + capped - window:,} tokens. Lower a cap or a reserve."
         )
 
 
 def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
     """Return a warning about items made with another role table, or an empty text.
 
-    >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition("; ")[0]
-    "what asks was made for other roles: 'user' stands in 'history', this budget has it in 'conversation'"
+    >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition(". ")[0]
+    "The items were made with other roles: 'user' goes to 'history', in this budget to 'conversation'"
     """
     moved = {
-        f"{brief(role)} stands in {brief(section)}, this budget has it in {brief(roles[role])}": None
+        f"{brief(role)} goes to {brief(section)}, in this budget to {brief(roles[role])}": None
         for table in tables
         if isinstance(table, Mapping)
         for role, section in table.items()
         if section in asking and roles.get(role, section) != section
     }
-    mend = "make it again with the budget's own, as in trace.items(turn, count, budget.roles)"
     if not moved:
         return ""
-    return f"what asks was made for other roles: {', '.join(moved)}; {mend}"
+    return (
+        f"The items were made with other roles: {', '.join(moved)}. "
+        "Make them with the budget's, as in trace.items(turn, count, budget.roles)."
+    )
 
 
 def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupError:
@@ -135,12 +135,12 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
 
     Examples
     --------
-    >>> print(unknown_section(["memroy"], ["memory"]).args[0])
-    no section 'memroy' in this budget; its sections are 'memory'; add an Allocation or set undeclared='pool'
+    >>> print(unknown_section(["memroy"], ["memory"]).args[0].partition(" Or ")[0])
+    Unknown section 'memroy'. Did you mean 'memory'? Choose one of: 'memory'.
     """
+    wrong = next(iter(sections))
     return LookupError(
-        f"no section {quoted(sections)} in this budget; its sections are {quoted(names)}; "
-        "add an Allocation or set undeclared='pool'"
+        f"{unknown_name('section', wrong, names)} Or add an Allocation, or set undeclared='pool'."
     )
 
 
@@ -150,4 +150,4 @@ def check_texts(name: str, remainder: str | None, roles: Mapping[str, str]) -> N
     check_all("remainder", [] if remainder is None else [remainder], str)
     for what, texts in {"name": [name], "roles": [*roles.keys(), *roles.values()]}.items():
         for text in check_all(what, texts, str):
-            check_whole("a budget or a role is named", text)
+            check_whole("name of a budget or a role", text)

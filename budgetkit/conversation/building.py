@@ -311,8 +311,8 @@ def _section_of(
     if keyword in roles.values() and budget.undeclared == "pool":
         return keyword, False
     unknown = unknown_section([keyword], budget.sections)
-    history = f"; the history is {brief(roles['user'])}" if "user" in roles else ""
-    raise LookupError(f"{unknown.args[0]}{history}; the question is question=")
+    history = f" The history is {brief(roles['user'])}." if "user" in roles else ""
+    raise LookupError(f"{unknown.args[0]}{history} Pass the question as question=.")
 
 
 def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:

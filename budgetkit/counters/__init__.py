@@ -18,7 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.errors import unknown_name, wrong_type
+from budgetkit.budget.quoting import brief, nearest_name, one_line
 from budgetkit.counters.calibrated import CalibratedCounter, fitted, published
 from budgetkit.counters.characters import RULES, CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
@@ -148,7 +149,9 @@ def counter(
         return from_file(name.name, tokenizer)
     if not isinstance(name, str):
         raise TypeError(
-            f"a counter of {brief(name)}; counters go by name or model; give 'gpt-4o' or 'chars/4', say"
+            wrong_type(
+                "counter", name, "a model, a function or a name, such as 'gpt-4o' or 'chars/4'"
+            )
         )
     if tokenizer is not None:
         _refuse_conventions(name, conventions)
@@ -175,13 +178,14 @@ def counter(
         if calibration_row(name)["pattern"]:
             return published(name)
         if unknown == "raise":
-            near = nearest(name)
-            alike = f", of which {quoted(near)} are nearest" if near else ""
+            near = nearest_name(name, ("chars/4", "bytes/4", *encoding_names(), *nearest(name)))
+            meant = f" Did you mean {near!r}?" if near else ""
             raise ValueError(
-                f"no counter {brief(name)}; there are ratios ('chars/4', 'bytes/4', 'words/0.75'), encodings "
-                f"({', '.join(encoding_names())}), estimates ('estimate:o200k_base') and "
-                f"the models of budgetkit.models.models(){alike}; "
-                "use one, or say how to count an unknown model: unknown='cl100k_base' or unknown='chars/4'"
+                f"Unknown counter {brief(name)}.{meant} Choose a ratio ('chars/4', 'bytes/4', 'words/0.75'), "
+                "an encoding "
+                f"({', '.join(encoding_names())}), an estimate ('estimate:o200k_base') or a model of "
+                "budgetkit.models.models(), or say how to count an unknown model: unknown='cl100k_base' or "
+                "unknown='chars/4'."
             ) from no_model
     # another counter stands in, and an encoding says so
     substitute = counter(DEFAULT_ENCODING if unknown == "default" else unknown)
@@ -193,8 +197,9 @@ def counter(
 def _refuse_conventions(name: str, conventions: dict[str, Any]) -> None:
     if conventions:
         raise ValueError(
-            f"{', '.join(conventions)} given for counter {brief(name)}; conventions belong to ratios "
-            "such as 'chars/4'; leave them out"
+            f"Unexpected settings for counter {brief(name)}: {', '.join(conventions)}. Leave them out; only "
+            "ratios such as "
+            "'chars/4' have them."
         )
 
 
@@ -265,9 +270,7 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
             read["rounding"] = convention
     allowed = ("rounding", "minimum", "unit")
     if strange := [name for name in conventions if name not in allowed]:
-        raise ValueError(
-            f"no convention {brief(strange[0])}; known are {', '.join(allowed)}; use one of them"
-        )
+        raise ValueError(unknown_name("setting", strange[0], allowed))
     return CharacterCounter(written["ratio"], **(read | conventions))
 
 
@@ -310,9 +313,7 @@ def _by_vocabulary(name: str) -> Counter | None:
 
 def __getattr__(name: str) -> Any:
     if name != "EstimateCounter":
-        raise AttributeError(
-            f"budgetkit.counters has no {brief(name)}; it has {', '.join(__all__)}; take one of these"
-        )
+        raise AttributeError(unknown_name("name in budgetkit.counters:", name, __all__))
     return import_module("budgetkit.counters.estimate").EstimateCounter
 
 
@@ -320,8 +321,8 @@ def _of_model(model: Model) -> Counter:
     encoding = model.encoding
     if encoding not in encoding_names():
         raise ValueError(
-            f"{one_line(model.name)} has encoding {brief(encoding)}; shipped are {', '.join(encoding_names())}; "
-            "give the model one of these and encoding_is_own=False"
+            f"{unknown_name('encoding', encoding, encoding_names())} It belongs to {one_line(model.name)}; "
+            "set encoding_is_own=False with another one."
         )
     if model.tokenizer == "calibrated":
         return best(model.name) or published(model.name)

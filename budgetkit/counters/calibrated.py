@@ -13,6 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from budgetkit.budget.errors import out_of_range
 from budgetkit.budget.quoting import brief
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter, CounterBase, check_texts
@@ -74,7 +75,7 @@ class CalibratedCounter(CounterBase):
     def __post_init__(self) -> None:
         if not self.slope > 0:
             raise ValueError(
-                f"a slope of {brief(self.slope)}; slopes are above 0, Claude's is about 1.6; give the measured one"
+                out_of_range("slope", self.slope, "a number above 0, such as 1.6 for Claude")
             )
 
     @property
@@ -147,13 +148,13 @@ def fitted(
     counts = list(counts)
     if len(texts) != len(counts) or not texts:
         raise ValueError(
-            f"{len(texts)} texts and {len(counts)} counts; each text needs the provider's count; "
-            "give as many, at least one"
+            f"{len(texts)} texts have {len(counts)} counts. Pass the provider's count of each text, and at "
+            "least one text."
         )
     sizes = counter.many(texts)
     if not sum(sizes) or sum(counts) <= 0:
         raise ValueError(
-            "the texts or the counts sum to 0; a slope is a ratio of tokens; give texts that were counted"
+            "The texts or the counts sum to 0 tokens. Pass texts that the provider has counted."
         )
     groups = list(range(len(texts))) if projects is None else list(projects)
     pairs = [
@@ -238,8 +239,8 @@ def published(model: str) -> CalibratedCounter:
     if not row["pattern"]:
         available = ", ".join(calibrated_models())
         raise ValueError(
-            f"no published slope for {brief(model)}; there are {available}; use one of them, or fit your own: "
-            "budgetkit.accuracy.calibrate(counter, texts, counts)"
+            f"No published slope for {brief(model)}. Choose one of: {available}, or fit your own: "
+            "budgetkit.accuracy.calibrate(counter, texts, counts)."
         )
     recorded = f"{row['calls']} recorded calls of {row['projects']} public projects"
     source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"

@@ -15,7 +15,7 @@ from typing import Final, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import check_tokens, exact_number
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.errors import out_of_range
 from budgetkit.counters.protocol import CounterBase, check_text
 
 __all__ = ["RULES", "CharacterCounter", "Rounding", "Unit"]
@@ -183,8 +183,11 @@ def _exact_ratio(ratio: object) -> Fraction:
         exact = Fraction(0)
     if not 0 < exact <= _MOST_RATIO:
         raise ValueError(
-            f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0 and at most {_MOST_RATIO}; English "
-            "has about 4"
+            out_of_range(
+                "ratio",
+                ratio,
+                f"a number of characters a token, above 0 and at most {_MOST_RATIO}; English has about 4",
+            )
         )
     return exact
 

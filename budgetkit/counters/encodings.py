@@ -21,7 +21,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.errors import unknown_name
 from budgetkit.files import data_path, read_bytes
 
 if TYPE_CHECKING:
@@ -224,8 +224,7 @@ def encoding(name: str) -> tiktoken.Encoding:
     200019
     """
     if name not in _definitions():
-        available = ", ".join(encoding_names())
-        raise ValueError(f"no encoding {brief(name)}; shipped are {available}; use one of them")
+        raise ValueError(unknown_name("encoding", name, encoding_names()))
     with _BUILDING:  # functools.cache alone would let two threads build the same encoding twice
         return _built(name)
 
@@ -393,7 +392,7 @@ def _vocabulary(file: str, lines: int | None, sha256: str, **_: object) -> bytes
     digest = hashlib.sha256(vocabulary).hexdigest()
     if digest != sha256:
         raise ValueError(
-            f"{data_path(f'encodings/{file}')} has SHA-256 {digest}; tiktoken publishes {sha256}; "
-            "install budgetkit again"
+            f"Corrupt file {data_path(f'encodings/{file}')}: its SHA-256 is {digest}, tiktoken publishes {sha256}. "
+            "Install budgetkit again."
         )
     return vocabulary

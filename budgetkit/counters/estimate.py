@@ -30,7 +30,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters.protocol import CounterBase, check_text, check_texts
 from budgetkit.files import data_files, read_bytes
 
@@ -448,9 +448,7 @@ class EstimateCounter(CounterBase):
 
     def __post_init__(self) -> None:
         if self.encoding not in table_names():
-            raise ValueError(
-                f"no estimate of {brief(self.encoding)}; there are those of {', '.join(table_names())}; use one of them"
-            )
+            raise ValueError(unknown_name("estimate", self.encoding, table_names()))
 
     @property
     def name(self) -> str:

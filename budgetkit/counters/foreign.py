@@ -18,10 +18,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.encodings import pair_encoder, pattern_of, replace_surrogates
 from budgetkit.counters.protocol import Basis, CounterBase, check_texts
-from budgetkit.files import extra, missing
+from budgetkit.files import extra, missing_extra
 
 CountMany = Callable[[list[str]], list[int]]
 _MARK: Final = 64  # bytes at the beginning of a file that say what it is
@@ -100,7 +101,7 @@ def _loaded(file: TokenizerFile) -> CountMany:
         return lambda texts: [len(row) for row in processor.encode(texts)] if texts else []
     if (by_pairs := _byte_level(file.path)) is not None:
         return by_pairs
-    with extra("makers", "a tokenizer from elsewhere"):
+    with extra("makers", "a Hugging Face tokenizer"):
         maker = import_module("tokenizers").Tokenizer
     tokenizer = maker.from_str(Path(file.path).read_text("utf-8"))
     # Embedding models ship files that cut every text to their window, or fill it up.
@@ -202,8 +203,8 @@ def _split(pieces: Iterable[str], pattern: Any) -> Iterator[str]:
 
 def _unreadable(path: str, reason: str) -> ValueError:
     return ValueError(
-        f"asked to count with {brief(path)}, which is no tokenizer that can be read ({one_line(reason)}); "
-        "give the path of a tokenizer.json, a SentencePiece model or a tiktoken file"
+        f"Cannot read tokenizer {brief(path)}: {one_line(reason)}. "
+        "Pass the path of a tokenizer.json, a SentencePiece model or a tiktoken file."
     )
 
 
@@ -256,7 +257,7 @@ def _inside(library: str, folder: str, file: str) -> Path:
     """Find a file that a library carries, without importing the library."""
     spec = find_spec(library)
     if spec is None or spec.origin is None:
-        raise ImportError(missing(library, "makers", "a tokenizer from elsewhere"))
+        raise ImportError(missing_extra(library, "makers", "counting with its tokenizer"))
     carried = {
         path.name: path
         for path in sorted((Path(spec.origin).parent / folder).glob("*"))
@@ -264,7 +265,5 @@ def _inside(library: str, folder: str, file: str) -> Path:
     }
     # a name, never a path that leads out of the library
     if file not in carried:
-        raise ValueError(
-            f"no tokenizer {brief(file)} in {library}; it carries {', '.join(carried)}; use one of these"
-        )
+        raise ValueError(unknown_name(f"tokenizer of {library}", file, carried))
     return carried[file]

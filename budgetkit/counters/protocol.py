@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.errors import wrong_type
 
 __all__ = ["Counter", "check_text"]
 
@@ -38,8 +39,7 @@ def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
     """Return several texts as a list; one text by itself is refused, and so is anything that is no text."""
     is_row = isinstance(texts, Iterable) and not hasattr(texts, "columns")
     if isinstance(texts, str | bytes) or not is_row:
-        problem = f"asked to count many in {type(texts).__name__}"
-        raise TypeError(f"{problem}; {counter.name}.many counts several texts; give a list of them")
+        raise TypeError(wrong_type(f"texts for {counter.name}", texts, "a list of texts"))
     several = texts if isinstance(texts, list | tuple) else list(texts)
     for text in () if {*map(type, several)} <= {str} else several:
         check_text(text, counter)
@@ -49,9 +49,7 @@ def check_texts(texts: Any, counter: Counter) -> Sequence[str]:
 def check_text(text: Any, counter: Counter) -> str:
     """Return a text; anything else is refused."""
     if not isinstance(text, str):
-        raise TypeError(
-            f"asked to count {type(text).__name__}; {counter.name} counts text; give a str, perhaps ''"
-        )
+        raise TypeError(wrong_type(f"text for {counter.name}", text, "a text (str)"))
     return text
 
 
@@ -180,7 +178,7 @@ class FunctionCounter(CounterBase):
 
     def __call__(self, text: str) -> int:
         """Count one text, in tokens."""
-        return check_tokens(f"what {self.name} counts", self.function(text))
+        return check_tokens(f"count of {self.name}", self.function(text))
 
 
 def checked(count: Callable[[str], int]) -> Any:

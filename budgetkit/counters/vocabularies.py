@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.errors import missing_file
 from budgetkit.counters import reconstructed
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import ExactCounter
@@ -158,8 +158,7 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
     place = Path(path).expanduser()
     if not place.is_file():
         raise ValueError(
-            f"tokenizer={brief(str(path))} is no file; a tokenizer is a tokenizer.json, a SentencePiece .model, "
-            "or a tiktoken file; give the path of one"
+            f"{missing_file(path)} A tokenizer is a tokenizer.json, a SentencePiece model or a tiktoken file."
         )
     row = vocabulary_of(model) or {}
     file = TokenizerFile(str(place), row.get("pattern", ""), row.get("normal_form", ""))

@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.errors import unknown_name, wrong_type
-from budgetkit.budget.quoting import brief, nearest_name, one_line, quoted
+from budgetkit.budget.errors import missing_file, unknown_name, wrong_type
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import count_of
 from budgetkit.models import Model, resolve
 from budgetkit.models import model as look_up
@@ -142,21 +142,21 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
     unknown = [name for name in fields if name not in _KEYS_OF_A_FILE]
     if unknown:
         raise ValueError(
-            f"a configuration has {quoted(unknown)}; known are {', '.join(_KEYS_OF_A_FILE)}; remove or rename it"
+            f"Invalid configuration. {unknown_name('key', unknown[0], _KEYS_OF_A_FILE)}"
         )
     if "budgetkit" in fields:
         check_version(fields["budgetkit"], "a configuration")
     named = [name for name in _BUDGETS if fields.get(name) is not None]
     if len(named) != 1:
         raise ValueError(
-            f"a configuration has {quoted(named) or 'no budget'}; one of {' and '.join(_BUDGETS)} is known; write one"
+            f"The configuration has {' and '.join(named) or 'no budget'}. Give one of: {', '.join(_BUDGETS)}."
         )
     budget = fields[named[0]]
     if not isinstance(budget, str | Mapping) or (
         named[0] == "context_budget" and isinstance(budget, str)
     ):
         raise ValueError(
-            f"{named[0]} of a configuration is {brief(budget)}; write its lines, or a preset's name"
+            wrong_type(f"{named[0]} of the configuration", budget, "its lines, or a preset's name")
         )
     return Configuration(
         budget=budget,
@@ -170,9 +170,7 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
 
 def _name(what: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise ValueError(
-            f"{what} of a configuration is {brief(value)}; known is a name; write one, or leave it out"
-        )
+        raise ValueError(wrong_type(f"{what} of the configuration", value, "a name"))
     return value or None
 
 
@@ -189,27 +187,25 @@ def _policy(value: object) -> Policy | None:
     )
     if not isinstance(name, str) or not is_plain:
         raise ValueError(
-            f"policy of a configuration is {brief(value)}; known are a name, such as 'oldest first', and a class with "
-            "plain values, such as {class: SlidingWindow, turns: 6}; write one of these"
+            wrong_type(
+                "policy of the configuration",
+                value,
+                "a name, such as 'oldest first', or a class with numbers and texts, such as "
+                "{class: SlidingWindow, turns: 6}",
+            )
         )
     classes = _classes()
     if name not in classes:
-        raise ValueError(
-            f"policy of a configuration has the class {brief(name)}{_meant(name, classes)}; known are "
-            f"{quoted(classes)}; name one of them"
-        )
+        raise ValueError(unknown_name("policy class", name, classes))
     kind = classes[name]
     known = list(signature(kind).parameters)
     unknown = [field for field in settings if field not in known]
     if unknown:
-        raise ValueError(
-            f"policy of a configuration has {quoted(unknown)}{_meant(str(unknown[0]), known)}; {name} has "
-            f"{quoted(known) or 'no fields'}; write these"
-        )
+        raise ValueError(unknown_name(f"field of {name}:", unknown[0], known))
     try:
         return kind(**settings)
     except (TypeError, ValueError) as problem:
-        raise ValueError(f"policy of a configuration, {name}: {problem}") from None
+        raise ValueError(f"Invalid policy {name} in the configuration. {problem}") from None
 
 
 def _classes() -> dict[str, type[Policy]]:
@@ -220,12 +216,6 @@ def _classes() -> dict[str, type[Policy]]:
         for name, kind in kinds
         if isinstance(kind, type) and issubclass(kind, Policy) and kind not in (Policy, System)
     }
-
-
-def _meant(name: str, names: Iterable[str]) -> str:
-    """Ask whether the nearest name is meant; nothing where none is near."""
-    near = nearest_name(name, names)
-    return f", which is nearly {near!r}" if near else ""
 
 
 Count = Callable[[str], int]
@@ -361,7 +351,7 @@ def budget_of(
     >>> budget_of("chat")
     Traceback (most recent call last):
     ...
-    ValueError: preset 'chat' without a window; a preset divides one; give window= in tokens, or model='gpt-4o', say
+    ValueError: Preset 'chat' needs a window. Add window= in tokens or a model, for example model='gpt-4o'.
     """
     budget = read_budget(budget)
     if isinstance(budget, Plan):
@@ -380,8 +370,7 @@ def budget_of(
                 if window is None and lines.get("total_tokens") is None:
                     if model is None:
                         raise ValueError(
-                            "a context_budget without total_tokens; it divides them; write total_tokens or window in "
-                            "tokens, or a model"
+                            "context_budget needs total_tokens. Add total_tokens or window in tokens, or a model."
                         )
                     size = resolve(model, must_know=True)
                 return agent_prompt(size, lines, alone=True)
@@ -400,8 +389,8 @@ def budget_of(
     if window is None:
         name = getattr(budget, "name", getattr(budget, "__name__", "of yours"))
         raise ValueError(
-            f"preset {brief(budget if isinstance(budget, str) else name)} without a window; a preset divides one; give "
-            "window= in tokens, or model='gpt-4o', say"
+            f"Preset {brief(budget if isinstance(budget, str) else name)} needs a window. "
+            "Add window= in tokens or a model, for example model='gpt-4o'."
         )
     return make(window)
 
@@ -432,9 +421,7 @@ def budget_in(text: str, name: str) -> AnyBudget:
     """
     data = _data_in(text, name)
     if not isinstance(data, Mapping):
-        raise ValueError(
-            f"{name} holds {brief(data)}, and no budget; {_KEYS}; write one, or name another file"
-        )
+        raise ValueError(f"No budget in {name}: {brief(data)}. {_KEYS}")
     try:
         return read_budget(data)
     except LookupError as error:
@@ -460,7 +447,7 @@ def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
     return PRESETS[preset]
 
 
-_KEYS = "a configuration has keys such as model and budget, a saved budget has budgetkit and budget"
+_KEYS = "Write a configuration with keys such as model and budget, or a saved budget with budgetkit and budget."
 _KNOWN = (
     "a Budget, a preset or its name, a saved state or configuration as text or data, "
     "or the pathlib.Path of its file"
@@ -480,27 +467,27 @@ def _data_in(text: str, what: str) -> Any:
 
 def _text_at(path: Path) -> str:
     path = path.expanduser()
-    purpose = f"{one_line(str(path))} was to hold a budget"
+    purpose = one_line(str(path))
     try:
         # a folder; or a pipe, which nobody may ever write to
         if "\0" in str(path) or (path.exists() and not path.is_file()):
-            raise ValueError(f"{purpose}; it is no file; give the path of one")
+            raise ValueError(
+                f"Not a file: {purpose}. Pass the path of a budget or configuration file."
+            )
         raw = path.read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{purpose}; there is no such file; correct the path, or name a preset: {quoted(PRESETS)}"
+            f"{missing_file(path)} Or choose a preset: {quoted(PRESETS)}."
         ) from None
     except OSError as error:
         raise OSError(
-            f"{purpose}; it cannot be read ({error.strerror}); give a file that can"
+            f"Cannot read {purpose}: {error.strerror}. Check the file's permissions."
         ) from None
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
-        raise ValueError(
-            f"{one_line(str(path))} is no UTF-8 text ({where}); save it as UTF-8"
-        ) from None
+        raise ValueError(f"{purpose} is not UTF-8 text ({where}). Save it as UTF-8.") from None
 
 
 AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]

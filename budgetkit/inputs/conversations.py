@@ -149,7 +149,7 @@ def _source(value: Any) -> Any:
     return value
 
 
-_KNOWN = (
+_EXPECTED = (
     "a text, a message, a passage (a dictionary with its text, a LangChain Document, an Item), and a pair of one of "
     "them and its score, a number"
 )
@@ -265,4 +265,4 @@ def _refused(value: Any, where: str) -> ValueError:
         shown = brief(dict(value))
     else:
         shown = f"a value of type {type(value).__name__}"
-    return ValueError(f"{where} was given {shown}; known are {_KNOWN}; give one of these")
+    return ValueError(f"Invalid value for {where}: {shown}. Expected {_EXPECTED}.")

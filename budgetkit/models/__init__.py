@@ -23,9 +23,10 @@ from functools import cache, lru_cache
 from typing import Any, Final, Literal
 
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.errors import out_of_range, unknown_name, wrong_choice, wrong_type
 from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief, one_line, quoted, warn_caller
-from budgetkit.files import missing, read_rows, read_table, read_toml
+from budgetkit.budget.quoting import brief, one_line, warn_caller
+from budgetkit.files import missing_extra, read_rows, read_table, read_toml
 from budgetkit.models.names import (
     LONGEST_NAME,
     as_listed,
@@ -138,21 +139,18 @@ class Model:
     def __post_init__(self) -> None:
         name = one_line(self.name)
         if self.kind not in ("shared", "input"):
-            raise ValueError(
-                f"{name}: window kind {brief(self.kind)}; known are shared, input; use one of them"
-            )
-        if check_tokens(f"{name}: window", self.window) == 0:
-            raise ValueError(
-                f"{name}: a window of 0 tokens; a window holds at least 1; give its size in tokens"
-            )
+            raise ValueError(wrong_choice(f"kind of {name}", self.kind, ("shared", "input")))
+        if check_tokens(f"window of {name}", self.window) == 0:
+            raise ValueError(out_of_range(f"window of {name}", 0, "1 token or more"))
         if self.max_output is None:
             longest = 0
         else:
-            longest = check_tokens(f"{name}: max_output", self.max_output)
+            longest = check_tokens(f"max_output of {name}", self.max_output)
         if longest > self.window and self.kind == "shared":
             raise ValueError(
-                f"{name}: answers of up to {longest:,} tokens in a window of {self.window:,} "
-                "that they share with the prompt; lower max_output or say kind='input'"
+                f"max_output of {name} ({longest:,}) exceeds the window ({self.window:,}) that it shares with "
+                "the prompt. "
+                "Lower max_output or set kind='input'."
             )
 
     @property
@@ -303,13 +301,13 @@ def model(
     'prefix gpt-4o of gpt-4o-2024-08-06'
     """
     if unknown not in ("default", "raise"):
-        raise ValueError(f"unknown={brief(unknown)}; known are default, raise; use one of them")
+        raise ValueError(wrong_choice("unknown", unknown, ("default", "raise")))
     facts = resolve(name)
     if isinstance(name, str) and not facts.is_known:
         if unknown == "raise":
             raise ValueError(
-                f"no model {brief(facts.name)}; {len(models())} are in {_lists()}; use one of "
-                f"budgetkit.models.models(), or describe it: Model({brief(facts.name)}, window=...)"
+                f"Unknown model {brief(facts.name)}.{_meant(facts.name)} Choose one of budgetkit.models.models() "
+                f"({len(models())} models), or describe it: Model({brief(facts.name)}, window=...)."
             )
         warn_caller(unknown_notice(facts.name, overrides.get("window")), UnknownModelWarning)
     elif isinstance(name, str) and facts.ended and "ends" not in overrides:
@@ -317,9 +315,7 @@ def model(
     if not overrides:
         return facts
     if strange := [field for field in overrides if field not in Model.__slots__]:
-        raise TypeError(
-            f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one"
-        )
+        raise TypeError(unknown_name("field of a model:", strange[0], Model.__slots__))
     note = f"{facts.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(facts, **{"provenance": note, **overrides})
 
@@ -352,23 +348,18 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     >>> claude = resolve("claude-sonnet-4-5")
     >>> claude.window, claude.tokenizer, claude.cache, resolve("gpt-4o", window=8_192).window
     (200000, 'calibrated', 'anthropic', 8192)
-    >>> resolve("no-such-model").notice.partition(";")[0]
-    "no model 'no-such-model' in data/models.csv or genai-prices"
+    >>> resolve("no-such-model").notice.partition(".")[0]
+    "Unknown model 'no-such-model': a window of 8,192 tokens and cl100k_base are assumed"
     """
     if isinstance(name, Model):
         facts = name
     elif isinstance(name, str) and name.strip():
         facts = _resolved(name.strip())
     else:
-        raise ValueError(
-            f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'; give one, or a Model"
-        )
+        raise ValueError(wrong_type("model", name, "a name, such as 'gpt-4o', or a Model"))
     if must_know and window is None and not facts.is_known:
-        near = nearest(facts.name)
-        alike = f"; nearest are {quoted(near)}" if near else ""
         raise ValueError(
-            f"no model {brief(facts.name)} is known, so its window is not{alike}; give a known one, or window= in "
-            "tokens"
+            f"Unknown model {brief(facts.name)}.{_meant(facts.name)} Choose a listed model, or give window= in tokens."
         )
     if window is None:
         return facts
@@ -391,9 +382,7 @@ def model_name(model: str | Model) -> str:
     if isinstance(model, str):
         return model
     if not isinstance(model, Model):
-        raise TypeError(
-            f"a model {brief(model)}; known are its name and a Model; give one of these, such as 'gpt-4o'"
-        )
+        raise TypeError(wrong_type("model", model, "a name, such as 'gpt-4o', or a Model"))
     return model.name
 
 
@@ -409,7 +398,7 @@ def models_of(models: str | Model | Iterable[str | Model]) -> list[str | Model]:
         return [models]
     several = list(models) if isinstance(models, Iterable) else []
     if not several:
-        raise TypeError(f"models {brief(models)}; known are names and Models; give at least one")
+        raise TypeError(wrong_type("models", models, "at least one name or Model"))
     return several
 
 
@@ -426,8 +415,8 @@ def listed_name(model: str | Model) -> str:
     facts = resolve(model)
     if resolve(facts.name) != facts:
         raise ValueError(
-            f"model {brief(facts.name)} was described by hand, and here models are known by name; give a listed "
-            "name, and window= where it is another"
+            f"Model {brief(facts.name)} is not in the list. Choose a listed model, and give window= if its "
+            "window differs."
         )
     return facts.name
 
@@ -540,12 +529,10 @@ def price_list() -> Any:
     return get_snapshot()
 
 
-def _lists() -> str:
-    """Return the lists that were searched, and the extra with a longer one."""
-    longer = "data/models.csv or genai-prices"
-    if price_list():
-        return longer
-    return f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
+def _meant(name: str) -> str:
+    """Ask whether the model with the nearest name is meant; empty if none is near."""
+    near = nearest(name)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def stand_in(name: str) -> Model:
@@ -562,10 +549,10 @@ def stand_in(name: str) -> Model:
         of_which = ""
     else:
         facts = _of_family(replace(near, name=name, encoding_is_own=False, ends="", framing=None))
-        of_which = f", those of {near.name}, whose name it goes on from,"
+        of_which = f", as for {near.name},"
     return replace(
         facts,
-        provenance=f"default: a window of {facts.window:,} tokens and {facts.encoding}{of_which} stand in",
+        provenance=f"default: a window of {facts.window:,} tokens and {facts.encoding}{of_which} are assumed",
     )
 
 
@@ -576,15 +563,15 @@ def unknown_notice(name: str, window: int | None = None) -> str:
 
     Examples
     --------
-    >>> unknown_notice("acme-9", 8_000).partition("; ")[2]
-    'cl100k_base stands in; give encoding= if you know it'
+    >>> unknown_notice("acme-9", 8_000)[:54]
+    "Unknown model 'acme-9': cl100k_base is assumed. Give e"
     """
     facts = stand_in(name)
-    unknown = f"no model {brief(name)} in {_lists()}"
-    if window is not None:
-        return f"{unknown}; {facts.encoding} stands in; give encoding= if you know it"
-    fallback = facts.provenance.removeprefix("default: ")
-    return f"{unknown}; {fallback}; give window= and encoding= if you know them"
+    longer = "" if price_list() else f" {missing_extra('genai-prices', 'lab', 'a longer list')}"
+    fallback = f"{facts.encoding} is assumed. Give encoding= if you know it."
+    if window is None:
+        fallback = f"{facts.provenance.removeprefix('default: ')}. Give window= and encoding= if you know them."
+    return f"Unknown model {brief(name)}: {fallback}{longer}"
 
 
 @cache

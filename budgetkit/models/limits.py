@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.amounts import Share, check_tokens
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.errors import unknown_name, wrong_choice
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.files import Table, read_rows, read_table
 from budgetkit.models import Model, model_name
@@ -76,9 +77,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
     (967000, 4096)
     """
     if name not in PRODUCT_WINDOWS:
-        raise LookupError(
-            f"no window of {brief(name)}; known are {quoted(PRODUCT_WINDOWS)}; choose from these"
-        )
+        raise LookupError(unknown_name("product", name, PRODUCT_WINDOWS))
     row = PRODUCT_WINDOWS[name]
     if window is None:
         whole = row.get("catalogue", row.get("shown"))
@@ -86,7 +85,7 @@ def product_window(name: str, window: int | None = None) -> ProductWindow:
         whole = check_tokens("window", window)
     if whole is None:
         raise ValueError(
-            f"{row['label']} has the model's window, and none was given; give it, as in window=200_000"
+            f"{row['label']} uses the model's window, and none is given. Add it, for example window=200_000."
         )
     if "shown" in row:
         shown = min(whole, row["shown"])
@@ -170,8 +169,9 @@ class Thinking:
         size = self.tokens if tokens is None else tokens
         if size is None:
             raise ValueError(
-                f"a reserve for {one_line(self.model)} at effort {brief(self.effort)}; {self.source} (read "
-                f"{self.date}); give the tokens that your own answers' usage shows: reserve(tokens=...)"
+                f"No limit is known for the thinking of {one_line(self.model)} at effort {brief(self.effort)}: "
+                f"{self.source} (read {self.date}). Pass the tokens from the usage of your own answers: "
+                "reserve(tokens=...)."
             )
         return Reserve("thinking", size, serves=OUTPUT)
 
@@ -206,7 +206,7 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
     (True, 0)
     """
     if effort not in EFFORTS:
-        raise ValueError(f"effort {brief(effort)}; known are {', '.join(EFFORTS)}; use one of them")
+        raise ValueError(wrong_choice("effort", effort, EFFORTS))
     name = model_name(model)
     for row in read_table("thinking.csv"):
         is_row = row["effort"] in ("", effort) and row["through"] in ("", through)

@@ -332,7 +332,7 @@ def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
         return longer[:most]
 
     # Then similar ones; where no name holds the wanted one, all of them, else first those that share a stretch with it.
-    similar = get_close_matches(bare(name), plain_names, most, 0.3)
+    similar = get_close_matches(bare(name), plain_names, most, 0.5)
     sharing = [
         candidate
         for candidate in similar

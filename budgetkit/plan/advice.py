@@ -76,7 +76,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
         yield f"{problem}; {mend}."
     yield from misspelt(budget, plan.grants)
     if moved := other_roles(plan.decisions.columns.roles, budget.roles, budget.sections):
-        yield f"{moved[0].upper()}{moved[1:]}."
+        yield moved
 
 
 def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
@@ -316,7 +316,7 @@ def _row(plan: Plan, of: int | Item) -> int:
         return int(items.index(of))
     if not isinstance(of, int | np.integer) or not -len(items) <= of < len(items):
         raise LookupError(
-            f"no item {brief(of)} in this plan; it has {len(items):,}; give its place from 0 on, or itself"
+            f"Unknown item {brief(of)}. Pass the item, or its place from 0 to {len(items) - 1:,}."
         )
     return range(len(items))[of]
 

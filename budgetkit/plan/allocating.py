@@ -274,8 +274,8 @@ def allocate_columns(
     for section, column in columns.items():
         if not _all_tokens(column):
             raise ValueError(
-                f"the demand of {brief(section)} has a number that is negative, missing, not whole or too large; "
-                f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
+                f"Invalid demand of {brief(section)}: a number is negative, missing, too large or not whole. "
+                f"Use whole numbers from 0 to {MOST_TOKENS:,} in that column."
             )
     whole_demands = {section: column.astype(np.int64) for section, column in columns.items()}
     # A section that keeps its best few asks for these alone.

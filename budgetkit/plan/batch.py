@@ -303,9 +303,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     """
     check_all("demands", [demands], pd.DataFrame)
     if len({*map(str, demands.columns)}) < demands.shape[1]:
-        raise ValueError(
-            "two columns of demands have one name; a section has one column; add them up or rename one"
-        )
+        raise ValueError("Two columns of demands have the same name. Add them up, or rename one.")
     columns = allocate_frame(budget, demands)
     index = _index(demands)
     frames = [index.assign(section=s, **columns[s]) for s in columns]
@@ -354,12 +352,13 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     values = {name: list(amounts) for name, amounts in lines.items()}
     if not 1 <= len(values) <= 2 or not all(values.values()):
         raise ValueError(
-            f"sweep was given {len(values)} lines of {[len(v) for v in values.values()]} values; "
-            "it moves one line or two, each with values; write sweep(budget, demand, output=range(0, 4_001, 500))"
+            f"sweep takes one line or two with values, not {len(values)} with "
+            f"{[len(v) for v in values.values()]} values. "
+            "Write for example sweep(budget, demand, output=range(0, 4_001, 500))."
         )
     if taken := [name for name in values if name in _COLUMNS]:
         raise ValueError(
-            f"sweep was to move {quoted(taken)}; its table has columns {quoted(_COLUMNS)} of its own; rename the line"
+            f"sweep cannot move {quoted(taken)}: its table has columns {quoted(_COLUMNS)}. Rename the line."
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_planned(budget, demand, point) for point in points]

@@ -267,19 +267,19 @@ def decisions_of(
         columns["cuts"]
     ) != len(cuts):
         raise ValueError(
-            f"plan has {len(items)} items, {len(kept)} kept, {len(reasons)} reasons, "
+            f"Invalid plan: {len(items)} items, {len(kept)} kept, {len(reasons)} reasons, "
             f"{len(columns['items'])} texts; "
-            f"{len(cuts)} cuts with {len(columns['cuts'])} texts; there is one of each for each; save it again"
+            f"{len(cuts)} cuts with {len(columns['cuts'])} texts. Save the plan again."
         )
     if [*cuts] != sorted({*cuts} & {*range(len(items))}):
         raise ValueError(
-            f"cuts is {brief(cuts)}; known are positions of {len(items):,} items, rising; save it again"
+            f"Invalid cuts: {brief(cuts)}. Expected rising positions of {len(items):,} items. Save the plan again."
         )
     for item, tokens in zip(items, kept, strict=True):
         if not 0 <= tokens <= item.tokens:
             raise ValueError(
-                f"an item of {brief(item.section)} keeps {brief(tokens)} of {item.tokens:,} tokens; it keeps from 0 to "
-                "all of them; save it again"
+                f"An item of {brief(item.section)} keeps {brief(tokens)} of its {item.tokens:,} tokens. Save "
+                "the plan again."
             )
     numbers = np.array([REASONS.index(reason) for reason in reasons], dtype=np.int8)
     whole = Items(

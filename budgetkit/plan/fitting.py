@@ -323,7 +323,7 @@ class _Choice(Sections):
         if shorter.tokens > room:
             raise ValueError(
                 f"cut returned an item of {shorter.tokens:,} tokens for a limit of {room:,} in section "
-                f"{brief(allocation.section)}; a cut must stay within its limit; check its counter and marker"
+                f"{brief(allocation.section)}. Return an item within the limit; check the counter and the marker."
             )
         return shorter
 
@@ -343,8 +343,8 @@ class _Choice(Sections):
         losers = sorted({self.columns.items[i].section for i in orphans} & required)
         if losers:
             raise ValueError(
-                f"items of the required section {brief(losers[0])} are grouped with items that were dropped; "
-                "a group stays or goes together; make both sections required, or the roles put both into one"
+                f"Items of the required section {brief(losers[0])} belong to a group of which others were dropped. "
+                "Make both sections required, or send both roles to one section."
             )
         self.orphans = orphans
         return len(orphans) > 0

@@ -76,13 +76,9 @@ count the item's text with a counter and pass that number
         if type(self.tokens) is not int and (number := whole_number(self.tokens)) is not None:
             object.__setattr__(self, "tokens", number)  # a number of numpy's, from a frame
         if type(self.tokens) is not int or not 0 <= self.tokens <= MOST_TOKENS:
-            if type(self.tokens) is int and self.tokens > 0:
-                allowed = f"at most {MOST_TOKENS:,}"
-            else:
-                allowed = "at least 0"
             raise ValueError(
-                f"an item of section {brief(self.section)} was given {brief(self.tokens)} tokens; "
-                f"tokens are whole numbers of {allowed}; count the item's text with a counter and pass that number"
+                f"Invalid tokens of an item of section {brief(self.section)}: {brief(self.tokens)}. "
+                f"Use a whole number from 0 to {MOST_TOKENS:,}, as a counter returns."
             )
 
 
@@ -209,8 +205,8 @@ def _knapsack(units: Units, limit: int) -> list[int]:
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
         raise ValueError(
-            f"knapsack over {len(units.tokens):,} units and {limit:,} tokens is too large to solve exactly; "
-            f"units times tokens may be {KNAPSACK_CELLS:,}; use fill='skip' or lower limit_items"
+            f"The knapsack of {len(units.tokens):,} units and {limit:,} tokens is too large: their product is at most "
+            f"{KNAPSACK_CELLS:,}. Use fill='skip' or lower limit_items."
         )
     best = np.zeros(limit + 1)
     taken: list[NDArray[np.uint8]] = []
@@ -479,10 +475,10 @@ def _not_items(items: tuple[Any, ...]) -> TypeError | None:
         for name, is_valid in _KNOWN.items():
             value = getattr(item, name)
             if not is_valid(value):
-                kinds = "sections are texts, scores and importances numbers, groups what a dict can have as a key"
-                return TypeError(
-                    f"{name} of item {place} is {brief(value)}; {kinds}; mend that item"
+                kinds = (
+                    "a text as section, numbers as score and importance, a hashable value as group"
                 )
+                return TypeError(wrong_type(f"{name} of item {place}", value, kinds))
     return None
 
 

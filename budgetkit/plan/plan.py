@@ -52,7 +52,7 @@ def remainder(
     remainder_section = budget.remainder
     if remainder_section is None:
         raise ValueError(
-            f"this budget names no remainder; its sections are {quoted(budget.sections)}; pass remainder=... to Budget"
+            f"The budget has no remainder. Pass remainder= to Budget, one of: {quoted(budget.sections)}."
         )
     held_tokens = budget.held
     floors = budget.floors
@@ -247,7 +247,7 @@ class Plan:
         """
         if self.replan is None:
             raise ValueError(
-                "a loaded plan cannot be planned again; fit its items and ask that plan"
+                "A loaded plan cannot explain itself. Fit its items again, and ask that plan."
             )
         return explain(self, of, self.replan)
 
@@ -306,8 +306,9 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
     """
     if [grant.section for grant in grants] != [*budget.sections]:
         raise ValueError(
-            f"plan has grants for {quoted(grant.section for grant in grants)}; the sections of its budget are "
-            f"{quoted(budget.sections)}; there is one grant for each, in order; save it again"
+            f"Grants for {quoted(grant.section for grant in grants)} do not match the sections "
+            f"{quoted(budget.sections)}. "
+            "Save the plan again."
         )
     for grant in grants:
         demand, limit, granted = (
@@ -315,15 +316,16 @@ def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Pl
         )
         if granted > min(demand, limit):
             raise ValueError(
-                f"grant of {brief(grant.section)} is {granted:,} of a demand of {demand:,} and a limit of {limit:,} "
-                "tokens; no section gets more than it asks for or may take; save it again"
+                f"The grant of {brief(grant.section)} ({granted:,}) exceeds its demand ({demand:,}) or limit "
+                f"({limit:,}). "
+                "Save the plan again."
             )
         rows = decisions.columns.rows(grant.section)
         sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
         if len(decisions) and sums != (demand, granted):
             raise ValueError(
-                f"items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
-                f"{demand:,} and {granted:,}; a plan of items sums them; save it again"
+                f"Items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}, but the grant says "
+                f"{demand:,} and {granted:,}. Save the plan again."
             )
     return Plan(budget, tuple(grants), decisions)
 

@@ -99,9 +99,8 @@ def _with_plugins() -> dict[str, Preset]:
             budget = load_plugin("presets", name)(*arguments, **settings)
             if isinstance(budget, Budget):
                 return budget
-            problem = f"it returns a {type(budget).__name__}, and a Budget is wanted"
             raise TypeError(
-                f"preset {brief(name)} of another package: {problem}; mend or remove it"
+                f"Preset {brief(name)} of another package returned a {type(budget).__name__}. It must return a Budget."
             )
 
         return Preset(name, make, f"{name} (of another package)")

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, amount_of, check_tokens
 from budgetkit.budget.budget import Budget, WindowKind
-from budgetkit.budget.quoting import quoted
+from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.validation import check_room
 from budgetkit.files import Table, read_toml
 from budgetkit.models import Model, model, resolve
@@ -217,8 +217,9 @@ def with_pool(
 ) -> Budget:
     """Return anchor's kind of budget: sources without a cap share the pool, item by item."""
     if unknown := [field for field in changes if field not in _SETTINGS]:
-        hint = f"it has output, fill, {', '.join(_SETTINGS)}; name one of them, or change a line with assign"
-        raise TypeError(f"{name} has no setting {quoted(unknown)}; {hint}")
+        raise TypeError(
+            unknown_name(f"setting of {name}:", unknown[0], ("output", "fill", *_SETTINGS))
+        )
     settings: dict[str, Any] = {
         "order": "pool by item",
         "deficit": "raise",

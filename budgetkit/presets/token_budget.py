@@ -10,7 +10,7 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens, exact_number
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import out_of_range, unknown_name, wrong_type
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
 from budgetkit.presets.application import ROLES, SECTIONS, TOOL_ROLES, Window, window_of, with_pool
@@ -68,8 +68,9 @@ def token_budget(
     lines = [_rule(row) for row in allocations]
     twice = [a.section for a in lines if [b.section for b in lines].count(a.section) > 1]
     if twice:
-        problem = f"{quoted(dict.fromkeys(twice))} is allocated twice"
-        raise ValueError(f"{problem}; one allocation a source; keep one of them")
+        raise ValueError(
+            f"Duplicate allocation of {quoted(dict.fromkeys(twice))}. Keep one for each source."
+        )
     by_source = {"user": Allocation("user", required=True, importance=9)} | {
         a.section: a for a in lines
     }
@@ -90,8 +91,13 @@ def _rule(row: Mapping[str, Any]) -> Allocation:
         else [brief(row)]
     )
     if unknown or not {"source", "max_tokens"} <= set(row):
-        hint = "it has a source and max_tokens, and may have priority and overflow_strategy; write these"
-        raise ValueError(f"an allocation is {brief(row)}; {hint}")
+        raise ValueError(
+            wrong_type(
+                "allocation",
+                row,
+                "source and max_tokens, and optionally priority and overflow_strategy",
+            )
+        )
     source = row["source"]
     strategy = row.get("overflow_strategy", "truncate")
     check_choice("source", source, tuple(SECTIONS))
@@ -110,12 +116,10 @@ def _within(what: str, number: object, least: int, most: int | None = None) -> i
     tokens = check_tokens(what, number)
     if tokens < least or (most is not None and tokens > most):
         if most is None:
-            range_text = f"above {least - 1}"
+            range_text = f"{least} or more"
         else:
-            range_text = f"from {least} to {most}"
-        raise ValueError(
-            f"{what} is {tokens:,}; anchor's document has it {range_text}; give such a number"
-        )
+            range_text = f"a number from {least} to {most}"
+        raise ValueError(out_of_range(what, tokens, range_text))
     return tokens
 
 
@@ -174,8 +178,7 @@ def agent_prompt(
     """
     if isinstance(window, Mapping):
         raise ValueError(
-            "agent_prompt was given a mapping as its window; the window stands first, tokens, a Model or None, "
-            "and configurations follow; write agent_prompt(None, configuration)"
+            "The window comes first, then the configuration. Write agent_prompt(None, configuration)."
         )
     settings = _overlaid(configurations, alone)
     size = window_of(
@@ -232,8 +235,9 @@ def _inner(configuration: object) -> object:
     if "agent" in outer and "context_budget" not in outer:
         outer = _mapping("agent", outer["agent"])
         if "context_budget" not in outer:
-            problem = f"agent has {quoted(outer)}; its budget stands under context_budget"
-            raise ValueError(f"{problem}; add it, or leave this configuration out")
+            raise ValueError(
+                f"No context_budget under agent, which has {quoted(outer)}. Add it, or leave the configuration out."
+            )
     return outer.get("context_budget", outer)
 
 
@@ -251,9 +255,7 @@ def _given(what: str, mapping: object, names: set[str]) -> dict[str, Any]:
     fields = _mapping(what, mapping)
     unknown = sorted(str(key) for key in fields if key not in names)
     if unknown:
-        raise ValueError(
-            f"{what} has {quoted(unknown)}; known are {', '.join(sorted(names))}; remove or rename it"
-        )
+        raise ValueError(f"Invalid {what}. {unknown_name('key', unknown[0], sorted(names))}")
     return {key: value for key, value in fields.items() if value is not None}
 
 
@@ -304,5 +306,6 @@ def _percent(what: str, number: str) -> Share:
     try:
         return Share(Decimal(number if exact is not None else "none") / 100)
     except (InvalidOperation, ValueError):
-        problem = f"{what} is {brief(f'{number}%')}; a percentage lies between 0% and 100%"
-        raise ValueError(f"{problem}; write it like '12.5%'") from None
+        raise ValueError(
+            out_of_range(what, f"{number}%", "a percentage from '0%' to '100%'")
+        ) from None

@@ -316,7 +316,7 @@ def _parted(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the known fields of a configuration, and the others."""
     if needed and needed not in config:
-        raise ValueError(f"a configuration without {needed}; it has {quoted(config)}; add it")
+        raise ValueError(f"The configuration lacks {needed}. Add it to {quoted(config)}.")
     return (
         {n: config[n] for n in config if n in names},
         {str(n): config[n] for n in config if n not in names},

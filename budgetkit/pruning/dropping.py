@@ -279,9 +279,11 @@ def prune(
     if over > 0 and policy.floor.conflict == "raise":
         floor = policy.floor
         raise ValueError(
-            f"turn {room.turn}: the history may hold {max(0, room.limit):,} tokens, and its floor of {floor.least:,} "
-            f"{floor.unit} holds {history.tokens:,}, {over:,} too many; lower the floor, raise the history budget, "
-            "or let it exceed (conflict='exceed') or shrink the others (conflict='shrink')"
+            f"The history of turn {room.turn} has {max(0, room.limit):,} tokens, and its floor of "
+            f"{floor.least:,} {floor.unit} "
+            f"needs {history.tokens:,}, {over:,} more. Lower the floor, raise the history budget, or set "
+            "conflict='exceed' "
+            "or conflict='shrink'."
         )
     return summaries
 

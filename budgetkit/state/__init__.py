@@ -47,7 +47,7 @@ def check_version(version: object, what: str) -> None:
     """Refuse a file of another version."""
     if type(version) is not int or version != VERSION:  # true == 1, and is no version
         raise ValueError(
-            f"{what} has version {brief(version)}, but this budgetkit reads version {VERSION}; save it again"
+            f"Unknown version {brief(version)} of {what}. This budgetkit reads version {VERSION}; save it again."
         )
 
 
@@ -122,9 +122,7 @@ def reader() -> TypeAdapter[Any]:
 
 def _one(budgetkit: int, **values: Budget | Plan) -> Budget | Plan:
     if len(values) != 1:
-        raise ValueError(
-            "saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them"
-        )
+        raise ValueError("A saved state holds either 'budget' or 'plan'. Keep exactly one of them.")
     return next(iter(values.values()))
 
 
@@ -141,9 +139,7 @@ def _allocation(section: str, **fields: Any) -> Allocation:
 def _item(score: object = 0.0, **rest: Any) -> Item:
     """Make an item of a file; `Item` itself is made too often to look at every score."""
     if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
-        raise ValueError(
-            f"score is {brief(score)}; scores are numbers such as 0.85; give one, or leave it out"
-        )
+        raise ValueError(wrong_type("score", score, "a number, such as 0.85"))
     return Item(score=score, **rest)  # type: ignore[arg-type]
 
 
@@ -152,16 +148,14 @@ def _group(group: Any) -> Any:
     if isinstance(group, list):
         return tuple(map(_group, group))
     if isinstance(group, Mapping):
-        raise ValueError(
-            f"group of an item is {brief(group)}; groups are texts, numbers and lists of them; write one"
-        )
+        raise ValueError(wrong_type("group of an item", group, "texts, numbers or lists of them"))
     return group
 
 
 def _payload(**fields: Any) -> object:
     if len(fields) != 1:
         raise ValueError(
-            "text of an item holds both or none of 'message' and 'value'; one is known; keep one of them"
+            "The text of an item holds either 'message' or 'value'. Keep exactly one of them."
         )
     if "message" in fields:
         return Message(fields["message"])
@@ -209,8 +203,7 @@ def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]
         place is not None and not 0 <= place < len(tables) for place in places
     ):
         raise ValueError(
-            f"roles have {len(tables)} tables and {len(places)} items; the plan has {len(items)} items, each with the "
-            "place of its table or null; save it again"
+            f"Invalid roles: {len(tables)} tables and {len(places)} places for {len(items)} items. Save the plan again."
         )
     item_roles = (None if place is None else tables[place] for place in places)
     return [replace(item, roles=table) for item, table in zip(items, item_roles, strict=True)]
@@ -283,9 +276,10 @@ def from_dict(data: object) -> Budget | Plan:
     Budget(window=8192, shared_pool=8192)
     """
     if isinstance(data, Mapping) and "budgetkit" not in data:
-        problem = f"no saved state: it has {quoted(data) or 'nothing'}; a saved one says its version under 'budgetkit'"
         raise ValueError(
-            f"{problem}, and has 'budget' or 'plan'; give one that to_json or to_yaml wrote"
+            f"Not a saved state: {quoted(data) or 'no keys'}. Pass one written by to_json or to_yaml, with "
+            "'budgetkit' and 'budget' "
+            "or 'plan'."
         )
     version = data["budgetkit"] if isinstance(data, Mapping) else VERSION
     check_version(version, SAVED_STATE)

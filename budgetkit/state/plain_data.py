@@ -36,7 +36,7 @@ from typing_extensions import TypedDict
 
 from budgetkit.budget import Share, brief, one_line, quoted
 from budgetkit.budget.amounts import Amount
-from budgetkit.budget.errors import wrong_choice, wrong_type
+from budgetkit.budget.errors import unknown_name, wrong_choice, wrong_type
 
 DEEPEST = 100  # levels of lists and mappings that are written; YAML's reader takes some 300
 _LARGEST = 10**4_000  # Python reads numbers of 4,300 digits
@@ -57,12 +57,10 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
     """
     value = value.item() if isinstance(value, np.generic) else value
     if depth > DEEPEST:
-        raise ValueError(
-            f"{where} is nested deeper than {DEEPEST} levels; known are some ten; save less of it"
-        )
+        raise ValueError(f"{where} is nested deeper than {DEEPEST} levels. Save less of it.")
     if isinstance(value, str) and not value.isascii() and _HALF.search(value):
         raise ValueError(
-            f"{where} holds {brief(value)}, with half a character in it; files hold whole ones; mend it"
+            f"{where} holds {brief(value)}, which ends in half a character. Remove that half."
         )
     if isinstance(value, list | tuple):
         return [plain(entry, where, depth + 1) for entry in value]
@@ -78,8 +76,8 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
         if isinstance(value, kind) and not (isinstance(value, int) and abs(value) > _LARGEST):
             return exactly(value)
     raise ValueError(
-        f"{where} holds {brief(value)}, a {type(value).__name__}; texts, numbers, lists, and mappings whose keys are "
-        "texts can be saved; give one of these"
+        f"Cannot save {where}: {brief(value)} is a {type(value).__name__}. "
+        "Use texts, numbers, lists and mappings with text keys."
     )
 
 
@@ -120,12 +118,11 @@ class _Reader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
-            hint = "known are values written out; write what it stands for in its place"
-            raise _RefusedError(f"the alias *{one_line(str(event.anchor))}; {hint}")
-        if event.tag is not None:
             raise _RefusedError(
-                f"the tag {one_line(event.tag)}; known are plain values; remove the tag"
+                f"Alias *{one_line(str(event.anchor))} is not allowed. Write the value in its place."
             )
+        if event.tag is not None:
+            raise _RefusedError(f"Tag {one_line(event.tag)} is not allowed. Remove it.")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
@@ -153,9 +150,7 @@ def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise _RefusedError(
-            f"{brief(twice)} twice in one mapping; each key is known once; remove one of them"
-        )
+        raise _RefusedError(f"Duplicate key {brief(twice)}. Remove one of them.")
     return mapping
 
 
@@ -163,15 +158,13 @@ def _parsed(language: str, what: str, parse: Callable[[], object]) -> object:
     try:
         return parse()
     except _RefusedError as error:
-        raise ValueError(f"{what} has {error}") from None
+        raise ValueError(f"Invalid {what}. {error}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if what == SAVED_STATE:
-            advice = "it starts with 'budgetkit'; copy the whole text"
+            advice = "Copy the whole text; it starts with 'budgetkit'."
         else:
-            advice = (
-                "a budget is written as keys, such as model and budget, with values; mend that line"
-            )
-        raise ValueError(f"{what} is no {language} ({_problem(error)}); {advice}") from None
+            advice = "Correct that line; a budget is written as keys such as model and budget, with values."
+        raise ValueError(f"Invalid {language} in {what}: {_problem(error)}. {advice}") from None
 
 
 def _problem(error: Exception) -> str:
@@ -282,15 +275,11 @@ def list_of(entry_shape: Any) -> Any:
 
 def _keyed(name: str, names: list[str], needed: list[str], data: object) -> dict[str, Any]:
     if not isinstance(data, Mapping):
-        raise ValueError(
-            f"{name} is a {type(data).__name__}; it has keys {quoted(names)}; write a mapping"
-        )
+        raise ValueError(wrong_type(name, data, f"a mapping with keys {quoted(names)}"))
     if unknown := sorted(str(key) for key in data if key not in names):
-        raise ValueError(
-            f"{name} has unknown {quoted(unknown)}; known are {quoted(names)}; remove them"
-        )
+        raise ValueError(unknown_name(f"key in {name}:", unknown[0], names))
     if lacking := [key for key in needed if key not in data]:
-        raise ValueError(f"{name} lacks {quoted(lacking)}; it has {quoted(needed)}; save it again")
+        raise ValueError(f"{name} lacks {quoted(lacking)}. Save it again; it has {quoted(needed)}.")
     return dict(data)
 
 
@@ -329,9 +318,7 @@ def read(reader: TypeAdapter[Any], data: object) -> Any:
     except ValidationError as problem:
         raise ValueError(_told(problem)) from None
     except RecursionError:
-        raise ValueError(
-            "saved state is nested without end; known are some ten levels; copy the whole text"
-        ) from None
+        raise ValueError("The saved state is nested too deep. Copy the whole text.") from None
 
 
 def _told(problem: ValidationError) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget import brief, one_line, quoted, warn_caller
+from budgetkit.budget.errors import missing_file, unknown_name
 from budgetkit.files import data_files, data_path
 from budgetkit.message import Data, Raw
 from budgetkit.plugins import load_plugin, plugin_names
@@ -510,15 +511,12 @@ def _opened(source: Source) -> Any:
     if path.is_file():
         return path.open("rb")
     if len(path.parts) == 1 and not path.suffix:
-        problem = f"no trace {brief(str(source))}; shipped are {shipped}"
-        raise ValueError(f"{problem}; use one of these, or the path of a file")
-    state = "there is none"
-    if path.is_dir():
-        state = "that is a folder"
-    elif path.exists():
-        state = "that is no file"
-    problem = f"a trace file {one_line(str(path))} was asked for; {state}"
-    raise FileNotFoundError(f"{problem}; correct the path, or use one of {shipped}")
+        unknown = unknown_name("trace", str(source), shipped_traces())
+        raise ValueError(f"{unknown} Or pass the path of a file.")
+    problem = missing_file(path)
+    if path.exists():
+        problem = f"Not a file: {one_line(str(path))}. Pass the path of a file."
+    raise FileNotFoundError(f"{problem} Or choose a shipped trace: {shipped}.")
 
 
 def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:

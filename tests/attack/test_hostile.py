@@ -294,7 +294,7 @@ def test_half_an_emoji_in_a_text_or_a_name_keeps_nothing_from_the_page(
         view.opened = list(view.figures)
     assert whole in b"".join(sent)
     with pytest.raises(
-        ValueError, match="a line is named .* with half a character in it; names are whole; leave"
+        ValueError, match="Invalid name of a line: .* ends in half a character. Remove"
     ):
         bk.Allocation(half)
 

@@ -93,13 +93,17 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: bk.Budget(-1),
             ValueError,
-            "window is -1; tokens are whole numbers of 0 or more; give one of these",
+            "Invalid window: -1. Use 0 or more.",
         ),
-        (lambda: bk.Budget(1.5), TypeError, "window is 1.5; tokens are whole numbers"),  # type: ignore[arg-type]
-        (lambda: bk.Budget(True), TypeError, "window is True"),
-        (lambda: bk.Reserve("output", -5), ValueError, "reserve 'output' is -5"),
-        (lambda: bk.Allocation("a", cap="9"), TypeError, "cap of 'a' is '9'"),  # type: ignore[arg-type]
-        (lambda: bk.Allocation(""), ValueError, "names are texts with at least one character"),
+        (
+            lambda: bk.Budget(1.5),
+            TypeError,
+            "Invalid window: 1.5. Expected a whole number of tokens",
+        ),  # type: ignore[arg-type]
+        (lambda: bk.Budget(True), TypeError, "Invalid window: True"),
+        (lambda: bk.Reserve("output", -5), ValueError, "Invalid reserve 'output': -5"),
+        (lambda: bk.Allocation("a", cap="9"), TypeError, "Invalid cap of 'a': '9'"),  # type: ignore[arg-type]
+        (lambda: bk.Allocation(""), ValueError, "Expected a text of at least one character"),
         (
             lambda: bk.Allocation("a", fill="most"),  # type: ignore[arg-type]
             ValueError,
@@ -108,9 +112,9 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: bk.Allocation("a", required=True, overflow="drop"),
             ValueError,
-            "what is required stays",
+            "is required and has overflow='drop'. Use",
         ),
-        (lambda: bk.Allocation("a", weight=-1), ValueError, "weight of 'a' is -1"),
+        (lambda: bk.Allocation("a", weight=-1), ValueError, "Invalid weight of 'a': -1"),
         (
             lambda: bk.Budget(9, order="best"),  # type: ignore[arg-type]
             ValueError,
@@ -119,24 +123,24 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2),
             ValueError,
-            "'a' names more than one line",
+            "Duplicate line 'a'. Rename one of",
         ),
         (
             lambda: bk.Budget(9, (), [bk.Allocation("window")]),
             ValueError,
-            "'window' names more than one line",
+            "Duplicate line 'window'.",
         ),
         (
             lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]),
             ValueError,
-            "names more than one line",
+            "Duplicate line",
         ),
         (
             lambda: bk.Budget(9, [bk.Reserve("r", 1, serves="b")]),
             ValueError,
-            "reserve 'r' serves 'b'; known are",
+            "Unknown section for reserve 'r': 'b'.",
         ),
-        (lambda: bk.Budget(9, remainder="b"), ValueError, "remainder is 'b'"),
+        (lambda: bk.Budget(9, remainder="b"), ValueError, "Unknown remainder 'b'."),
         (
             lambda: bk.Budget(9, (), [bk.Allocation("a", 3, floor=4)]),
             ValueError,
@@ -145,24 +149,24 @@ def test_repr_says_the_sizes() -> None:
         (
             lambda: BUDGET.assign(system={"flor": 1}),
             LookupError,
-            "no field 'flor' in Allocation('system', cap=800",
+            "Unknown field of Allocation('system', cap=800, required=True): 'flor'. Did you mean 'floor'?",
         ),
         (
             lambda: BUDGET.assign(output={"cap": 1}),
             LookupError,
-            "no field 'cap' in Reserve('output', Share(0.15), serves",
+            "Unknown field of Reserve('output', Share(0.15), serves='output'): 'cap'.",
         ),
-        (lambda: BUDGET.assign(system={3: 1}), LookupError, "no field 3 in"),  # type: ignore[dict-item]
+        (lambda: BUDGET.assign(system={3: 1}), LookupError, "Unknown field of"),  # type: ignore[dict-item]
         (
             lambda: BUDGET.assign(histroy=1),
             LookupError,
-            "no line 'histroy' in this budget; its lines are window",
+            "Unknown line 'histroy'. Did you mean 'history'? Choose one of: 'window'",
         ),
-        (lambda: BUDGET.cap("memory"), LookupError, "no section 'memory' in this budget"),
+        (lambda: BUDGET.cap("memory"), LookupError, "Unknown section 'memory'"),
         (
             lambda: bk.Budget(9, (), [bk.Allocation("a", floor=1)], order="pool by item"),
             ValueError,
-            "a promise to a section needs another order, such as 'pool together'",
+            "Remove it, or choose another order, such as 'pool together'",
         ),
     ],
 )

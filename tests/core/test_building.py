@@ -289,7 +289,8 @@ def test_a_section_that_is_not_declared_is_refused_where_others_draw_on_the_pool
     """`history=` put old turns after the question."""
     budget = PRESETS[name](8_192)
     with pytest.raises(
-        LookupError, match=f"no section 'history' .*the history is '{dict(budget.roles)['user']}'"
+        LookupError,
+        match=f"Unknown section 'history'.*the history is '{dict(budget.roles)['user']}'",
     ):
         bk.build(budget, COUNT, history=HISTORY, user="Where is it?")
 

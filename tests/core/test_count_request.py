@@ -772,7 +772,7 @@ def test_an_unknown_model_is_an_estimate_that_says_so() -> None:
 
 def test_a_model_that_nothing_knows_is_said_with_the_nearest_names() -> None:
     counted = bk.count_request({"model": "gtp-4o", "messages": [HELLO]})
-    told = "no model 'gtp-4o' is known, nearest are 'gpt-4o', "
+    told = "unknown model 'gtp-4o', nearest are 'gpt-4o', "
     assert counted.unknown.startswith(told)
     for shown in (repr(counted), counted.counted_by, html.unescape(counted._repr_html_())):
         assert told in shown
@@ -789,7 +789,7 @@ def test_a_name_that_only_looks_like_openais_is_counted_by_the_nearest_rules_and
 ) -> None:
     counted = bk.count_request({"model": name, "messages": [HELLO]})
     assert not counted.exact
-    assert counted.unknown.startswith(f"no model '{name}' is known, nearest are ")
+    assert counted.unknown.startswith(f"unknown model '{name}', nearest are ")
     assert counted.interval[0] < counted.tokens < (counted.interval[1] or 0)
 
 
@@ -832,14 +832,14 @@ def test_what_an_answer_bills() -> None:
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ("{", "a request that is no JSON"),
-        ("[1]", "a request of type list; a request is an object"),
+        ("{", "Invalid JSON in the request"),
+        ("[1]", r"Invalid request: \[1\]. Expected its body"),
         (
             {"prompt_text": "Hi"},
-            "a request of no known shape, it holds 'prompt_text'; known are OpenAI chat",
+            "Unknown request format with fields 'prompt_text'. Pass the body of an OpenAI chat",
         ),
-        ({"messages": [{"content": "Hi"}], "model": "gpt-4o"}, "a message without a role"),
-        ({"messages": "Hi"}, "a message without a role"),
+        ({"messages": [{"content": "Hi"}], "model": "gpt-4o"}, "Message without a role"),
+        ({"messages": "Hi"}, "Message without a role"),
     ],
 )
 def test_a_request_that_cannot_be_read_gets_one_sentence(request_: Any, said: str) -> None:

@@ -41,18 +41,18 @@ def test_anchors_example_in_its_own_words() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((0,), "total_tokens is 0; anchor's document has it above 0"),
+        ((0,), "Invalid total_tokens: 0. Use 1 or more."),
         (
             (100, [{**SYSTEM, "max_tokens": 0}]),
-            "max_tokens of system is 0; anchor's document has it above 0",
+            "Invalid max_tokens of system: 0. Use 1 or more.",
         ),
         (
             (9_000, [{**SYSTEM, "priority": 99}]),
-            "priority of system is 99; anchor's document has it from 1 to 10",
+            "Invalid priority of system: 99. Use a number from 1 to 10.",
         ),
         (
             (9_000, [{**SYSTEM, "priority": 0}]),
-            "priority of system is 0; anchor's document has it from 1 to 10",
+            "Invalid priority of system: 0. Use a number from 1 to 10.",
         ),
         (
             (9_000, [{**SYSTEM, "source": "retreival"}]),
@@ -62,12 +62,12 @@ def test_anchors_example_in_its_own_words() -> None:
             (9_000, [{**SYSTEM, "overflow_strategy": "burn"}]),
             "Invalid overflow_strategy of system: 'burn'",
         ),
-        ((9_000, [{"source": "system"}]), "it has a source and max_tokens"),
-        ((9_000, ["system"]), "an allocation is 'system'; it has a source and max_tokens"),
-        ((9_000, [{**SYSTEM, "cap": 3}]), "it has a source and max_tokens"),
-        ((9_000, [SYSTEM, SYSTEM]), "'system' is allocated twice"),
+        ((9_000, [{"source": "system"}]), "Expected source and max_tokens"),
+        ((9_000, ["system"]), "Invalid allocation: 'system'. Expected source and max_tokens"),
+        ((9_000, [{**SYSTEM, "cap": 3}]), "Expected source and max_tokens"),
+        ((9_000, [SYSTEM, SYSTEM]), "Duplicate allocation of 'system'."),
         ((10, [{**SYSTEM, "max_tokens": 11}]), "exceed the window (10) by 1 tokens"),
-        ((100, [], 100), "leave nothing of the window"),
+        ((100, [], 100), "fill the window"),
     ],
 )
 def test_what_anchors_document_refuses(arguments: tuple[Any, ...], sentence: str) -> None:

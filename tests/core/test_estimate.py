@@ -35,7 +35,7 @@ def test_no_text_no_tokens_and_any_text_at_least_one() -> None:
 def test_an_encoding_without_a_table_is_an_error_that_says_which_have_one() -> None:
     with pytest.raises(
         ValueError,
-        match="no estimate of 'p50k_base'; there are those of cl100k_base, o200k_base; use",
+        match="Unknown estimate 'p50k_base'.* Choose one of: 'cl100k_base', 'o200k_base'",
     ):
         counter("estimate:p50k_base")
 

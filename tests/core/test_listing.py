@@ -173,7 +173,7 @@ def test_a_plan_is_written_as_one_in_the_same_sections_as_it_is_built() -> None:
     as_one = {"retrieval": "Known:"}
     texts = messages(built.plan, context_role="user", as_one=as_one)
     assert [message["content"][:6] for message in texts] == ["Known:", "Where?"]
-    with pytest.raises(LookupError, match="no section 'retreival'"):
+    with pytest.raises(LookupError, match="Unknown section 'retreival'"):
         messages(built.plan, as_one=["retreival"])
     with pytest.raises(ValueError, match="as_one names 'user', which holds a message of 'user'"):
         messages(built.plan, as_one=["user"])

@@ -129,8 +129,8 @@ def test_a_model_that_is_not_listed_has_its_familys_encoding(
 
 
 def test_the_notice_of_an_unknown_model_names_the_encoding_that_stands_in() -> None:
-    assert "8,192 tokens and o200k_base stand in" in resolve("gpt-9").notice
-    assert "8,192 tokens and cl100k_base stand in" in resolve("nobody-knows").notice
+    assert "8,192 tokens and o200k_base are assumed" in resolve("gpt-9").notice
+    assert "8,192 tokens and cl100k_base are assumed" in resolve("nobody-knows").notice
 
 
 @pytest.mark.parametrize(
@@ -202,16 +202,18 @@ def test_then_genai_prices_whose_version_is_named() -> None:
 
 def test_then_a_default_that_warns_and_says_what_it_fell_back_to() -> None:
     with pytest.warns(
-        UnknownModelWarning, match="no model 'nobody-knows'.*8,192 tokens and cl100k_base stand in"
+        UnknownModelWarning,
+        match="Unknown model 'nobody-knows': .*8,192 tokens and cl100k_base are assumed",
     ):
         found = model("nobody-knows")
     assert (found.window, found.encoding, found.encoding_is_own) == (8_192, "cl100k_base", False)
-    assert found.provenance == "default: a window of 8,192 tokens and cl100k_base stand in"
+    assert found.provenance == "default: a window of 8,192 tokens and cl100k_base are assumed"
 
 
 def test_or_an_error_that_says_what_to_do() -> None:
     with pytest.raises(
-        ValueError, match=r"no model 'nobody-knows'; \d+ are in .*; use one of .* or describe it"
+        ValueError,
+        match=r"Unknown model 'nobody-knows'. Choose one of .* .\d+ models., or describe it",
     ):
         model("nobody-knows", unknown="raise")
 
@@ -225,19 +227,23 @@ def test_what_is_known_better_overrides_and_provenance_says_so() -> None:
 @pytest.mark.parametrize(
     ("overrides", "error", "message"),
     [
-        ({"window": 0}, ValueError, "a window of 0 tokens; .*; give its size"),
-        ({"window": -1}, ValueError, "window is -1; tokens are whole numbers"),
-        ({"window": 8192.5}, TypeError, "window is 8192.5; tokens are whole numbers"),
+        ({"window": 0}, ValueError, "Invalid window of .*: 0. Use 1 token or more"),
+        ({"window": -1}, ValueError, "Invalid window.*: -1. Use 0 or more"),
+        ({"window": 8192.5}, TypeError, "Invalid window.*: 8192.5. Expected a whole number"),
         (
             {"window": 4_096},
             ValueError,
-            "answers of up to 16,384 tokens in a window of 4,096 .*; lower max_output",
+            "max_output of .* .16,384. exceeds the window .4,096. .* Lower max_output",
         ),
-        ({"kind": "usable"}, ValueError, "window kind 'usable'; known are shared, input; use"),
+        (
+            {"kind": "usable"},
+            ValueError,
+            "Invalid kind of .*: 'usable'. Choose one of: shared, input",
+        ),
         (
             {"windows": 4_096},
             TypeError,
-            "no field 'windows' in a model; there are name, window, .*; use one",
+            "Unknown field of a model: 'windows'. Did you mean 'window'? Choose one of: 'name', 'window'",
         ),
     ],
 )
@@ -252,13 +258,13 @@ def test_a_model_that_cannot_be_is_an_error_in_three_parts(
 def test_no_name_is_no_unknown_model(name: Any) -> None:
     with pytest.raises(
         ValueError,
-        match="a model named .* was asked for; names are texts such as 'gpt-4o'; give one",
+        match="Invalid model: .* Expected a name, such as 'gpt-4o'",
     ):
         model(name)
 
 
 def test_unknown_takes_two_values() -> None:
-    with pytest.raises(ValueError, match="unknown='guess'; known are default, raise; use one"):
+    with pytest.raises(ValueError, match="Invalid unknown: 'guess'. Choose one of: default, raise"):
         model("gpt-4o", unknown="guess")  # type: ignore[arg-type]
 
 
@@ -271,7 +277,7 @@ def test_an_unknown_suffix_is_never_taken_for_the_shorter_name_in_silence(
         found = model(f"{known.name}-{suffix}")
     said = [str(warning.message) for warning in caught]
     if found.provenance.startswith("default"):
-        assert any("stand in" in sentence for sentence in said)
+        assert any("assumed" in sentence for sentence in said)
         assert not any("those it had" in sentence for sentence in said)
     else:
         assert found.provenance.startswith(("exact name", "genai-prices", "prefix"))
@@ -342,11 +348,11 @@ def test_any_clouds_or_routers_spelling_is_the_same_model_with_all_its_fields(
 )
 def test_a_name_that_may_mean_another_model_is_said_to_be_unknown(name: str, window: int) -> None:
     """gpt-4.5-preview had gpt-4's 8,192, "its numbers are those it had", and gpt-5.1-codex-max gpt-5.1's in silence."""
-    with pytest.warns(UnknownModelWarning, match="stand in") as caught:
+    with pytest.warns(UnknownModelWarning, match="assumed") as caught:
         found = bk.model(name)
     assert len(caught) == 1
     assert found.window == window and not found.ends
-    with pytest.raises(ValueError, match="no model"):
+    with pytest.raises(ValueError, match="Unknown model"):
         bk.model(name, unknown="raise")
 
 
@@ -430,7 +436,7 @@ def test_a_name_of_a_hundred_thousand_characters_is_unknown_at_once(unit: str) -
     """Looking for it took eight seconds, in which an explorer answered nobody."""
     name = "0." + unit * (100_000 // len(unit))
     start = time.process_time()
-    with pytest.raises(ValueError, match=r"no model '0\..*\.\.\..*use one of"):
+    with pytest.raises(ValueError, match=r"Unknown model '0\..*\.\.\..*Choose one of"):
         model(name, unknown="raise")
     assert resolve(name).window == 8_192
     assert set(nearest_names(name, ["gpt-4o", "claude-haiku-4-5"])) <= {

@@ -360,7 +360,7 @@ def test_what_is_lacking_is_not_divided_by_weight() -> None:
 def test_a_weight_is_small_enough_to_be_counted_with() -> None:
     """Times a number of tokens it would pass 64 bits."""
     with pytest.raises(
-        ValueError, match="weight of 'a' is 65,537; weights are at most 65,536; divide"
+        ValueError, match="Invalid weight of 'a': 65,537. Use at most 65,536; divide"
     ):
         bk.Allocation("a", weight=65_537)
 
@@ -369,7 +369,7 @@ def test_a_reserve_for_a_competitor_of_the_pool_is_refused() -> None:
     """Who competes item by item has nothing of its own: 0.1.0 overran the window by what was held."""
     held = [bk.Reserve("held", 50, serves="a")]
     with pytest.raises(
-        ValueError, match="'a' has a floor, a weight or a reserve of its own while items compete"
+        ValueError, match="'a' has a floor, a weight or a reserve of its own, but items compete"
     ):
         bk.Budget(100, held, [bk.Allocation("a"), bk.Allocation("b")], order="open by item")
 
@@ -443,29 +443,29 @@ def test_floors_do_not_stretch_the_pool() -> None:
         (
             lambda b: bk.allocate(b, {"memroy": 1}),
             LookupError,
-            "no section 'memroy' in this budget",
+            "Unknown section 'memroy'. Did you mean",
         ),
         (
             lambda b: bk.allocate(b, {"memory": -1}),
             ValueError,
-            "demand of 'memory' is -1; tokens are whole",
+            "Invalid demand of 'memory': -1. Use",
         ),
         (
             lambda b: bk.allocate(b, {"memory": cast(int, 1.5)}),
             TypeError,
-            "demand of 'memory' is 1.5; tokens are whole",
+            "Invalid demand of 'memory': 1.5. Expected a whole",
         ),
         (
             lambda b: bk.fit(b, [bk.Item("memroy", 1)]),
             LookupError,
-            "its sections are 'memory'; add an Allocation",
+            "Choose one of: 'memory'. Or add an Allocation",
         ),
-        (lambda b: bk.allocate(b, {})["memroy"], LookupError, "no section 'memroy'"),
-        (lambda b: bk.allocate(b, {}).remainder, ValueError, "names no remainder"),
+        (lambda b: bk.allocate(b, {})["memroy"], LookupError, "Unknown section 'memroy'"),
+        (lambda b: bk.allocate(b, {}).remainder, ValueError, "has no remainder. Pass"),
         (
             lambda b: bk.plan.allocate_many(b, pd.DataFrame({"memory": [-1]})),
             ValueError,
-            "the demand of 'memory' has a number that is negative",
+            "Invalid demand of 'memory': a number is negative",
         ),
     ],
 )

@@ -56,9 +56,7 @@ def test_haystack_compacts_at_seven_tenths_to_four_tenths_of_the_window() -> Non
 
 @pytest.mark.parametrize(("high", "low"), [(0.4, 0.7), (0.7, 0.0)])
 def test_a_target_lies_above_nothing_and_below_its_trigger(high: float, low: float) -> None:
-    with pytest.raises(
-        ValueError, match=r"cutting goes from a high mark to a low one: 0 < target <= trigger"
-    ):
+    with pytest.raises(ValueError, match=r"Use 0 < target <= trigger\."):
         TriggerTarget(bk.Share(high), bk.Share(low))
 
 
@@ -119,13 +117,13 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Floor(0), "a floor of 0; the newest message stays where it fits; give at least 1"),
+        (lambda: Floor(0), "Invalid least of the floor: 0. Use 1 or more."),
         (lambda: Floor(1, "words"), "Invalid unit of the floor: 'words'. Choose one of: tokens"),  # type: ignore[arg-type]
         (
             lambda: SlidingWindow(0),
-            "a sliding window of 0 turns would keep nothing; keep at least 1 turn",
+            "Invalid turns of the sliding window: 0. Use 1 or more.",
         ),
-        (lambda: Step(0), "a step of 0 tokens; blocks have a size; give at least 1"),
+        (lambda: Step(0), "Invalid step: 0. Use 1 token or more."),
         (
             lambda: OldestFirst(unit="word"),  # type: ignore[arg-type]
             "Invalid unit of the policy: 'word'. Choose one of: message, turn",
@@ -204,8 +202,8 @@ def test_agent_framework_shortens_all_old_results_at_once_and_then_waits() -> No
 
 def test_a_target_of_results_is_at_most_the_trigger() -> None:
     with pytest.raises(
-        ValueError, match="down to 900 once above 800; the target is at most the trigger; lower it"
+        ValueError, match="Invalid target 900 for trigger 800. Use target <= trigger."
     ):
         DropToolResults(trigger=800, target=900)
-    with pytest.raises(ValueError, match="the target is at most the trigger"):
+    with pytest.raises(ValueError, match="Use target <= trigger"):
         DropToolResults(trigger=bk.Share("0.5"), target=bk.Share("0.6"))

@@ -169,10 +169,10 @@ def test_lists_are_cut_by_their_type() -> None:
 @pytest.mark.parametrize(
     ("configuration", "sentence"),
     [
-        ({"total": 9}, "context_budget has 'total'; known are"),
+        ({"total": 9}, "Invalid context_budget. Unknown key 'total'."),
         (
             {"sections": {"a": {"max": 9}}},
-            "section 'a' has 'max'; known are enabled, max_tokens, priority",
+            "Invalid section 'a'. Unknown key 'max'. Choose one of: 'enabled', 'max_tokens', 'priority'",
         ),
         (
             {"sections": {"a": {"priority": "top"}}},
@@ -184,7 +184,7 @@ def test_lists_are_cut_by_their_type() -> None:
         ),
         (
             {"sections": {"a": {"max_tokens": "120%"}}},
-            "is '120%'; a percentage lies between 0% and 100%",
+            ": '120%'. Use a percentage from '0%' to '100%'",
         ),
         (
             {"overflow_policy": "burn"},
@@ -204,13 +204,13 @@ def test_lists_are_cut_by_their_type() -> None:
             {"sections": {"a": {"enabled": "no"}}},
             "Invalid enabled of section 'a': 'no'. Expected true or false",
         ),
-        ({"total_tokens": "4000"}, "total_tokens is '4000'"),
+        ({"total_tokens": "4000"}, "Invalid total_tokens: '4000'"),
         ({"context_budget": 4_000}, "Invalid context_budget: 4000. Expected a mapping"),
         (
             {"agent": {"model": "gpt-4o"}},
-            "agent has 'model'; its budget stands under context_budget",
+            "No context_budget under agent, which has 'model'.",
         ),
-        ({1: 2, "total": 3}, "context_budget has '1', 'total'; known are"),
+        ({1: 2, "total": 3}, "Invalid context_budget. Unknown key '1'"),
         (["x"], "Invalid configuration: ['x']. Expected a mapping"),
     ],
 )
@@ -278,7 +278,7 @@ def test_tool_schemas_do_not_go_for_the_cap_of_the_system_prompt() -> None:
 
 def test_a_configuration_in_the_place_of_the_window() -> None:
     """The sentence says where it goes."""
-    with pytest.raises(ValueError, match=re.escape("write agent_prompt(None, configuration)")):
+    with pytest.raises(ValueError, match=re.escape("Write agent_prompt(None, configuration)")):
         presets.agent_prompt(DOCUMENT_003)  # type: ignore[arg-type]
 
 
@@ -286,7 +286,7 @@ def test_a_configuration_in_the_place_of_the_window() -> None:
 def test_a_setting_that_a_preset_does_not_have(setting: str) -> None:
     """Three parts, and not how Python tells of an argument."""
     for make in (presets.chat, presets.rag, presets.agent):
-        sentence = f"{make.__name__} has no setting '{setting}'; it has output, fill, kind, .*; .* or change a line"
+        sentence = f"Unknown setting of {make.__name__}: '{setting}'.* Choose one of: 'output', 'fill', 'kind'"
         with pytest.raises(TypeError, match=sentence):
             make(1_000, **{setting: 1})  # type: ignore[arg-type]
 
@@ -310,9 +310,9 @@ def test_unknown_current() -> None:
 @pytest.mark.parametrize(
     ("window", "sentence"),
     [
-        ("8k", "window is '8k'; tokens are whole numbers"),
-        ("8,192", "window is '8,192'; tokens are whole numbers"),
-        ("gtp-4o", "no model 'gtp-4o' is known, so its window is not; nearest are"),
+        ("8k", "Invalid window: '8k'. Expected a whole number"),
+        ("8,192", "Invalid window: '8,192'. Expected a whole number"),
+        ("gtp-4o", "Unknown model 'gtp-4o'. Did you mean 'gpt-4o'?"),
     ],
 )
 @pytest.mark.parametrize("name", ["rag", "working_memory", "memory_engine", "agent_prompt"])

@@ -38,7 +38,7 @@ def nested(levels: int = LEVELS) -> Any:
 
 def test_yaml_that_names_what_it_named_is_refused() -> None:
     """By its first alias; nothing is ever made of it."""
-    sentence = r"^saved state has the alias \*a0; known are values written out; write what it stands for in its"
+    sentence = r"^Invalid saved state. Alias \*a0 is not allowed. Write the value in its"
     for text in (
         bomb(),
         bomb(9),

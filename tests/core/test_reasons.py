@@ -111,9 +111,7 @@ def test_a_model_without_a_reserve_for_its_answer_is_said() -> None:
 @pytest.mark.parametrize("output", [500, 1_000])
 def test_a_reserve_that_leaves_no_window_is_refused(output: int) -> None:
     """0.3.0 planned with a pool of -4,500 tokens."""
-    with pytest.raises(
-        ValueError, match=rf"reserves \({output:,}\) leave nothing of the window \(500\)"
-    ):
+    with pytest.raises(ValueError, match=rf"Reserves \({output:,}\) fill the window \(500\)"):
         presets.working_memory(500, output=output)
 
 

@@ -41,9 +41,9 @@ def test_what_was_resolved_is_not_looked_up_again() -> None:
 def test_who_asks_for_a_known_window_is_told_what_to_give() -> None:
     """A default of 8,192 tokens is for a notebook, which shows the warning; a gate that opened on it would be wrong."""
     assert resolve("gtp-4o-mini").window == 8_192
-    assert "stand in" in resolve("gtp-4o-mini").notice
+    assert "assumed" in resolve("gtp-4o-mini").notice
     with pytest.raises(
-        ValueError, match=r"'gtp-4o-mini' is known.*'gpt-4o-mini'.*give a known one, or window="
+        ValueError, match=r"'gtp-4o-mini'. Did you mean 'gpt-4o-mini'. .* or give window="
     ):
         resolve("gtp-4o-mini", must_know=True)
     assert resolve("gtp-4o-mini", window=32_768, must_know=True).window == 32_768
@@ -239,9 +239,9 @@ def test_a_model_that_nobody_knows_is_said_so_wherever_it_is_named(entry: str) -
         "model": lambda: bk.model("acme-9", window=8_000),
     }
     if entry == "bill":
-        assert "no model 'acme-9' is known" in repr(bk.count_request(request_of("acme-9")))
+        assert "unknown model 'acme-9'" in repr(bk.count_request(request_of("acme-9")))
         return
     with pytest.warns(
-        UnknownModelWarning, match=r"no model 'acme-9'.*; cl100k_base stands in; give encoding="
+        UnknownModelWarning, match=r"Unknown model 'acme-9': cl100k_base is assumed. Give encoding="
     ):
         calls[entry]()

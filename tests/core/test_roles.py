@@ -37,7 +37,7 @@ def test_items_made_for_other_roles_are_an_error_that_says_so(name: str) -> None
     """The default table has a history and a current message, which these budgets do not know by that name."""
     items = conversation(60).items(60, count)
     with pytest.raises(
-        LookupError, match=r"made for other roles: .*trace\.items\(turn, count, budget\.roles\)"
+        LookupError, match=r"made with other roles: .*trace\.items\(turn, count, budget\.roles\)"
     ):
         bk.fit(PRESETS[name](8_000), items)
 
@@ -51,7 +51,7 @@ def test_demands_made_for_other_roles_are_the_same_error() -> None:
         lambda: RequestBatch(demand).columns(budget),
     ):
         with pytest.raises(
-            LookupError, match="'user' stands in 'history', this budget has it in 'conversation'"
+            LookupError, match="'user' goes to 'history', in this budget to 'conversation'"
         ):
             plan()
     assert (
@@ -65,7 +65,7 @@ def test_sections_that_both_tables_know_are_a_warning() -> None:
     items = conversation(3).items(3, count, chat.roles)
     assert bk.fit(chat, items).warnings == ()
     assert (
-        "'tool' stands in 'conversation', this budget has it in 'tool'"
+        "'tool' goes to 'conversation', in this budget to 'tool'"
         in bk.fit(agent, items).warnings[0]
     )
 
@@ -128,7 +128,7 @@ def test_a_saved_plan_keeps_the_roles_of_its_items() -> None:
         assert loaded.warnings == plan.warnings
     assert len(bk.state.to_dict(plan)["plan"]["roles"]["tables"]) == 1
     other = bk.fit(bk.presets.agent(8_000), trace.items(3, count, bk.presets.rag(8_000).roles))
-    assert "made for other roles" in other.warnings[0]
+    assert "made with other roles" in other.warnings[0]
     assert bk.state.from_json(bk.state.to_json(other)).warnings == other.warnings  # type: ignore[union-attr]
 
 
@@ -138,5 +138,5 @@ def test_a_saved_plan_keeps_the_roles_of_its_items() -> None:
 def test_roles_of_a_file_that_fit_no_items_are_refused(roles: dict[str, object]) -> None:
     data = bk.state.to_dict(bk.fit(bk.Budget(100, undeclared="pool"), [Item("history", 5)]))
     data["plan"]["roles"] = roles
-    with pytest.raises(ValueError, match=r"the place of its table or null; save it again"):
+    with pytest.raises(ValueError, match=r"Invalid roles: .* Save the plan again"):
         bk.state.from_dict(data)

@@ -156,7 +156,7 @@ def test_a_counter_that_would_open_a_file_is_not_made_from_a_saved_text() -> Non
         ("policy", {"class": "SlidingWindow", "turns": "many"}, "turns of the sliding window"),
         ("policy", {"class": "Share", "ratio": "0.5"}, "its policy is Share"),
         ("policy", {"class": "Chain", "policies": [3]}, "AttributeError"),
-        ("counter", {"name": "nobody's"}, "no counter"),
+        ("counter", {"name": "nobody's"}, "Unknown counter"),
         ("framing", {"name": "nobody's"}, "KeyError"),
         ("roles", {"table": {"user": 3}}, "its roles are"),
         ("shorten", "yes", "Invalid settings.shorten: 'yes'. Expected true or false"),

@@ -97,7 +97,7 @@ def test_a_sweep_moves_one_line_or_two(lines: dict[str, list[int]]) -> None:
 
 def test_unknown_line() -> None:
     """The lines are listed."""
-    with pytest.raises(LookupError, match="no line 'ouput' in this budget; its lines are window"):
+    with pytest.raises(LookupError, match="Unknown line 'ouput'. Did you mean 'output'"):
         bk.sweep(presets.chat(8_192), DEMAND, ouput=[1])
 
 
@@ -106,7 +106,7 @@ def test_a_line_named_as_a_column_of_the_table_is_refused_before_any_plan(name: 
     """A table cannot have two columns of one name."""
     budget = bk.Budget(100, (), [bk.Allocation(name)])
     with pytest.raises(
-        ValueError, match=f"sweep was to move '{name}'; its table has columns 'section', .*; rename"
+        ValueError, match=f"sweep cannot move '{name}': its table has columns 'section', .* Rename"
     ):
         bk.sweep(budget, {name: 3}, **{name: [1, 2]})
     assert list(bk.sweep(budget, {name: 3}, window=[10])["section"]) == [name]

@@ -505,23 +505,23 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "message without role": (
         b'{"messages": [{"role": "user"}, {"content": "Hello", "name": "bob"}]}\n',
-        r"line 1, message 2: a message without a role; it has 'content', 'name'; give it one of system, dev",
+        r"line 1, message 2: Message without a role: 'content', 'name'. Choose one of: system, dev",
     ),
     "line without role": (
         b'{"role": "user"}\n{"content": "Hello"}\n',
-        r"bad.jsonl, line 2: a message without a role; it has 'content'; give it one of system",
+        r"bad.jsonl, line 2: Message without a role: 'content'. Choose one of: system",
     ),
     "role of null": (
         b'[{"role": null}, {"role": "user"}]\n',
-        r"line 1, message 1: a message without a role; its role is null; give it one of system",
+        r"line 1, message 1: Message without a role: its role is null. Choose one of: system",
     ),
     "role of a number": (
         b'[{"role": 3}, {"role": "user"}]\n',
-        r"line 1, message 1: a message whose role is 3; a role is a text; give it one of system",
+        r"line 1, message 1: Invalid role of a message: 3. Expected one of system",
     ),
     "empty role": (
         b'[{"role": ""}, {"role": "user"}]\n',
-        r"line 1, message 1: a message whose role is ''; a role is a text; give it one of system",
+        r"line 1, message 1: Invalid role of a message: ''. Expected one of system",
     ),
     "role of half a character": (
         b'[{"role": "user\\ud800"}, {"role": "user"}]\n',
@@ -533,19 +533,19 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "parts of nothing": (
         b'[{"role": "user", "content": [5, null]}]\n',
-        r"message 1: a user message whose content has a part 5; parts are texts, or objects with a type; write",
+        r"message 1: Invalid part of a user message: 5. Expected a text, or an object with a type",
     ),
     "message of text": (
         b'[{"role": "user"}, "Hello"]\n',
-        r"line 1, message 2: a message without a role; it is of type str; give it",
+        r"line 1, message 2: Message without a role: it is of type str. Choose",
     ),
     "content of a number": (
         b'[{"role": "user", "content": 7}]\n',
-        r"message 1: a user message whose content is of type int; .*; write",
+        r"message 1: Invalid content of a user message: .* Expected text, a list",
     ),
     "tool calls of text": (
         b'[{"role": "assistant", "tool_calls": ["look"]}]\n',
-        r"message 1: an assistant message whose tool_calls are \['look'\]; they are a list of objects .*; write",
+        r"message 1: Invalid tool_calls of an assistant message: \['look'\]. Expected a list of objects",
     ),
     "orphan tool result": (
         b'{"messages": [{"role": "user"}, {"role": "tool", "tool_call_id": "c9", "content": "x"}]}\n',
@@ -570,7 +570,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "passage without text": (
         b'[{"role": "user", "contexts": [{"id": 3}]}]\n',
-        r"line 1, message 1: a context passage without text; it has 'id'; put its text under 'text'",
+        r"line 1, message 1: Context passage without text: 'id'. Put its text under 'text'",
     ),
     "passages beyond the end": (
         b'{"messages": [{"role": "user"}], "contexts": ["x"], "meta": {"contexts_apply_to_message": 5}}\n',
@@ -612,7 +612,7 @@ def test_a_bad_file_is_told_by_its_problem_and_a_fix(kind: str, tmp_path: Path) 
 def test_an_unknown_name_lists_the_traces_that_are_shipped() -> None:
     with pytest.raises(
         ValueError,
-        match="no trace 'suport-chat'; shipped are coding-agent, made-up-chats, made-up-session, mixed-language, sup",
+        match="Unknown trace 'suport-chat'. Did you mean 'support-chat'. Choose one of: 'coding-agent'",
     ):
         load_trace("suport-chat")
 
@@ -620,7 +620,7 @@ def test_an_unknown_name_lists_the_traces_that_are_shipped() -> None:
 def test_a_file_that_is_not_there_and_a_folder_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(
         FileNotFoundError,
-        match=r"a trace file .*gone.jsonl was asked for; there is none; correct the path",
+        match=r"File not found: .*gone.jsonl. Check the path",
     ):
         load_trace(tmp_path / "gone.jsonl")
     with pytest.raises(FileNotFoundError, match="that is a folder; correct the path"):

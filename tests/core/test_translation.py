@@ -140,8 +140,8 @@ def test_every_preset_is_told_to_every_system_and_each_change_of_it_is_listed(
     [
         (presets.chat(8_192), "octobus", "octopus"),
         ("max_tokens", "langchain", "Expected a Budget, a mapping, or"),
-        ({"tokens": 9}, "langchain", "a configuration without max_tokens; it has 'tokens'"),
-        ({"reserve_tokens": 9}, "anchor", "a configuration without total_tokens"),
+        ({"tokens": 9}, "langchain", "The configuration lacks max_tokens. Add it to 'tokens'"),
+        ({"reserve_tokens": 9}, "anchor", "The configuration lacks total_tokens"),
         (presets.chat(8_192, deficit="signed").assign(system=8_000), "anchor", "caps"),
     ],
 )
@@ -219,7 +219,5 @@ def test_what_trim_messages_takes_beside_a_size_is_listed() -> None:
 def test_a_size_written_as_text_is_refused_and_not_taken_for_a_model(
     field: str, system: str
 ) -> None:
-    with pytest.raises(
-        TypeError, match="okens is '8000'; tokens are whole numbers of 0 or more; give an int"
-    ):
+    with pytest.raises(TypeError, match="okens: '8000'. Expected a whole number of tokens"):
         presets.translate({field: "8000"}, system)

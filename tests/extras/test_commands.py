@@ -318,20 +318,20 @@ def test_a_conversation_comes_in_by_standard_input_in_any_format() -> None:
 
 
 WRONG = {
-    "no file": (("fit", "nosuch.jsonl"), "a trace file nosuch.jsonl was asked for; there is none"),
-    "no shipped trace": (("fit", "nosuch"), "no trace 'nosuch'; shipped are"),
+    "no file": (("fit", "nosuch.jsonl"), "File not found: nosuch.jsonl"),
+    "no shipped trace": (("fit", "nosuch"), "Unknown trace 'nosuch'. Choose one of"),
     "no budget": (("fit", "support-chat", "-b", "nosuch"), "no budget 'nosuch'"),
     "no policy": (
         ("replay", "support-chat", "-p", "nosuch"),
-        "no policy 'nosuch'; known by name are",
+        "Unknown policy 'nosuch'. Choose one of",
     ),
-    "no counter": (("count", "-t", "x", "-c", "nosuch"), "no counter 'nosuch'"),
+    "no counter": (("count", "-t", "x", "-c", "nosuch"), "Unknown counter 'nosuch'"),
     "no model": (("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"), "no model 'nosuch'"),
     "no turn": (
         ("fit", "support-chat", "--turn", "999"),
         "turn 999 of trace 'support-chat' was asked for",
     ),
-    "no section": (("fit", "support-chat", "--why", "x"), "no section 'x' in this budget"),
+    "no section": (("fit", "support-chat", "--why", "x"), "Unknown section 'x'"),
     "no prompt": (("check", "--prompt", "x"), "a prompt 'x'; a prompt is given as SECTION=FILE"),
     "too small": (("fit", "support-chat", "-w", "3"), "chat at a window of 3 leaves"),
     "no notebook": (("notebook", "99"), "Unknown notebook '99'. Choose one of: 00-start, "),

@@ -102,7 +102,7 @@ SPARED = {
         "    warnings.simplefilter('always')\n"
         "    print(bk.model('gpt-4o').window, bk.model('no-such-model').window)\n"
         "print(str(caught[0].message).partition(' stand')[0])",
-        "128000 8192\nno model 'no-such-model' in data/models.csv; a longer list needs genai-prices, "
+        "128000 8192\nUnknown model 'no-such-model': "
         "which is not installed; run: pip install 'budgetkit[lab]'; a window of 8,192 tokens and cl100k_base",
     ),
 }
@@ -141,7 +141,7 @@ print(json.dumps(answers))
 def test_a_missing_extra_is_one_sentence_that_names_it(
     printed: dict[str, str], name: str, extra: str, library: str
 ) -> None:
-    sentence = f"needs {library}, which is not installed; run: pip install 'budgetkit[{extra}]'"
+    sentence = f"needs {library}, which is not installed. Run: pip install 'budgetkit[{extra}]'"
     assert printed[name].endswith(sentence)
     assert "\n" not in printed[name]
     assert library.replace("_", "-") in {Requirement(each).name for each in EXTRAS[extra]}

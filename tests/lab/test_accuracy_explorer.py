@@ -723,8 +723,8 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda e: e.set(counter="abacus"), "no counter 'abacus'"),
-        (lambda e: e.set(exact="abacus"), "no counter 'abacus'"),
+        (lambda e: e.set(counter="abacus"), "Unknown counter 'abacus'"),
+        (lambda e: e.set(exact="abacus"), "Unknown counter 'abacus'"),
         (lambda e: e.set(path="/no/such/folder"), "File not found"),
         (lambda e: e.set(path="/no/such/*.md"), "File not found"),
         (lambda e: e.set(pieces=10_000), "choose shorter pieces"),
@@ -770,7 +770,7 @@ def test_what_cannot_be_is_said_and_what_held_still_holds(
 def test_a_constructor_that_cannot_says_why(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="File not found"):
         AccuracyExplorer(corpus=tmp_path / "none")
-    with pytest.raises(ValueError, match="no counter 'abacus'"):
+    with pytest.raises(ValueError, match="Unknown counter 'abacus'"):
         AccuracyExplorer("abacus", toy(1))
     with pytest.raises(ValueError, match="no text"):
         AccuracyExplorer(corpus=Corpus(()))

@@ -237,7 +237,7 @@ def test_the_counter_of_the_plan_and_the_compared_one_are_two_boxes() -> None:
     assert card.view.state["strip"]["title"] == "How far off is chars/4?"
     assert card.errors["error"].tolist() == errors
     card.set(compare="abacus")
-    assert "no counter 'abacus'" in card.status
+    assert "Unknown counter 'abacus'" in card.status
     assert shown(card, "compare") == "chars/4"
     controls = card.panel.controls
     assert [controls[key]["label"] for key in ("counter", "compare")] == [

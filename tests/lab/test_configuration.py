@@ -78,11 +78,11 @@ def test_a_file_without_a_model_is_opened_as_its_preset_is(
         ({"budget": "chat", "agent": {"name": "x"}}, "has 'agent'"),
         (
             {"budget": "chat", "policy": {"class": "Policy"}},
-            "policy of a configuration has the class",
+            "Unknown policy class",
         ),
         (
             {"budget": "chat", "policy": {"class": "System"}},
-            "policy of a configuration has the class",
+            "Unknown policy class",
         ),
     ],
 )

@@ -494,7 +494,7 @@ def number_sent(policy: str, number: str, value: object) -> dict[str, Any]:
 
 WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     (lambda e: e.set(path="no/such.jsonl"), "no/such.jsonl"),
-    (lambda e: e.set(counter="abacus"), "no counter 'abacus'"),
+    (lambda e: e.set(counter="abacus"), "Unknown counter 'abacus'"),
     (lambda e: e.set(day="yesterday"), "a day is YYYY-MM-DD"),
     (lambda e: hear(e, {"kind": "request", "request": 99, "id": "1"}), "makes 1 to 30"),
     (

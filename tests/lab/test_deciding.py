@@ -313,7 +313,7 @@ def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
             {"objective": "happiness"},
             "Unknown objective 'happiness'. Choose one of 'evidence', 'cut', 'cost'",
         ),
-        ({"vary": {"policy": ["hope"]}}, "no policy 'hope'; known by name are 'oldest first'"),
+        ({"vary": {"policy": ["hope"]}}, "Unknown policy 'hope'. Choose one of: 'oldest first'"),
         ({"vary": {}}, "Nothing to vary"),
         (
             {"traces": bk.load_traces("made-up-chats")[:3]},

@@ -380,7 +380,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
     ("change", "said"),
     [
         (lambda e: e.set(window=5), "choose a larger window"),
-        (lambda e: e.set(counter="nonsense"), "no counter 'nonsense'"),
+        (lambda e: e.set(counter="nonsense"), "Unknown counter 'nonsense'"),
         (
             lambda e: e.set(counter=EXTRA),
             "pip install 'budgetkit[makers]'",

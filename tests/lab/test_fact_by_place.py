@@ -183,7 +183,7 @@ def test_the_shell_refuses_a_model_whose_window_nobody_knows(
     command: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([command, str(file), "-m", "gtp-9"]) == 2
-    assert "'gtp-9' is known, so its window is not" in capsys.readouterr().err
+    assert "Unknown model 'gtp-9'" in capsys.readouterr().err
 
 
 TOOLS: list[dict[str, Any]] = [

@@ -261,7 +261,7 @@ _BUDGET = r"Invalid budget: .* Expected|Unknown preset .* Choose one of"
 _TRACE = r"; known are .*; give one of these|Invalid conversation: .* Expected|^Invalid demands .*\. Pass "
 _TEXTS = r"Invalid texts of type .*\. Pass a Corpus, |; known are .*; give one of these"
 _PRESET = r"preset 'chat' without a window.*give window= in tokens, or model='gpt-4o'"
-_POLICY = "no policy 'lasst turns'; known by name are 'oldest first'"
+_POLICY = "Unknown policy 'lasst turns'. Did you mean 'last turns'"
 _MODEL = "known are its name and a Model; give one of these"
 #: What is refused: the kind, what is passed, the sentence, how many of its calls ask.
 REFUSED: list[tuple[str, list[Any], str, Any]] = [
@@ -293,7 +293,7 @@ def test_an_unknown_model_is_no_window() -> None:
     for call in LINES["budget"][:8]:
         with pytest.raises(
             ValueError,
-            match=r"no model 'gtp-9' is known, so its window is not.*or window= in tokens",
+            match=r"Unknown model 'gtp-9'.*or give window= in tokens",
         ):
             value(call, "chat", {"model": "gtp-9"})
 
@@ -315,7 +315,7 @@ def test_one_text_is_not_counted_letter_by_letter() -> None:
     for way in counters:
         counter = bk.counter(way)
         for wrong in ("Hello", Path("texts"), pd.DataFrame({"text": ["Hello"]})):
-            with pytest.raises(TypeError, match="many counts several texts; give a list of them"):
+            with pytest.raises(TypeError, match="Invalid texts for .* Expected a list of texts"):
                 counter.many(wrong)  # type: ignore[arg-type]
 
 

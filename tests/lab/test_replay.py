@@ -210,7 +210,7 @@ def test_a_floor_may_raise() -> None:
     floor = Floor(70, "tokens", "raise")
     with pytest.raises(
         ValueError,
-        match=r"turn 3: the history may hold 35 tokens, .* holds 60, 25 too many; lower the",
+        match=r"The history of turn 3 has 35 tokens, .* needs 60, 25 more. Lower the",
     ):
         replayed(TOY, window(50), policies.OldestFirst(floor=floor))
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, check_tokens, tokens_of
+from budgetkit.budget.errors import out_of_range
 
 Base = Literal["limit", "usable", "window"]
 Unit = Literal["message", "turn"]
@@ -57,9 +58,7 @@ class Floor:
         check_choice("unit of the floor", self.unit, get_args(FloorUnit))
         check_choice("conflict of the floor", self.conflict, get_args(Conflict))
         if check_tokens("least of the floor", self.least) < 1:
-            raise ValueError(
-                "a floor of 0; the newest message stays where it fits; give at least 1 of tokens, turns or messages"
-            )
+            raise ValueError(out_of_range("least of the floor", 0, "1 or more"))
 
 
 @dataclass(frozen=True, slots=True)

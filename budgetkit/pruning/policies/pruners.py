@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens, tokens_of
+from budgetkit.budget.errors import out_of_range
 from budgetkit.budget.quoting import brief
 from budgetkit.pruning.policies.policy import (
     Base,
@@ -70,7 +71,7 @@ class SlidingWindow(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if check_tokens("turns of the sliding window", self.turns) < 1:
-            raise ValueError("a sliding window of 0 turns would keep nothing; keep at least 1 turn")
+            raise ValueError(out_of_range("turns of the sliding window", 0, "1 or more"))
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Drop every turn that has left the window."""
@@ -106,7 +107,7 @@ class Step(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if check_tokens("step", self.step) < 1:
-            raise ValueError("a step of 0 tokens; blocks have a size; give at least 1")
+            raise ValueError(out_of_range("step", 0, "1 token or more"))
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Drop whole blocks, once the history is over its limit."""
@@ -155,8 +156,7 @@ class TriggerTarget(Policy):
         low, high = (ratio(amount) for amount in (self.target, self.trigger))
         if type(self.trigger) is type(self.target) and not 0 < low <= high:
             raise ValueError(
-                f"trigger {brief(self.trigger)} and target {brief(self.target)}; cutting goes from a high "
-                "mark to a low one: 0 < target <= trigger; lower the target or raise the trigger"
+                f"Invalid target {brief(self.target)} for trigger {brief(self.trigger)}. Use 0 < target <= trigger."
             )
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
@@ -569,8 +569,7 @@ class DropToolResults(Policy):
         high = self.trigger
         if type(low) is type(high) and ratio(low) > ratio(high):
             raise ValueError(
-                f"results replaced down to {brief(self.target)} once above {brief(self.trigger)}; the target is at "
-                "most the trigger; lower it"
+                f"Invalid target {brief(self.target)} for trigger {brief(self.trigger)}. Use target <= trigger."
             )
         check_tokens("placeholder", self.placeholder)
         check_tokens("intact", self.intact)

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.errors import unknown_name
 from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.pruning.policies.policy import Floor, Policy, SummaryCall
 from budgetkit.pruning.policies.pruners import (
@@ -123,9 +123,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     20000
     """
     if name not in SYSTEMS:
-        raise LookupError(
-            f"no system {brief(name)}; known are {quoted(SYSTEMS)}; choose from these"
-        )
+        raise LookupError(unknown_name("system", name, SYSTEMS))
     row = SYSTEMS[name]
     least, most = row.get("summary_tokens", read_toml("systems.toml")["defaults"]["summary_tokens"])
     if summary_tokens is None:
@@ -257,8 +255,7 @@ def policy_of(policy: Policy | str) -> Policy:
     name = known_name(policy) if isinstance(policy, str) else ""
     if name not in NAMED:
         raise LookupError(
-            f"no policy {brief(policy)}; known by name are {quoted(NAMED)}; "
-            "name one, or write it, as in SlidingWindow(5)"
+            f"{unknown_name('policy', policy, NAMED)} Or write it, as in SlidingWindow(5)."
         )
     return NAMED[name]()
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import (
     CalibratedCounter,
     ExactCounter,
@@ -335,9 +335,7 @@ class Framing:
 
 def _read(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
-        raise TypeError(
-            f"messages are {brief(messages)}; known is a list of them; put one message into a list"
-        )
+        raise TypeError(wrong_type("messages", messages, "a list of messages"))
     return tuple(
         message if isinstance(message, Message) else Message(message) for message in messages
     )

@@ -520,7 +520,7 @@ def _unknown(name: str) -> str:
     if estimate_for(name).pattern or found_by(name):
         return ""
     near = nearest(name)
-    return f"no model {brief(name)} is known{f', nearest are {quoted(near)}' if near else ''}"
+    return f"unknown model {brief(name)}{f', nearest are {quoted(near)}' if near else ''}"
 
 
 def _interval(

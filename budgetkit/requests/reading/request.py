@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from budgetkit.budget.errors import wrong_type
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.requests.reading.formats import Raw, format_named, found, holds
@@ -95,12 +96,10 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
             body = json.loads(body)
         except (ValueError, RecursionError) as error:
             raise ValueError(
-                f"a request that is no JSON ({error}); give its body as JSON or as a dictionary"
+                f"Invalid JSON in the request: {error}. Pass its body as JSON text or a dictionary."
             ) from None
     if not isinstance(body, Mapping):
-        raise ValueError(
-            f"a request of type {type(body).__name__}; a request is an object; give its body as JSON or a dictionary"
-        )
+        raise ValueError(wrong_type("request", body, "its body as JSON text or a dictionary"))
     raw: Raw = body
     for field in _ENVELOPES:
         if isinstance(raw.get(field), Mapping) and not _shape(raw):
@@ -109,9 +108,9 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     if shape is None:
         fields = ", ".join(map(repr, list(raw)[:8])) or "nothing"
         raise ValueError(
-            f"a request of no known shape, it holds {fields:.200}; known are OpenAI chat and Anthropic (messages), "
-            "OpenAI Responses (input), Gemini (contents) and Bedrock Converse (messages, toolConfig); "
-            "give the body as one of them"
+            f"Unknown request format with fields {fields:.200}. Pass the body of an OpenAI chat or Anthropic "
+            "request (messages), "
+            "OpenAI Responses (input), Gemini (contents) or Bedrock Converse (messages, toolConfig)."
         )
 
     messages = tuple(map(Message, _messages(raw, shape)))

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import brief
 
 Schema = Mapping[str, Any]
@@ -37,7 +38,9 @@ _MOST_REFERENCES: Final = 1_000  # definitions that refer to each other can doub
 _DEEPEST_SCHEMA: Final = 100
 # Fields by which something without a name is still known to be meant as a function.
 _OF_A_FUNCTION: Final = {"description", "function", "type", *_PARAMETERS}
-_WANTED: Final = "tools are a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
+_EXPECTED: Final = (
+    "a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ def opened(value: Any) -> Any:
         inside = next((field for field in _ENVELOPES if field in value), None)
         if inside is None and "error" in value:
             raise ValueError(
-                f"the answer of an MCP server is an error, {brief(value['error'])}; ask it again"
+                f"The MCP server answered with an error: {brief(value['error'])}. Send the request again."
             )
         if inside is None:
             break
@@ -177,11 +180,11 @@ def entries(value: Any) -> Sequence[Schema]:
     if isinstance(value, Mapping):
         return (value,)
     if not isinstance(value, list | tuple):
-        raise ValueError(f"tools of type {type(value).__name__}; {_WANTED}; write them so")
+        raise ValueError(wrong_type("tools", value, _EXPECTED))
     tools = [_dumped(tool) for tool in value]
     for tool in tools:
         if not isinstance(tool, Mapping):
-            raise ValueError(f"a tool {brief(tool)}; {_WANTED}; write it so")
+            raise ValueError(wrong_type("tool", tool, _EXPECTED))
     return tools
 
 
