@@ -224,7 +224,7 @@ def fastest(cases: Mapping[str, Callable[[], object]], repeats: int = 7) -> dict
 
 def slices(corpus: Corpus, exact: str, seeds: int = 40) -> pd.DataFrame:
     """Measure large documents: speed of the estimate; error, interval, coverage and speed of the count by slices."""
-    count, encode = encodings.counting(exact), encodings.encoding(exact).encode
+    count, encode = encodings.counting_function(exact), encodings.encoding(exact).encode
     estimate = counter(f"estimate:{exact}")
     rows = []
     for (kind, language), text in tqdm(large(corpus).items(), desc="large documents"):

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import budgetkit as bk
-from budgetkit.requests.billing.declarations import sizes
+from budgetkit.requests.billing.declarations import count_charges
 from budgetkit.requests.billing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
 from budgetkit.requests.billing.openai import family_of
 from budgetkit.requests.reading.request import ProviderRequest, read_request
@@ -175,8 +175,8 @@ def row_of(call: dict[str, Any]) -> Row | None:
         schema_shown=group not in FREE_SCHEMA,
     )
     charges = EstimatedRules(plain).charges(request)
-    words = sum(sizes(charges, _counter(encoding)))
-    marks = sum(sizes(charges, lambda text: len(re.findall(r"[^\w\s]", text))))
+    words = sum(count_charges(charges, _counter(encoding)))
+    marks = sum(count_charges(charges, lambda text: len(re.findall(r"[^\w\s]", text))))
     times = tuple(constants_of(request).items())
     return Row(
         project_of(call), family, kind_of(request), words, marks, times, call["input_tokens"]

@@ -24,7 +24,7 @@ from budgetkit.counters.estimate import (
     LEVELS,
     WINDOW,
     Weights,
-    looked_up,
+    look_up_entries,
     windows,
 )
 
@@ -42,7 +42,7 @@ class WithoutLong(Weights):
         """Look up what each window adds."""
         stretch = windows(units, self.classes)
         own = (stretch.found[FIRST:] * GOLDEN)[np.newaxis]
-        found, missing = looked_up(self.hashed[:1], own)
+        found, missing = look_up_entries(self.hashed[:1], own)
         return self._completed(
             stretch, (found[0] + np.uint32(LEAST)).astype(np.int16), missing[0], raw=True
         )
@@ -53,7 +53,7 @@ class WithoutLong(Weights):
         if len(at):
             total[at] += self._unknown(stretch, at)
         if raw and stretch.units is not None:
-            first, second = looked_up(self.raw, stretch.raw())[0].view(np.int32)
+            first, second = look_up_entries(self.raw, stretch.raw())[0].view(np.int32)
             total[stretch.wide] += (first + second - 2 * LEAST).astype(np.int16)
         at = stretch.runs()
         return self._with_runs(total, at, stretch) if len(at) else total
@@ -65,7 +65,7 @@ class WithoutRaw(WithoutLong):
     def values(self, units: Any) -> Any:
         """Look up what each window adds."""
         stretch = windows(units, self.classes)
-        found, missing = looked_up(self.hashed, stretch.keys())
+        found, missing = look_up_entries(self.hashed, stretch.keys())
         found[0] += found[1]
         return self._completed(stretch, found[0].astype(np.int16), missing[0], raw=False)
 

@@ -27,7 +27,7 @@ from budgetkit.counters import basis_of
 from budgetkit.models import resolve
 from budgetkit.requests.billing.frames import frame_for
 from budgetkit.requests.billing.openai import family_of
-from budgetkit.requests.billing.request_count import looked_up, rules_name
+from budgetkit.requests.billing.request_count import find_evidence, rules_name
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.trace import readings
@@ -201,7 +201,7 @@ def counted(paths: Sequence[Path]) -> Iterator[Call]:
             or family_of(call["model"])
             or frame_for(call["model"])
         ):
-            evidence = looked_up(row.names, tables[project]) if row is not None else None
+            evidence = find_evidence(row.names, tables[project]) if row is not None else None
             if evidence is not None:
                 low = min(own.tokens - 1, round(tokens * (1 + evidence.low)))
                 high = max(own.tokens + 1, round(tokens * (1 + evidence.high)))

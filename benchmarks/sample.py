@@ -61,7 +61,7 @@ def sampled(text: str, encoding: str = "o200k_base", seed: int = 0) -> Sample:
     >>> found.low <= 100_001 <= found.high, found.slices
     (True, 24)
     """
-    count = encodings.counting(encoding)
+    count = encodings.counting_function(encoding)
     if len(text) <= _SMALL:
         tokens = count(text)
         return Sample(tokens, tokens, tokens, 0)

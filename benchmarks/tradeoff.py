@@ -35,7 +35,7 @@ from benchmarks.sample import sampled
 from budgetkit import corpora, files
 from budgetkit.counters import Counter, ExactCounter, calibrate, counter, estimate, speed
 from budgetkit.counters.estimate import EstimateCounter, Weights
-from budgetkit.counters.estimate import table as table_of
+from budgetkit.counters.estimate import load_weights as table_of
 from budgetkit.counters.exact import memory
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 

@@ -23,7 +23,7 @@ from genai_prices.data_snapshot import get_snapshot
 from tiktoken.model import encoding_name_for_model
 
 from budgetkit.files import read_table
-from budgetkit.models.names import family_encoding, shortened
+from budgetkit.models.names import family_encoding, without_suffixes
 
 CSV = Path(__file__).resolve().parent.parent / "data" / "models.csv"
 COLUMNS = (
@@ -286,7 +286,7 @@ def whole(
     for name, key, entry in sorted(entries, key=lambda entry: len(entry[0])):
         provider = WHOLE[entry["litellm_provider"]]
         size = (entry["max_input_tokens"], entry.get("max_output_tokens") or "")
-        spellings = list(shortened(name.casefold()))
+        spellings = list(without_suffixes(name.casefold()))
         if re.sub(r"[-_.:]", "", spellings[0]) in letters or any(
             numbers.get(text) == size for text in spellings
         ):

@@ -160,7 +160,7 @@ def classified(encoding: str, lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
     A unit that was hardly seen is taken to start two thirds of the tokens that it makes alone. Gives the class of
     each unit, and the tokens that start in a unit of each class.
     """
-    count = encodings.counting(encoding)
+    count = encodings.counting_function(encoding)
     alone = (
         np.array([2 if 0xD800 <= unit < 0xE000 else count(chr(unit)) for unit in range(2**16)])
         * 2
@@ -341,7 +341,7 @@ def packed(values: np.ndarray, worth: np.ndarray, before: np.ndarray | None) -> 
 
 def runs(encoding: str) -> tuple[np.ndarray, np.ndarray]:
     """Count what two more units of a run cost, for each pair of ASCII characters and each single unit."""
-    count = encodings.counting(encoding)
+    count = encodings.counting_function(encoding)
 
     def cost(repeated: str) -> int:
         return round((count(repeated * 256) - count(repeated * 32)) * SCALE / 224)

@@ -89,7 +89,7 @@ def spoken(document: Document, encoding: str) -> list[Document]:
 
     Common words stand in texts of every kind; what is at hand to learn from has too few of them beside each other.
     """
-    random, count = np.random.default_rng(0), encodings.counting(encoding)
+    random, count = np.random.default_rng(0), encodings.counting_function(encoding)
     words = np.array(
         [word for word in document.text.split("\n") if word and all(map(is_of_word, word))]
     )

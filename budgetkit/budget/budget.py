@@ -134,7 +134,7 @@ class Budget:
                 object.__setattr__(self, name, check_tokens(name, getattr(self, name)))
         for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
             object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
-        validation.check_texts(self.name, self.remainder, self.roles)
+        validation.check_budget_names(self.name, self.remainder, self.roles)
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)

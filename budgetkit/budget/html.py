@@ -3,7 +3,7 @@
 Whatever is shown is put together of :func:`element` here, and by nobody else (``tests/core/test_outlet.py`` looks for
 others). A text inside an element, and any attribute, is escaped, without half characters and control characters, and
 with its dollar signs written as entities; :class:`Markup` is what was made here already and stays. What is shown in a
-notebook is besides marked by :func:`shown` so that MathJax leaves it alone: a section named ``$x$`` stays that.
+notebook is besides marked by :func:`notebook_div` so that MathJax leaves it alone: a section named ``$x$`` stays that.
 """
 
 from __future__ import annotations
@@ -158,12 +158,12 @@ def safe(text: object) -> str:
     return _FORBIDDEN.sub("\ufffd", str(text))
 
 
-def written(text: object) -> Markup:
+def markup_of(text: object) -> Markup:
     r"""Return a text so that a page shows it as it is, whatever its length: no tag, no entity, no formula.
 
     Examples
     --------
-    >>> written("<b>$x$</b>")
+    >>> markup_of("<b>$x$</b>")
     '&lt;b&gt;&#36;x&#36;&lt;/b&gt;'
     """
     if isinstance(text, Markup):
@@ -173,18 +173,18 @@ def written(text: object) -> Markup:
     return Markup(escape(whole, quote=False).replace("$", "&#36;"))
 
 
-def plain(text: object) -> Markup:
-    """Return a text as :func:`written` does, its end left out where it is long.
+def shortened_markup(text: object) -> Markup:
+    """Return a text as :func:`markup_of` does, its end left out where it is long.
 
     Examples
     --------
-    >>> len(plain("a" * 10_000))
+    >>> len(shortened_markup("a" * 10_000))
     601
     """
-    return written(shortened(text))
+    return markup_of(short_text(text))
 
 
-def shortened(text: object) -> str:
+def short_text(text: object) -> str:
     """Return a text without its end where it is long; not escaped yet."""
     whole = str(text)
     if len(whole) <= _LONGEST:
@@ -235,7 +235,7 @@ def _opened(name: str, attributes: Mapping[str, object]) -> str:
     parts = [name]
     for key, value in attributes.items():
         if value is not None:
-            quoted = written(value).replace('"', "&quot;")
+            quoted = markup_of(value).replace('"', "&quot;")
             parts.append(f'{key.rstrip("_").replace("_", "-")}="{quoted}"')
     return " ".join(parts)
 
@@ -248,17 +248,17 @@ def joined(parts: Iterable[object]) -> Markup:
     >>> joined([element("b", "a"), " & b"])
     '<b>a</b> &amp; b'
     """
-    return Markup("".join(written(part) for part in parts))
+    return Markup("".join(markup_of(part) for part in parts))
 
 
-def shown(*inside: object, **attributes: Any) -> str:
+def notebook_div(*inside: object, **attributes: Any) -> str:
     """Return a division for a notebook that MathJax leaves alone, as a plain ``str``.
 
     marimo takes a subclass of ``str`` for a mistake, and shows an error in place of the page.
 
     Examples
     --------
-    >>> shown("It fits.", class_="bk-still")
+    >>> notebook_div("It fits.", class_="bk-still")
     '<div class="tex2jax_ignore mathjax_ignore bk-still">It fits.</div>'
     """
     classes = ["tex2jax_ignore", "mathjax_ignore", *str(attributes.pop("class_", "")).split()]
@@ -278,22 +278,22 @@ def block(
     >>> block("Plan", [("system", 3)], [("section", "tokens"), ("system", 3)], []).count("system")
     2
     """
-    sentences = [element("div", plain(note), style="margin-top:4px") for note in notes]
-    return shown(
-        element("div", element("b", plain(title))),
+    sentences = [element("div", shortened_markup(note), style="margin-top:4px") for note in notes]
+    return notebook_div(
+        element("div", element("b", shortened_markup(title))),
         _bar(parts),
-        table(rows, style="border-collapse:collapse"),
+        html_table(rows, style="border-collapse:collapse"),
         *sentences,
         style="max-width:46em",
     )
 
 
-def table(rows: Sequence[Sequence[object]], **attributes: object) -> Markup:
+def html_table(rows: Sequence[Sequence[object]], **attributes: object) -> Markup:
     """Return a table whose first row is its heading; whole numbers stand to the right.
 
     Examples
     --------
-    >>> table([("section", "tokens"), ("system", 3_000)]).count("<tr>")
+    >>> html_table([("section", "tokens"), ("system", 3_000)]).count("<tr>")
     2
     """
     heading, *others = rows or [()]
@@ -307,7 +307,7 @@ def _row(cells: Sequence[object], name: str) -> Markup:
         if type(cell) is int:
             shown_cells.append(element(name, f"{cell:,}", style=f"{_CELL_STYLE}right"))
         else:
-            shown_cells.append(element(name, plain(cell), style=f"{_CELL_STYLE}left"))
+            shown_cells.append(element(name, shortened_markup(cell), style=f"{_CELL_STYLE}left"))
     return element("tr", *shown_cells)
 
 
@@ -316,7 +316,7 @@ def _bar(parts: Iterable[tuple[str, int]]) -> Markup:
     segments = [
         element(
             "div",
-            title=f"{shortened(name)}: {tokens:,}",
+            title=f"{short_text(name)}: {tokens:,}",
             style=f"flex:{tokens} 0 0;background:{colour(name)}",
         )
         for name, tokens in parts

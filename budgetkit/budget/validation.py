@@ -144,7 +144,7 @@ def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupErro
     )
 
 
-def check_texts(name: str, remainder: str | None, roles: Mapping[str, str]) -> None:
+def check_budget_names(name: str, remainder: str | None, roles: Mapping[str, str]) -> None:
     """Refuse names that are no text, or no whole text."""
     check_all("roles", [roles], Mapping)  # type: ignore[type-abstract]
     check_all("remainder", [] if remainder is None else [remainder], str)

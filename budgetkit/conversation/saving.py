@@ -201,7 +201,7 @@ def restored(text: str) -> SavedConversation:
         budget = state.from_dict({"budgetkit": version, "budget": data.pop("budget")})
         if not isinstance(budget, Budget):
             raise ValueError("its budget is a plan")
-        file = plain_data.read(adapter(SavedFile), data)
+        file = plain_data.validate_data(adapter(SavedFile), data)
 
     def fill(tally: RunningTally) -> list[Message]:
         if tally.rules.section != file.section:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from budgetkit.counters import Count
-from budgetkit.counters.protocol import checked
+from budgetkit.counters.protocol import as_counter
 from budgetkit.message import RESULT_ROLES, Message, empty_notices
 from budgetkit.requests import Framing, ProviderRequest, Toolset, read_request
-from budgetkit.requests.billing.declarations import sizes, unruled_thinking
+from budgetkit.requests.billing.declarations import count_charges, unruled_thinking
 from budgetkit.requests.billing.framing import OpenAIRules
 from budgetkit.requests.billing.images import sized
-from budgetkit.requests.reading.writing import Written, system_text, written
+from budgetkit.requests.reading.writing import ProviderMessages, system_text, write_messages
 
 #: Forms whose providers want a user's message first.
 USER_FIRST = ("anthropic", "converse", "gemini")
@@ -40,7 +40,7 @@ class TextSizes:
     """
 
     def __init__(self, count: Count) -> None:
-        self._count = checked(count).many
+        self._count = as_counter(count).many
         self._last: dict[str, int] = {}  # texts of the last request
         self._sizes: dict[str, int] = {}  # those used since
 
@@ -73,7 +73,7 @@ def is_sum(framing: Framing) -> bool:
 class SentRequest:
     """Hold a finished request as its provider reads and bills it."""
 
-    written: Written
+    written: ProviderMessages
     billed: ProviderRequest
     framing: Framing
 
@@ -87,7 +87,7 @@ class SentRequest:
         most_head: int | None = None,
     ) -> SentRequest:
         """Write chat messages in a form, and read them back as that provider does."""
-        messages = written(raws, form, most_head)
+        messages = write_messages(raws, form, most_head)
         if form == "chat":
             read = tuple(map(Message, messages.messages))
             kinds = (kind for message in read for kind in message.uncounted)
@@ -107,7 +107,7 @@ class SentRequest:
 
     def tokens(self, count: Count) -> int:
         """Count the whole request."""
-        return sum(sizes(self.framing.charges(self.billed), count))
+        return sum(count_charges(self.framing.charges(self.billed), count))
 
     @property
     def warnings(self) -> tuple[str, ...]:

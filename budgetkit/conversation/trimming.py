@@ -23,7 +23,7 @@ from budgetkit.conversation.reading import check_sendable, is_plain, read
 from budgetkit.conversation.running_tally import Left, Request
 from budgetkit.conversation.sent import USER_FIRST
 from budgetkit.counters import Count
-from budgetkit.counters.protocol import checked
+from budgetkit.counters.protocol import as_counter
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.message import ORIGIN, SYSTEM_ROLES, Data, Message, Raw, empty_notices
 from budgetkit.presets.translation import trimmed
@@ -195,7 +195,7 @@ def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence
 
     A plain unit costs its text and the fixed cost of its role.
     """
-    counter = checked(count)
+    counter = as_counter(count)
     beyond = {
         role: fixed + sum(map(counter, texts)) for role, (fixed, texts) in _beyond(framing).items()
     }

@@ -29,8 +29,8 @@ from budgetkit.counters.protocol import (
     Basis,
     Counter,
     FunctionCounter,
+    as_counter,
     basis_of,
-    checked,
     nearer_of,
     nearer_sentence,
     spread_of,
@@ -44,7 +44,7 @@ from budgetkit.counters.vocabularies import (
     from_file,
     vocabulary_of,
 )
-from budgetkit.models import DEFAULT_ENCODING, Model, model, model_name, nearest
+from budgetkit.models import DEFAULT_ENCODING, Model, model, model_name, similar_models
 from budgetkit.models.names import calibration_row
 from budgetkit.plugins import load_plugin, plugin_names
 
@@ -178,7 +178,9 @@ def counter(
         if calibration_row(name)["pattern"]:
             return published(name)
         if unknown == "raise":
-            near = nearest_name(name, ("chars/4", "bytes/4", *encoding_names(), *nearest(name)))
+            near = nearest_name(
+                name, ("chars/4", "bytes/4", *encoding_names(), *similar_models(name))
+            )
             meant = f" Did you mean {near!r}?" if near else ""
             raise ValueError(
                 f"Unknown counter {brief(name)}.{meant} Choose a ratio ('chars/4', 'bytes/4', 'words/0.75'), "
@@ -257,7 +259,7 @@ def calibrate(
     >>> round(mine.slope, 2), mine.source
     (1.5, 'fitted to 2 texts')
     """
-    return fitted(checked(count_of(counter)), texts, counts, model_name(model), projects)
+    return fitted(as_counter(count_of(counter)), texts, counts, model_name(model), projects)
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:

@@ -113,7 +113,7 @@ class CharacterCounter(CounterBase):
 
         It includes the conventions.
         """
-        base = f"{_PLURALS[self.unit]}/{_written(Fraction(self._units, self._tokens))}"
+        base = f"{_PLURALS[self.unit]}/{_ratio_text(Fraction(self._units, self._tokens))}"
         if self.minimum == 1:
             minimum = ""
         else:
@@ -192,7 +192,7 @@ def _exact_ratio(ratio: object) -> Fraction:
     return exact
 
 
-def _written(ratio: Fraction) -> str:
+def _ratio_text(ratio: Fraction) -> str:
     """Write a ratio as short as it can be read back exactly: 4, 3.5, 7/3."""
     decimal = f"{float(ratio):g}"
     if Fraction(decimal) == ratio:

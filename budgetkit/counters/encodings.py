@@ -181,7 +181,7 @@ if hasattr(os, "register_at_fork"):
 
 
 __all__ = [
-    "counting",
+    "counting_function",
     "encoding",
     "encoding_names",
     "pair_encoder",
@@ -226,7 +226,7 @@ def encoding(name: str) -> tiktoken.Encoding:
     if name not in _definitions():
         raise ValueError(unknown_name("encoding", name, encoding_names()))
     with _BUILDING:  # functools.cache alone would let two threads build the same encoding twice
-        return _built(name)
+        return _build_shipped(name)
 
 
 def tokens(name: str, text: str) -> list[int]:
@@ -247,12 +247,12 @@ def tokens(name: str, text: str) -> list[int]:
 
 
 @cache
-def counting(name: str) -> Callable[[str], int]:
+def counting_function(name: str) -> Callable[[str], int]:
     """Return the fastest exact way to count with one encoding.
 
     Examples
     --------
-    >>> counting("cl100k_base")("<|endoftext|>")
+    >>> counting_function("cl100k_base")("<|endoftext|>")
     7
     """
     return _counting_with(encoding(name))
@@ -332,12 +332,12 @@ def _definitions() -> dict[str, dict[str, Any]]:
 
 
 @cache
-def _built(name: str) -> tiktoken.Encoding:
+def _build_shipped(name: str) -> tiktoken.Encoding:
     """Build tiktoken's object from the shipped vocabulary."""
-    return _made(name, _ranks(**_definitions()[name]))
+    return _build_encoding(name, _ranks(**_definitions()[name]))
 
 
-def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
+def _build_encoding(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
     import tiktoken
 
     definition = _definitions()[name]

@@ -220,9 +220,11 @@ class Weights:
             for name in stored
             if name.startswith("level_")
         }
-        hashed = np.stack([entries(level["own"], MIDDLE - LEAST), entries(level["long"])])
+        hashed = np.stack(
+            [packed_entries(level["own"], MIDDLE - LEAST), packed_entries(level["long"])]
+        )
         pairs = level["pair"] - np.int16(LEAST)
-        raw = entries(level["raw"])[np.newaxis]
+        raw = packed_entries(level["raw"])[np.newaxis]
         return cls(
             stored["classes"],
             pairs,
@@ -236,14 +238,14 @@ class Weights:
     def values(self, units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> Values:
         """Look up the weight of each window."""
         stretch = windows(units, self.classes)
-        entry_pairs, missing = looked_up(self.hashed, stretch.keys())
+        entry_pairs, missing = look_up_entries(self.hashed, stretch.keys())
         entry_pairs[0] += entry_pairs[1]
         total = entry_pairs[0].astype(np.int16)
         at = missing[0].nonzero()[0]
         if len(at):
             total[at] += self._unknown(stretch, at)
         if stretch.units is not None:
-            first, second = looked_up(self.raw, stretch.raw())[0].view(np.int32)
+            first, second = look_up_entries(self.raw, stretch.raw())[0].view(np.int32)
             total[stretch.wide] += (first + second - 2 * LEAST).astype(np.int16)
         at = stretch.runs()
         return self._with_runs(total, at, stretch) if len(at) else total
@@ -265,14 +267,14 @@ class Weights:
         return total
 
 
-def entries(stored: Values, least: int = LEAST) -> Entries:
+def packed_entries(stored: Values, least: int = LEAST) -> Entries:
     """Lay out a stored level for looking up: the check above the value and `least`, modulo 2**16; 0 is nobody's."""
     value = ((stored >> 6).astype(np.int32) + least) & 0xFFFF
     filled = ((stored & CHECK).astype(np.uint32) << _BITS) | value.astype(np.uint32)
     return np.where(stored == 0, _EMPTY, filled)
 
 
-def looked_up(
+def look_up_entries(
     levels: Entries, keys: npt.NDArray[np.uint32]
 ) -> tuple[Entries, npt.NDArray[np.bool_]]:
     """Look keys up in levels of one size, a row each, and say which are missing: those give `LEAST`.
@@ -308,7 +310,7 @@ def table_names() -> tuple[str, ...]:
 
 
 @cache
-def table(encoding: str) -> Weights:
+def load_weights(encoding: str) -> Weights:
     """Load the table of one encoding, once."""
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
         return Weights.of(stored)
@@ -457,7 +459,7 @@ class EstimateCounter(CounterBase):
 
     def __call__(self, text: str) -> int:
         """Estimate one text, in tokens."""
-        values = map(table(self.encoding).values, stretches(check_text(text, self)))
+        values = map(load_weights(self.encoding).values, stretches(check_text(text, self)))
         total = sum(int(np.add.reduce(some, dtype=np.int32)) for some in values)
         return max((total + SCALE // 2) // SCALE, min(len(text), 1))
 
@@ -496,7 +498,7 @@ class EstimateCounter(CounterBase):
         >>> [round(tokens) for tokens in rough.prefixes(text)[[0, 21]]] == [0, rough(text[:21])]
         True
         """
-        values = table(self.encoding).values
+        values = load_weights(self.encoding).values
         after = 0
         sums = [np.zeros(0, np.int64)]
         for row in stretches(check_text(text, self)) if text else ():
@@ -559,7 +561,7 @@ class EstimateCounter(CounterBase):
         (True, True)
         """
         rows = list(stretches(check_text(text, self)))
-        values = np.concatenate([*map(table(self.encoding).values, rows)])
+        values = np.concatenate([*map(load_weights(self.encoding).values, rows)])
         before = np.asarray(places, np.intp)
         if any(map(has_surrogates, rows)):
             before = units_before(text, before)
@@ -571,7 +573,7 @@ class EstimateCounter(CounterBase):
         if not texts:
             return np.zeros(0, np.int64)
         row, first, number = laid_out(texts)
-        return _between(table(self.encoding).values(row), first, first + number)
+        return _between(load_weights(self.encoding).values(row), first, first + number)
 
 
 def _between(

@@ -115,13 +115,13 @@ def seams_between(text: str, start: int, stop: int) -> list[int]:
     return [match.start() for match in _SEAM.finditer(text, start + 1, stop)]
 
 
-def parts(text: str) -> Iterator[str]:
+def split_at_seams(text: str) -> Iterator[str]:
     """Cut a text at seams into parts of some ten thousand characters.
 
     Examples
     --------
     >>> text = "So many words. " * 10_000
-    >>> "".join(parts(text)) == text, max(map(len, parts(text))) <= 65_600
+    >>> "".join(split_at_seams(text)) == text, max(map(len, split_at_seams(text))) <= 65_600
     (True, True)
     """
     start = 0
@@ -141,7 +141,7 @@ def _part_end(text: str, start: int) -> int:
     return first_seam(text, start + _LONGEST)
 
 
-__all__ = ["MEMORY_BYTES", "ExactCounter", "counted", "memory"]
+__all__ = ["MEMORY_BYTES", "ExactCounter", "count_texts", "memory"]
 
 #: What the remembered counts of one encoding may take: a few hundred thousand messages.
 MEMORY_BYTES = 64 * 2**20
@@ -153,14 +153,16 @@ def memory(encoding: str) -> CountMemory:
     return CountMemory(MEMORY_BYTES)
 
 
-def counted(
+def count_texts(
     encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0
 ) -> list[int]:
     """Count texts anew, the fastest way for them and for as many code points as lie ahead."""
     if max(map(len, texts), default=0) > 2 * LARGE:
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
         sizes = iter(
-            counted(encoding, [text for text in texts if text not in seamless], one_thread, ahead)
+            count_texts(
+                encoding, [text for text in texts if text not in seamless], one_thread, ahead
+            )
         )
         return [seamless[text] if text in seamless else next(sizes) for text in texts]
     if one_thread:
@@ -218,19 +220,19 @@ class ExactCounter(CounterBase):
             check_text(text, self)
         if len(text) >= LEAST:
             return self.many([text])[0]
-        return memory(self.encoding).count(text, encodings.counting(self.encoding))
+        return memory(self.encoding).count(text, encodings.counting_function(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; on several threads, each new text once."""
         texts = check_texts(texts, self)
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)
-        cut = [[*parts(text)] if len(text) > LARGE else [text] for text in texts]
+        cut = [[*split_at_seams(text)] if len(text) > LARGE else [text] for text in texts]
         sizes = iter(self._counted([part for pieces in cut for part in pieces]))
         return [sum(next(sizes) for _ in pieces) for pieces in cut]
 
     def _counted(self, texts: Sequence[str]) -> list[int]:
-        return memory(self.encoding).count_many(texts, partial(counted, self.encoding))
+        return memory(self.encoding).count_many(texts, partial(count_texts, self.encoding))
 
     def fresh(self, text: str) -> int:
         """Count one text without the memory of counts; for callers that try many texts only once.
@@ -251,8 +253,8 @@ class ExactCounter(CounterBase):
         2
         """
         if len(text) > LARGE:
-            return sum(counted(self.encoding, [*parts(text)], one_thread=True))
-        return encodings.counting(self.encoding)(text)
+            return sum(count_texts(self.encoding, [*split_at_seams(text)], one_thread=True))
+        return encodings.counting_function(self.encoding)(text)
 
     def tokens(self, text: str) -> list[int]:
         """Encode a text.

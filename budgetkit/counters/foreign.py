@@ -72,10 +72,10 @@ _TIKTOKEN_LINE: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
 
 
 @cache
-def counting(file: TokenizerFile) -> CountMany:
+def tokenizer_function(file: TokenizerFile) -> CountMany:
     """Load a tokenizer file once, and return its counting function."""
     try:
-        counter = _loaded(file)
+        counter = _load(file)
     except ImportError:
         raise
     except OSError as error:
@@ -88,7 +88,7 @@ def counting(file: TokenizerFile) -> CountMany:
     return lambda texts: counter([unicodedata.normalize(form, text) for text in texts])
 
 
-def _loaded(file: TokenizerFile) -> CountMany:
+def _load(file: TokenizerFile) -> CountMany:
     kind = file.kind
     if kind == "tiktoken":
         lines = Path(file.path).read_bytes().splitlines()
@@ -240,7 +240,7 @@ class ForeignCounter(CounterBase):
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; a ``tokenizer.json`` counts them on all cores."""
         several = check_texts(texts, self)
-        return counting(_file(self.name))([replace_surrogates(text) for text in several])
+        return tokenizer_function(_file(self.name))([replace_surrogates(text) for text in several])
 
 
 def _file(name: str) -> TokenizerFile:

@@ -174,17 +174,17 @@ class FunctionCounter(CounterBase):
 
     def __init__(self, function: Callable[[str], int], name: str = "") -> None:
         object.__setattr__(self, "function", function)
-        object.__setattr__(self, "name", name or function_name(function))
+        object.__setattr__(self, "name", name or function_label(function))
 
     def __call__(self, text: str) -> int:
         """Count one text, in tokens."""
         return check_tokens(f"count of {self.name}", self.function(text))
 
 
-def checked(count: Callable[[str], int]) -> Any:
+def as_counter(count: Callable[[str], int]) -> Any:
     """Return a counter unchanged, or a function as a counter that checks results.
 
-    >>> checked(len).many(["Hello"])
+    >>> as_counter(len).many(["Hello"])
     [5]
     """
     if hasattr(count, "many"):
@@ -192,7 +192,7 @@ def checked(count: Callable[[str], int]) -> Any:
     return FunctionCounter(count)
 
 
-def function_name(function: Callable[[str], int]) -> str:
+def function_label(function: Callable[[str], int]) -> str:
     """Return a function's name with the line that it begins on.
 
     So two functions of the same name can be told apart.

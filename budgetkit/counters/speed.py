@@ -43,7 +43,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     [2, 0, 7]
     """
     built = encodings.encoding(name)
-    count = encodings.counting(name)
+    count = encodings.counting_function(name)
     to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
     separator = built._special_tokens[_SEPARATOR]
     allowed = frozenset({_SEPARATOR})
@@ -171,7 +171,7 @@ def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
     >>> for_work("o200k_base", 11) is None
     True
     """
-    spent = _spent(name)
+    spent = _work_of(name)
     spent.counted += characters
     worth = spent.is_loaded or max(characters, ahead) >= WORTH_LOADING or spent.counted >= _EARNED
     if worth and characters >= LEAST:
@@ -193,15 +193,15 @@ def accelerated(name: str) -> CountMany | None:
     RuntimeWarning
         Once for an encoding, if it is installed and fails.
     """
-    spent = _spent(name)
+    spent = _work_of(name)
     with spent.lock:
         if not spent.is_loaded:
-            spent.faster = _tested(name)
+            spent.faster = _load_tested(name)
             spent.is_loaded = True
         return spent.faster
 
 
-class _Spent:
+class _EncodingWork:
     """Characters counted with an encoding, and its faster tokenizer if loaded."""
 
     def __init__(self) -> None:
@@ -212,8 +212,8 @@ class _Spent:
 
 
 @cache
-def _spent(name: str) -> _Spent:
-    return _Spent()
+def _work_of(name: str) -> _EncodingWork:
+    return _EncodingWork()
 
 
 def _start_anew() -> None:
@@ -221,7 +221,7 @@ def _start_anew() -> None:
     global _threads, _is_usable
     _threads = None
     _is_usable = _PACKAGE not in sys.modules
-    _spent.cache_clear()
+    _work_of.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -250,7 +250,7 @@ class Faster:
             places = [-1, *(tokens == _SEPARATES).nonzero()[0].tolist(), len(tokens)]
             return [after - before - 1 for before, after in pairwise(places)]
         if len(texts) == 1:
-            return [encodings.counting(self.name)(texts[0])]
+            return [encodings.counting_function(self.name)(texts[0])]
         return [size for text in texts for size in self._few([text])]
 
     def covers(self, text: str) -> bool:
@@ -284,12 +284,12 @@ def _encode(name: str) -> Callable[[str], Any]:
     return encode
 
 
-def _tested(name: str) -> CountMany | None:
+def _load_tested(name: str) -> CountMany | None:
     if not _is_usable or name not in _PATTERNS or find_spec(_PACKAGE) is None:
         return None
     try:
         faster = Faster(name)
-        wrong = _wrong(name, faster)
+        wrong = _first_difference(name, faster)
     except Exception as error:  # whatever an optional package does, counting goes on without it
         wrong = f"it raised {type(error).__name__}: {str(error)[:80]}"
     if not wrong:
@@ -302,7 +302,7 @@ def _tested(name: str) -> CountMany | None:
     return None
 
 
-def _wrong(name: str, faster: Faster) -> str:
+def _first_difference(name: str, faster: Faster) -> str:
     """Return the first difference from tiktoken's tokens, or an empty text."""
     expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
     for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):

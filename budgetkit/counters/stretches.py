@@ -77,7 +77,7 @@ def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
         cut = len(text)
     else:
         cut = settled(encodings.pattern_of(name), text)
-    return len(text[:cut].encode()), encodings.counting(name)(text[:cut])
+    return len(text[:cut].encode()), encodings.counting_function(name)(text[:cut])
 
 
 def piece_end(written: str, read: Read, at: int) -> int:

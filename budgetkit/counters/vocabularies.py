@@ -24,14 +24,14 @@ from budgetkit.budget.errors import missing_file
 from budgetkit.counters import reconstructed
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import ExactCounter
-from budgetkit.counters.foreign import TokenizerFile, counting
+from budgetkit.counters.foreign import TokenizerFile, tokenizer_function
 from budgetkit.counters.protocol import (
     Basis,
     Counter,
     CounterBase,
     basis_of,
     check_texts,
-    function_name,
+    function_label,
 )
 from budgetkit.files import read_toml
 from budgetkit.models import Model
@@ -97,7 +97,7 @@ class VocabularyCounter(CounterBase):
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
         several = check_texts(texts, self)
-        return counting(self.file)([replace_surrogates(text) for text in several])
+        return tokenizer_function(self.file)([replace_surrogates(text) for text in several])
 
 
 def vocabulary_of(model: str) -> dict[str, Any] | None:
@@ -214,7 +214,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
     for field in ("product", "name"):  # a calibrated counter's product says more than its name
         if text := str(getattr(counter, field, "")):
             return text
-    return function_name(counter)
+    return function_label(counter)
 
 
 def nearer(model: str) -> str:

@@ -21,7 +21,7 @@ from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.message import ROLES, Message, Passage
 from budgetkit.models import Model, models
 from budgetkit.requests.billing.images import sized
-from budgetkit.requests.reading.formats import names, table
+from budgetkit.requests.reading.formats import format_names, format_table
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.filler import Filler, alike
 from budgetkit.trace.provider_usage import usage_frame
@@ -249,8 +249,8 @@ class _Redaction:
 @cache
 def _known() -> frozenset[str]:
     """List the words of formats, roles, parts and schemas that everybody has."""
-    return names().union(
-        table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values()
+    return format_names().union(
+        format_table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values()
     )
 
 

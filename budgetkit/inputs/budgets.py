@@ -79,7 +79,7 @@ class Configuration:
     window: int | None = None
 
 
-class Named(NamedTuple):
+class CallSettings(NamedTuple):
     """The model, counter and policy of a call, completed from a configuration."""
 
     model: Any
@@ -87,18 +87,20 @@ class Named(NamedTuple):
     policy: Any
 
 
-def filled_in(budget: Any, model: Any = None, counter: Any = None, policy: Any = None) -> Named:
+def filled_in(
+    budget: Any, model: Any = None, counter: Any = None, policy: Any = None
+) -> CallSettings:
     """Return model, counter and policy, completed from a configuration.
 
     Examples
     --------
     >>> settings = Configuration("chat", model="gpt-4o", counter="chars/4")
     >>> filled_in(settings, model="gpt-5")
-    Named(model='gpt-5', counter='chars/4', policy=None)
+    CallSettings(model='gpt-5', counter='chars/4', policy=None)
     """
     if not isinstance(budget, Configuration):
-        return Named(model, counter, policy)
-    return Named(
+        return CallSettings(model, counter, policy)
+    return CallSettings(
         model=budget.model if model is None else model,
         counter=budget.counter if counter is None else counter,
         policy=budget.policy if policy is None else policy,
@@ -161,14 +163,14 @@ def configuration_of(data: Mapping[str, Any]) -> Configuration:
     return Configuration(
         budget=budget,
         is_plan_195=named[0] == "context_budget",
-        model=_name("model", fields.get("model")),
-        counter=_name("counter", fields.get("counter")),
+        model=_checked_name("model", fields.get("model")),
+        counter=_checked_name("counter", fields.get("counter")),
         policy=_policy(fields.get("policy")),
         window=None if fields.get("window") is None else check_tokens("window", fields["window"]),
     )
 
 
-def _name(what: str, value: object) -> str | None:
+def _checked_name(what: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError(wrong_type(f"{what} of the configuration", value, "a name"))
     return value or None
@@ -504,7 +506,7 @@ def general_policy_of(policy: Policy | str) -> Policy:
     ValueError: 'codex' is the rule of a product, for bk.replay only. Choose Summarise(text=...) or DropToolResults().
     """
     rules = policy_of(policy)
-    for part in _parts(rules):
+    for part in _nested_policies(rules):
         if isinstance(part, System | Compact | ClearResults):
             name = part.name if isinstance(part, System) else part
             raise ValueError(
@@ -514,12 +516,12 @@ def general_policy_of(policy: Policy | str) -> Policy:
     return rules
 
 
-def _parts(policy: Policy) -> list[Policy]:
+def _nested_policies(policy: Policy) -> list[Policy]:
     """List a policy and those that it is made of."""
     inner: Iterable[Policy] = ()
     if isinstance(policy, Chain):
         inner = policy.policies
-    return [policy, *(part for each in inner for part in _parts(each))]
+    return [policy, *(part for each in inner for part in _nested_policies(each))]
 
 
 def policies_of(

@@ -224,7 +224,7 @@ def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:
     try:
         passage = Passage.of(fields if inside is None else inside)
     except ValueError:
-        raise _refused(fields, where) from None
+        raise _invalid_piece(fields, where) from None
     return Piece(Message({"role": role, "content": passage.text}), _score(fields))
 
 
@@ -245,7 +245,7 @@ def _of_object(value: Any, role: str, where: str) -> Piece:
     try:
         (message,) = messages_of([value])
     except (TypeError, ValueError):
-        raise _refused(value, where) from None
+        raise _invalid_piece(value, where) from None
     return Piece(message)
 
 
@@ -260,7 +260,7 @@ def _score(fields: Mapping[str, Any]) -> float:
     return 0.0
 
 
-def _refused(value: Any, where: str) -> ValueError:
+def _invalid_piece(value: Any, where: str) -> ValueError:
     if isinstance(value, Mapping):
         shown = brief(dict(value))
     else:

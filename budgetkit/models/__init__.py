@@ -32,14 +32,14 @@ from budgetkit.models.names import (
     as_listed,
     bare,
     calibration_row,
+    core_name,
     family_encoding,
     host_of,
     nearest_names,
     neighbour,
     openai_family,
-    plain,
-    shortened,
     spelled_model,
+    without_suffixes,
 )
 
 __all__ = [
@@ -306,7 +306,8 @@ def model(
     if isinstance(name, str) and not facts.is_known:
         if unknown == "raise":
             raise ValueError(
-                f"Unknown model {brief(facts.name)}.{_meant(facts.name)} Choose one of budgetkit.models.models() "
+                f"Unknown model {brief(facts.name)}.{_did_you_mean(facts.name)} Choose one of "
+                "budgetkit.models.models() "
                 f"({len(models())} models), or describe it: Model({brief(facts.name)}, window=...)."
             )
         warn_caller(unknown_notice(facts.name, overrides.get("window")), UnknownModelWarning)
@@ -354,12 +355,13 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
     if isinstance(name, Model):
         facts = name
     elif isinstance(name, str) and name.strip():
-        facts = _resolved(name.strip())
+        facts = _look_up(name.strip())
     else:
         raise ValueError(wrong_type("model", name, "a name, such as 'gpt-4o', or a Model"))
     if must_know and window is None and not facts.is_known:
         raise ValueError(
-            f"Unknown model {brief(facts.name)}.{_meant(facts.name)} Choose a listed model, or give window= in tokens."
+            f"Unknown model {brief(facts.name)}.{_did_you_mean(facts.name)} Choose a listed model, or give "
+            "window= in tokens."
         )
     if window is None:
         return facts
@@ -367,7 +369,7 @@ def resolve(name: str | Model, window: int | None = None, *, must_know: bool = F
 
 
 @lru_cache(maxsize=256)
-def _resolved(name: str) -> Model:
+def _look_up(name: str) -> Model:
     return found_by(name) or stand_in(name)
 
 
@@ -477,7 +479,10 @@ def _by_price_list(name: str) -> Model | None:
     except LookupError:
         return None
     # A registry's entry may stand for a whole family, whose other members have other windows.
-    cores = [{plain(text) for text in shortened(text)} for text in (bare(name), bare(entry.id))]
+    cores = [
+        {core_name(text) for text in without_suffixes(text)}
+        for text in (bare(name), bare(entry.id))
+    ]
     if entry.context_window is None or cores[0].isdisjoint(cores[1]):
         return None
     source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
@@ -488,12 +493,12 @@ def _by_price_list(name: str) -> Model | None:
 
 def _by_usual_window(name: str) -> Model | None:
     """Take the window that most hosts give a model of this name."""
-    core = plain(name)
+    core = core_name(name)
     entries = [
         (entry.context_window, f"genai-prices, {provider.id}/{entry.id}", str(entry.id))
         for provider in getattr(price_list(), "providers", ())
         for entry in provider.models
-        if entry.context_window and plain(entry.id) == core
+        if entry.context_window and core_name(entry.id) == core
     ]
     if not entries:
         return None
@@ -509,12 +514,12 @@ def _by_usual_window(name: str) -> Model | None:
     )
 
 
-def nearest(name: str) -> list[str]:
+def similar_models(name: str) -> list[str]:
     """Return the listed models with the names closest to an unknown one.
 
     Examples
     --------
-    >>> nearest("gpt-4oo")[0]
+    >>> similar_models("gpt-4oo")[0]
     'gpt-4o'
     """
     return nearest_names(name, (row.name for row in models()))
@@ -529,9 +534,9 @@ def price_list() -> Any:
     return get_snapshot()
 
 
-def _meant(name: str) -> str:
+def _did_you_mean(name: str) -> str:
     """Ask whether the model with the nearest name is meant; empty if none is near."""
-    near = nearest(name)
+    near = similar_models(name)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -117,7 +117,7 @@ def _listed_cores() -> Mapping[str, str]:
     """Return the listed names by their short spellings, shorter names first."""
     names = sorted((row["name"].casefold() for row in read_table("models.csv")), key=len)
     cores: dict[str, str] = {}
-    for shorten in (_letters, plain, lambda name: _letters(_UNDATED.sub("", name))):
+    for shorten in (_letters, core_name, lambda name: _letters(_UNDATED.sub("", name))):
         for name in names:
             cores.setdefault(shorten(name), name)
     return cores
@@ -133,19 +133,21 @@ def spelled_model(name: str) -> str:
     """
     cores = _listed_cores()
     written = (
-        cores.get(key) for text in shortened(bare(name)) for key in (_letters(text), plain(text))
+        cores.get(key)
+        for text in without_suffixes(bare(name))
+        for key in (_letters(text), core_name(text))
     )
     return next(filter(None, written), "")
 
 
-def shortened(name: str) -> Iterator[str]:
+def without_suffixes(name: str) -> Iterator[str]:
     """Yield a name, then drop its suffixes one by one.
 
     Such a suffix never tells one model from another.
 
     Examples
     --------
-    >>> list(shortened("gemini-2.5-flash-preview-09-2025"))
+    >>> list(without_suffixes("gemini-2.5-flash-preview-09-2025"))
     ['gemini-2.5-flash-preview-09-2025', 'gemini-2.5-flash-preview', 'gemini-2.5-flash']
     """
     yield name
@@ -285,7 +287,9 @@ def spellings(name: str) -> Iterator[str]:
     """
     last = _last(name)
     names = [
-        spelling for text in (bare(name), *_ways_to_write(last)) for spelling in shortened(text)
+        spelling
+        for text in (bare(name), *_ways_to_write(last))
+        for spelling in without_suffixes(text)
     ]
     apart = [re.sub(r"^([a-z]+)(?=\d)", r"\1-", spelling.replace(":", "-")) for spelling in names]
     names += apart
@@ -295,13 +299,13 @@ def spellings(name: str) -> Iterator[str]:
             yield spelling
 
 
-def plain(name: str) -> str:
+def core_name(name: str) -> str:
     """Return a name in small letters and digits, without its region, version of a copy, and "instruct".
 
     Examples
     --------
-    >>> plain("meta.llama3-1-8b-instruct-v1:0") == plain("llama3.1:8b") == plain("meta-llama/Llama-3.1-8B-Instruct")
-    True
+    >>> core_name("meta.llama3-1-8b-instruct-v1:0"), core_name("llama3.1:8b"), core_name("meta-llama/Llama-3.1-8B")
+    ('llama318b', 'llama318b', 'llama318b')
     """
     core = _COPY.sub("", re.sub(r":[a-z-]+$", "", bare(name)))
     return re.sub(r"[^a-z0-9]", "", _KIND.sub("", core))
@@ -318,8 +322,8 @@ def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
     ['claude-opus-5', 'claude-haiku-4-5']
     """
     name = name[:200]  # what is longer is like none, and takes long to compare
-    wanted = plain(name)
-    plain_names = {candidate: plain(candidate) for candidate in names}
+    wanted = core_name(name)
+    plain_names = {candidate: core_name(candidate) for candidate in names}
 
     # Names that hold the wanted one come first, the shortest before all.
     longer = [

@@ -61,7 +61,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
     if budget.unclaimed < 0 and any(loss.reason in (WINDOW_FULL, POOL_FULL) for loss in lost):
         yield overcommitted(budget)
     for loss in lost:
-        yield sentence(loss, budget, plan.grants)
+        yield loss_sentence(loss, budget, plan.grants)
 
     for grant in plan.grants:
         cap = budget.caps[grant.section]
@@ -79,7 +79,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
         yield moved
 
 
-def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
+def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     """Describe a loss: its size, its reason and a fix."""
     allocation = loss.allocation
     cap = budget.caps[loss.allocation.section]
@@ -91,14 +91,14 @@ def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     if loss.reason == OVER_CAP and cap == 0:
         why = f"it is switched off by its cap of 0; give it a cap of {loss.demand:,}"
     elif loss.reason == OVER_CAP:
-        why = f"it is over its cap ({cap:,}); {_raised(loss.demand, cap or 0, max(0, budget.shared_pool))}"
+        why = f"it is over its cap ({cap:,}); {_cap_advice(loss.demand, cap or 0, max(0, budget.shared_pool))}"
     elif loss.reason == WINDOW_FULL:
         why = (
             f"the window ({budget.window:,}) has no room for it; lower a reserve, shorten another section, "
             f"or choose a window larger by {loss.tokens:,}"
         )
     elif loss.reason == POOL_FULL:
-        why = f"the shared pool ({budget.shared_pool:,}) is full; {_idle(budget, grants)}"
+        why = f"the shared pool ({budget.shared_pool:,}) is full; {_idle_caps(budget, grants)}"
     elif loss.reason == BEYOND_BEST:
         if allocation.limit_items == 1:
             best = "item alone"
@@ -117,7 +117,7 @@ def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     return f"{one_line(allocation.section)}{needed} loses {_amount(loss)}{whole} because {why}."
 
 
-def _raised(demand: int, cap: int, pool: int) -> str:
+def _cap_advice(demand: int, cap: int, pool: int) -> str:
     """Describe how far a cap can rise: to the demand, or by the pool."""
     if demand <= cap + pool:
         return f"raise the cap to {demand:,}, or shorten it"
@@ -136,7 +136,7 @@ def _amount(loss: Loss) -> str:
     return f"{tokens} ({', '.join(parts)})" if parts else tokens
 
 
-def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
+def _idle_caps(budget: Budget, grants: Iterable[Grant]) -> str:
     """Name the caps whose room nobody uses, the largest first."""
     left = {g.section: (budget.caps[g.section] or 0) - g.granted for g in grants}
     idle = [
@@ -298,7 +298,7 @@ def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
             f"{decided.reason}.",
         ]
 
-    lost = _Lost(plan, section, row, replan)
+    lost = _LossExplainer(plan, section, row, replan)
     mends = lost.mends() if kept < wanted else ()
     return Why(
         section=section,
@@ -337,7 +337,7 @@ def _limits(plan: Plan, section: str) -> Iterator[str]:
     yield f"The limit is what was left of {budget.usable:,} usable tokens; sections asked before took {took or 'none'}."
 
 
-class _Lost:
+class _LossExplainer:
     """What was lost, an item or a section, and the single changes that may keep it."""
 
     def __init__(self, plan: Plan, section: str, row: int | None, replan: Replan) -> None:

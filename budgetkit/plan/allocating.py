@@ -60,7 +60,7 @@ def allocate_in_order(
     """Yield each section in allocation order, with its limit and grant."""
     least = sections.least
     most = sections.most
-    left = _Left(budget, demand, sections)
+    left = _TokensLeft(budget, demand, sections)
     for allocation, own_cap, _, held_tokens in budget.allocation_order:
         cap: Any = own_cap
         asks = demand[allocation.section]
@@ -85,7 +85,7 @@ def allocate_in_order(
         yield allocation, limit, granted
 
 
-class _Left:
+class _TokensLeft:
     """The tokens left in the window during the allocation.
 
     Attributes
@@ -281,10 +281,10 @@ def allocate_columns(
     # A section that keeps its best few asks for these alone.
     limited = {s: np.minimum(whole_demands[s], few) for s, few in (most or {}).items()}
     steps = allocate_in_order(budget, whole_demands | limited, SectionArrays())
-    return columns_of(budget, whole_demands, steps)
+    return grant_columns(budget, whole_demands, steps)
 
 
-def columns_of(
+def grant_columns(
     budget: Budget, demands: Mapping[str, Ints], steps: Iterable[tuple[Allocation, Any, Any]]
 ) -> dict[str, dict[str, Ints]]:
     """Return the steps of an allocation of many demands as columns, by section."""

@@ -29,7 +29,7 @@ from budgetkit.plan.allocating import (
     SectionArrays,
     allocate_frame,
     allocate_in_order,
-    columns_of,
+    grant_columns,
     with_undeclared,
 )
 from budgetkit.plan.fitting import Cut, fit
@@ -110,7 +110,7 @@ class RequestBatch:
             for section in whole.sections
         }
         steps = allocate_in_order(whole, demands, stacks)
-        columns = columns_of(whole, demands, steps)
+        columns = grant_columns(whole, demands, steps)
 
         # Some requests are planned by themselves, and their numbers written into the columns. Sections that nobody
         # declared are asked in the order in which a request's items name them.
@@ -361,14 +361,14 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
             f"sweep cannot move {quoted(taken)}: its table has columns {quoted(_COLUMNS)}. Rename the line."
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-    frames = [_planned(budget, demand, point) for point in points]
+    frames = [_plan_point(budget, demand, point) for point in points]
     swept = pd.concat(frames, ignore_index=True)
     # A column such as "conversation" may as well be one of the demand's.
     swept.attrs[LINES] = list(values)
     return swept
 
 
-def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.DataFrame:
+def _plan_point(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.DataFrame:
     changed = replace(with_undeclared(budget, ()), deficit="signed").assign(**point)
     if isinstance(demand, pd.DataFrame):
         frame, index = demand, _index(demand)

@@ -238,7 +238,7 @@ class Decisions:
         )
 
 
-def _given(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
+def _stored_columns(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
     """Return the columns as they are, for decisions read from a file.
 
     It stands in for the function by which a plan computes them.
@@ -247,7 +247,9 @@ def _given(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
 
 
 #: The decisions of a plan of plain numbers.
-NO_DECISIONS = Decisions(Items(()), partial(_given, (np.zeros(0, np.int64), np.zeros(0, np.int8))))
+NO_DECISIONS = Decisions(
+    Items(()), partial(_stored_columns, (np.zeros(0, np.int64), np.zeros(0, np.int8)))
+)
 
 
 def decisions_of(
@@ -289,7 +291,7 @@ def decisions_of(
     shorter = zip(cuts, columns["cuts"], strict=True)
     return Decisions(
         whole,
-        partial(_given, (np.array(kept, dtype=np.int64), numbers)),
+        partial(_stored_columns, (np.array(kept, dtype=np.int64), numbers)),
         {i: replace(items[i], tokens=kept[i], payload=payload) for i, payload in shorter},
     )
 
@@ -323,7 +325,9 @@ def full(budget: Budget, allocation: Allocation, free: int) -> int:
     return WINDOW_FULL
 
 
-def losses(budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: int) -> list[Loss]:
+def losses_of(
+    budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: int
+) -> list[Loss]:
     """List a plan's losses, the most tokens first."""
     lines = {a.section: a for a in budget.allocations}
     section_losses: list[Loss] = []

@@ -59,8 +59,8 @@ class Item:
     >>> Item("history", -1)
     Traceback (most recent call last):
         ...
-    ValueError: an item of section 'history' was given -1 tokens; tokens are whole numbers of at least 0; \
-count the item's text with a counter and pass that number
+    ValueError: Invalid tokens of an item of section 'history': -1. Use a whole number from 0 to 1,099,511,627,776, \
+as a counter returns.
     """
 
     section: str

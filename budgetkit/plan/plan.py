@@ -25,7 +25,7 @@ from budgetkit.plan.decisions import (
     Decisions,
     Grant,
     Loss,
-    losses,
+    losses_of,
 )
 from budgetkit.plan.items import Item
 
@@ -212,7 +212,7 @@ class Plan:
     @cached_property
     def losses(self) -> list[Loss]:
         """Losses by section and reason."""
-        return losses(self.budget, self.grants, self.decisions, self.free)
+        return losses_of(self.budget, self.grants, self.decisions, self.free)
 
     def why(self, of: int | Item | str) -> Why:
         """Say why an item was kept or lost, and which smallest single changes would keep it.

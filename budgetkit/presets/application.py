@@ -34,7 +34,7 @@ def window_of(window: Window) -> dict[str, Any]:
     >>> window_of("8k")
     Traceback (most recent call last):
     ...
-    TypeError: window is '8k'; tokens are whole numbers of 0 or more; give an int, or a Share for a ratio
+    TypeError: Invalid window: '8k'. Expected a whole number of tokens, or a Share for a ratio.
     """
     if isinstance(window, str) and not _NUMBER.fullmatch(window):
         resolve(window, must_know=True)
@@ -314,7 +314,7 @@ def working_memory(
         reserves=reserves,
         deficit="signed",
         remainder="history",
-        **_named(
+        **_preset_lines(
             "working_memory",
             knowledge={"cap": amount_of("knowledge", knowledge), "limit_items": best},
             episodes={"cap": amount_of("episodes", episodes), "limit_items": best},
@@ -375,12 +375,12 @@ def memory_engine(
         deficit="clamp",
         remainder="memory",
         constrained_below=constrained_below,
-        **_named("memory_engine"),
+        **_preset_lines("memory_engine"),
         **window_of(window),
     )
 
 
-def _named(name: str, **tables: dict[str, Any]) -> dict[str, Any]:
+def _preset_lines(name: str, **tables: dict[str, Any]) -> dict[str, Any]:
     """Return the name, allocations and roles of one preset in the table.
 
     `tables` adds fields to its sections.

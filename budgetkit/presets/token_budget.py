@@ -64,7 +64,7 @@ def token_budget(
     >>> token_budget(8_192, [system, {"source": "retrieval", "max_tokens": 3_200}], 1_200).shared_pool
     2992
     """
-    _within("total_tokens", total_tokens, 1)
+    _tokens_within("total_tokens", total_tokens, 1)
     lines = [_rule(row) for row in allocations]
     twice = [a.section for a in lines if [b.section for b in lines].count(a.section) > 1]
     if twice:
@@ -104,15 +104,15 @@ def _rule(row: Mapping[str, Any]) -> Allocation:
     check_choice(f"overflow_strategy of {source}", strategy, STRATEGIES)
     return Allocation(
         source,
-        _within(f"max_tokens of {source}", row["max_tokens"], 1),
-        importance=_within(f"priority of {source}", row.get("priority", 5), 1, 10),
+        _tokens_within(f"max_tokens of {source}", row["max_tokens"], 1),
+        importance=_tokens_within(f"priority of {source}", row.get("priority", 5), 1, 10),
         overflow=strategy,
         keep=SECTIONS[source].get("keep", "first"),
         required=SECTIONS[source].get("required", False) and strategy == "truncate",
     )
 
 
-def _within(what: str, number: object, least: int, most: int | None = None) -> int:
+def _tokens_within(what: str, number: object, least: int, most: int | None = None) -> int:
     tokens = check_tokens(what, number)
     if tokens < least or (most is not None and tokens > most):
         if most is None:
@@ -215,7 +215,7 @@ def _overlaid(
     usual: dict[str, Any] = _TABLE["defaults"]
     settings = usual | {"allocations": ({} if alone else usual["allocations"]) | CURRENT}
     for configuration in configurations:
-        inner = _given("context_budget", _inner(configuration), {*usual, "sections"})
+        inner = _known_fields("context_budget", _inner(configuration), {*usual, "sections"})
         rules = {name: inner.pop(name, None) for name in ("sections", "allocations")}
         settings |= inner
         for name, sections in rules.items():
@@ -246,12 +246,14 @@ def _rule_agent_prompt(section: object, rule: object) -> dict[str, Any]:
     # None is no cap, not nothing said.
     cap = {"max_tokens": rule_fields["max_tokens"]} if "max_tokens" in rule_fields else {}
     return (
-        _given(f"section {brief(section)}", rule_fields, {"max_tokens", "priority", "enabled"})
+        _known_fields(
+            f"section {brief(section)}", rule_fields, {"max_tokens", "priority", "enabled"}
+        )
         | cap
     )
 
 
-def _given(what: str, mapping: object, names: set[str]) -> dict[str, Any]:
+def _known_fields(what: str, mapping: object, names: set[str]) -> dict[str, Any]:
     fields = _mapping(what, mapping)
     unknown = sorted(str(key) for key in fields if key not in names)
     if unknown:

@@ -121,7 +121,7 @@ def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translati
             budget, config, tuple(f"{name}: {brief(value)}" for name, value in unsaid.items())
         )
     names = _names(given, _ROLES[called])
-    renamed = _renamed(given, names)
+    renamed = _with_names(given, names)
     config = write(renamed)
     there, _ = read(config)
     notes = [f"{ours}: called {theirs} there" for ours, theirs in names.items()]
@@ -176,7 +176,7 @@ def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
     return names
 
 
-def _renamed(budget: Budget, names: Mapping[str, str]) -> Budget:
+def _with_names(budget: Budget, names: Mapping[str, str]) -> Budget:
     lines = [replace(a, section=names.get(a.section, a.section)) for a in budget.allocations]
     reserves = [
         replace(r, serves=names.get(r.serves, r.serves) if r.serves else None)
@@ -238,7 +238,7 @@ def _to_anchor(budget: Budget) -> dict[str, Any]:
 
 
 def _from_anchor(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
-    settings, others = _parted(
+    settings, others = _split_fields(
         config, {"total_tokens", "allocations", "reserve_tokens"}, "total_tokens"
     )
     check_tokens("total_tokens", settings["total_tokens"])
@@ -263,7 +263,7 @@ def _to_octopus(budget: Budget) -> dict[str, Any]:
 
 def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
-    settings, others = _parted(
+    settings, others = _split_fields(
         {named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS)
     )
     sizes: dict[str, Any] = {
@@ -304,14 +304,14 @@ def _to_langchain(budget: Budget) -> dict[str, Any]:
 
 
 def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
-    settings, others = _parted(config, {"max_tokens"}, "max_tokens")
+    settings, others = _split_fields(config, {"max_tokens"}, "max_tokens")
     others = {"include_system": False} | others
     return trimmed(**settings), {
         name: value for name, value in others.items() if (name, value) not in _LANGCHAIN.items()
     }
 
 
-def _parted(
+def _split_fields(
     config: Mapping[str, Any], names: set[str], needed: str = ""
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the known fields of a configuration, and the others."""

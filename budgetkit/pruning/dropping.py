@@ -153,7 +153,7 @@ def retain(
     for request, visit in enumerate(visits):
         history.begin(request)
         steps = prune(history, policy, visit.room, visit.entering, visit.leaving, start_on)
-        summaries = _finished(steps, measure)
+        summaries = _run_steps(steps, measure)
         retention.note(history, visit, summaries)
         for place, tokens, replaced in summaries.written:
             retention.written.append((request, place, tokens, replaced))
@@ -288,7 +288,7 @@ def prune(
     return summaries
 
 
-def _finished(steps: Steps, measure: Measure | None) -> Summaries:
+def _run_steps(steps: Steps, measure: Measure | None) -> Summaries:
     """Carry the steps out, with summaries as long as they are measured, or as their rule says."""
     try:
         _, replaced = next(steps)

@@ -29,14 +29,14 @@ from budgetkit.state.plain_data import (
     SAVED_STATE,
     TEXT,
     TOKENS,
-    changed,
+    as_plain_data,
+    changed_fields,
     json_data,
     list_of,
-    plain,
-    read,
     schema_of,
     shape,
     shape_of,
+    validate_data,
     yaml_data,
 )
 
@@ -57,9 +57,9 @@ def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
     whole = decisions.columns.items
     cut = [decisions.cuts[i] for i in sorted(decisions.cuts)]
     parts: dict[str, Any] = {
-        "budget": changed(plan.budget),
-        "grants": changed(plan.grants),
-        "items": changed(whole),
+        "budget": changed_fields(plan.budget),
+        "grants": changed_fields(plan.grants),
+        "items": changed_fields(whole),
         "kept": decisions.kept.tolist(),
         "reasons": [REASONS[i] for i in decisions.reasons],
         "cuts": sorted(decisions.cuts),
@@ -80,11 +80,11 @@ def _text(item: Item) -> dict[str, Any]:
         if isinstance(item.payload, Message)
         else ("value", item.payload)
     )
-    return {kind: plain(value, f"the {kind} of an item of section {brief(item.section)}")}
+    return {kind: as_plain_data(value, f"the {kind} of an item of section {brief(item.section)}")}
 
 
 @cache
-def reader() -> TypeAdapter[Any]:
+def state_reader() -> TypeAdapter[Any]:
     """Return the pydantic adapter that reads a saved state."""
     lines = {
         "reserves": list_of(shape_of(Reserve)),
@@ -246,9 +246,9 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     {'budgetkit': 1, 'budget': {'window': 8192, 'reserves': [{'name': 'output', 'size': {'ratio': '0.15'}}]}}
     """
     if isinstance(value, Budget):
-        return {"budgetkit": VERSION, "budget": plain(changed(value), "this budget")}
+        return {"budgetkit": VERSION, "budget": as_plain_data(changed_fields(value), "this budget")}
     if isinstance(value, Plan):
-        return {"budgetkit": VERSION, "plan": plain(plan_parts(value, texts), "this plan")}
+        return {"budgetkit": VERSION, "plan": as_plain_data(plan_parts(value, texts), "this plan")}
     raise TypeError(wrong_type("value to save", value, "a Budget or a Plan"))
 
 
@@ -283,7 +283,7 @@ def from_dict(data: object) -> Budget | Plan:
         )
     version = data["budgetkit"] if isinstance(data, Mapping) else VERSION
     check_version(version, SAVED_STATE)
-    value: Budget | Plan = read(reader(), data)
+    value: Budget | Plan = validate_data(state_reader(), data)
     return value
 
 
@@ -413,7 +413,7 @@ def schema() -> dict[str, Any]:
     ['budget', 'budgetkit', 'plan']
     """
     one = {"oneOf": [{"required": ["budget"]}, {"required": ["plan"]}]}
-    return schema_of(reader()) | {"title": "budgetkit saved state"} | one
+    return schema_of(state_reader()) | {"title": "budgetkit saved state"} | one
 
 
 def __dir__() -> list[str]:

@@ -49,10 +49,10 @@ _EXACTLY: dict[type, Callable[..., Any]] = {
 }
 
 
-def plain(value: object, where: str, depth: int = 0) -> Any:
+def as_plain_data(value: object, where: str, depth: int = 0) -> Any:
     """Return a value as JSON and YAML can hold it, or say why they cannot; `where` begins the sentence.
 
-    >>> plain({"group": ("call", np.int64(3))}, "item 1")
+    >>> as_plain_data({"group": ("call", np.int64(3))}, "item 1")
     {'group': ['call', 3]}
     """
     value = value.item() if isinstance(value, np.generic) else value
@@ -63,12 +63,13 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
             f"{where} holds {brief(value)}, which ends in half a character. Remove that half."
         )
     if isinstance(value, list | tuple):
-        return [plain(entry, where, depth + 1) for entry in value]
+        return [as_plain_data(entry, where, depth + 1) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         # A place of three names is enough to find it by.
         inside = {key: f"{one_line(key)} of {where}" if depth < 3 else where for key in value}
         return {
-            plain(key, where): plain(entry, inside[key], depth + 1) for key, entry in value.items()
+            as_plain_data(key, where): as_plain_data(entry, inside[key], depth + 1)
+            for key, entry in value.items()
         }
     if value is None or isinstance(value, bool):
         return value
@@ -92,7 +93,7 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
     >>> json_data('{"window": 8192}')
     {'window': 8192}
     """
-    return _parsed("JSON", what, lambda: json.loads(text, object_pairs_hook=_once))
+    return _parse("JSON", what, lambda: json.loads(text, object_pairs_hook=_unique_keys))
 
 
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
@@ -103,7 +104,7 @@ def yaml_data(text: str, what: str = SAVED_STATE) -> object:
     >>> yaml_data("window: 8192\nname: 0x10")
     {'window': 8192, 'name': '0x10'}
     """
-    return _parsed("YAML", what, lambda: yaml.load(text, Loader=_Reader))
+    return _parse("YAML", what, lambda: yaml.load(text, Loader=_Reader))
 
 
 class _RefusedError(ValueError):
@@ -127,7 +128,7 @@ class _Reader(yaml.SafeLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         if len(pairs := node.value) > len(mapping := super().construct_mapping(node, deep=deep)):
-            _once([(self.construct_object(key, deep=True), value) for key, value in pairs])
+            _unique_keys([(self.construct_object(key, deep=True), value) for key, value in pairs])
         return mapping
 
 
@@ -144,7 +145,7 @@ for _kind, _pattern in {
     )
 
 
-def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+def _unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     """Make a mapping, if no key stands twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
@@ -154,7 +155,7 @@ def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     return mapping
 
 
-def _parsed(language: str, what: str, parse: Callable[[], object]) -> object:
+def _parse(language: str, what: str, parse: Callable[[], object]) -> object:
     try:
         return parse()
     except _RefusedError as error:
@@ -182,27 +183,27 @@ def _problem(error: Exception) -> str:
     return type(error).__name__
 
 
-def changed(value: Any) -> Any:
+def changed_fields(value: Any) -> Any:
     """Return a dataclass as a mapping of its fields that differ from their defaults; no payload is saved.
 
     >>> from budgetkit import Budget, Reserve
-    >>> changed(Budget(8192, [Reserve("output", Share(0.15))]))
+    >>> changed_fields(Budget(8192, [Reserve("output", Share(0.15))]))
     {'window': 8192, 'reserves': [{'name': 'output', 'size': {'ratio': '0.15'}}]}
     """
     if isinstance(value, tuple):
-        return [changed(entry) for entry in value]
+        return [changed_fields(entry) for entry in value]
     if isinstance(value, type) or not is_dataclass(value):
         return value
     kind: Any = type(value)
-    now = ((name, getattr(value, name), usual) for name, usual in _usual(kind))
-    fields_set = {name: changed(field) for name, field, usual in now if field != usual}
+    now = ((name, getattr(value, name), usual) for name, usual in _defaults(kind))
+    fields_set = {name: changed_fields(field) for name, field, usual in now if field != usual}
     return fields_set | (
         {"ratio": str(Decimal(str(value.ratio)))} if isinstance(value, Share) else {}
     )
 
 
 @cache
-def _usual(kind: Any) -> list[tuple[str, object]]:
+def _defaults(kind: Any) -> list[tuple[str, object]]:
     """Return the fields that are saved, each with its default; payloads and fields kept only for speed are not."""
     saved = [f for f in fields(kind) if f.init and f.name != "payload" and (f.repr or f.compare)]
     return [
@@ -263,8 +264,8 @@ def shape(
     needed = sorted(keys.keys() - set(optional))
     return Annotated[
         typed,
-        BeforeValidator(partial(_keyed, name, sorted(keys), needed)),
-        AfterValidator(partial(_made, make)),
+        BeforeValidator(partial(_check_keys, name, sorted(keys), needed)),
+        AfterValidator(partial(_make_checked, make)),
     ]
 
 
@@ -273,7 +274,7 @@ def list_of(entry_shape: Any) -> Any:
     return Annotated[list[entry_shape], FailFast()]
 
 
-def _keyed(name: str, names: list[str], needed: list[str], data: object) -> dict[str, Any]:
+def _check_keys(name: str, names: list[str], needed: list[str], data: object) -> dict[str, Any]:
     if not isinstance(data, Mapping):
         raise ValueError(wrong_type(name, data, f"a mapping with keys {quoted(names)}"))
     if unknown := sorted(str(key) for key in data if key not in names):
@@ -283,7 +284,7 @@ def _keyed(name: str, names: list[str], needed: list[str], data: object) -> dict
     return dict(data)
 
 
-def _made(make: Callable[..., Any], fields: dict[str, Any]) -> Any:
+def _make_checked(make: Callable[..., Any], fields: dict[str, Any]) -> Any:
     try:
         return make(**fields)
     except (TypeError, AttributeError, ArithmeticError) as error:
@@ -311,17 +312,17 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def read(reader: TypeAdapter[Any], data: object) -> Any:
+def validate_data(reader: TypeAdapter[Any], data: object) -> Any:
     """Validate plain data; raise a ValueError in plain words if it is invalid."""
     try:
         return reader.validate_python(data)
     except ValidationError as problem:
-        raise ValueError(_told(problem)) from None
+        raise ValueError(_error_text(problem)) from None
     except RecursionError:
         raise ValueError("The saved state is nested too deep. Copy the whole text.") from None
 
 
-def _told(problem: ValidationError) -> str:
+def _error_text(problem: ValidationError) -> str:
     """Describe the first error: its place, the accepted values, and the fix."""
     first = problem.errors(include_url=False)[0]
     where = ""

@@ -18,7 +18,7 @@ from budgetkit.message import SYSTEM_ROLES, Message, Passage, Raw, empty_notices
 from budgetkit.models import Model, resolve
 from budgetkit.plan import Ints, Item
 from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
-from budgetkit.requests.reading.formats import label
+from budgetkit.requests.reading.formats import format_label
 from budgetkit.requests.reading.forms import BYTES
 from budgetkit.requests.reading.records import Pairing
 from budgetkit.trace.importers.documents import converted
@@ -314,7 +314,7 @@ class Trace:
     @property
     def format(self) -> str:
         """The format it was read from, such as "ChatGPT export"; "OpenAI chat" where the file says no other."""
-        return label(str(self.fields.get("format") or "openai-chat"))
+        return format_label(str(self.fields.get("format") or "openai-chat"))
 
     @property
     def warnings(self) -> tuple[str, ...]:

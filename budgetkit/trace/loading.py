@@ -27,13 +27,13 @@ from budgetkit.message import Data, Raw
 from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.requests.reading.formats import (
     Format,
-    found,
+    format_label,
+    format_names,
     holds,
-    label,
-    names,
-    nearest,
+    nearest_format,
     row_of,
     row_of_lines,
+    value_at,
 )
 from budgetkit.requests.reading.records import LocatedMessage, is_record, placed
 from budgetkit.trace.containers import MEMBERS, Part, opened
@@ -75,8 +75,8 @@ def conversations(
         yield from table_conversations(unbroken(everything), name, columns)
         return
     # A whole conversation that `to_line` wrote, whatever else its own format has kept.
-    is_list = isinstance(found(first[1], "messages"), list)
-    if is_list and str(found(first[1], "format")) in names():
+    is_list = isinstance(value_at(first[1], "messages"), list)
+    if is_list and str(value_at(first[1], "format")) in format_names():
         for line, value in unbroken(everything):
             yield from ((line, entry) for entry in _split(value, f"{name}, line {line}"))
         return
@@ -177,7 +177,9 @@ def _split(value: Any, where: str, columns: Columns = None, depth: int = 0) -> l
         has = f"the fields {quoted(value)}" if value else "an empty object"
     else:
         has = f"a value of type {type(value).__name__}"
-    raise NoConversationError(f"{where}: no conversation in {has}. {nearest(value) or _WANTED}")
+    raise NoConversationError(
+        f"{where}: no conversation in {has}. {nearest_format(value) or _WANTED}"
+    )
 
 
 def _entries(value: list[Any], where: str, columns: Columns, depth: int) -> list[Raw]:
@@ -366,7 +368,13 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
         name = str(id if value.get("id") is None else value["id"])
         format_name = str(value.get("format") or "openai-chat")
         rows.append(
-            (name, _title(value), label(format_name), len(messages), sum(map(_length, messages)))
+            (
+                name,
+                _title(value),
+                format_label(format_name),
+                len(messages),
+                sum(map(_length, messages)),
+            )
         )
     return pd.DataFrame(rows, columns=["id", "title", "format", "messages", "characters"])
 
@@ -420,7 +428,7 @@ def _named(
                         where = f"{name}, line {line}"
                         if value.get("format") and value["messages"] == []:
                             empty.append(
-                                f"{where}: {label(str(value['format']))} without a message"
+                                f"{where}: {format_label(str(value['format']))} without a message"
                             )
                             continue
                         place = next(places)
@@ -494,7 +502,7 @@ def _title(value: Raw) -> str:
 def _length(record: Any) -> int:
     """Count the characters of text in a message that has not been checked."""
     raw = placed(record)[1]
-    content = found(raw, "content")
+    content = value_at(raw, "content")
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return sum(len(text) for text in texts if isinstance(text, str))

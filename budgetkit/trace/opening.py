@@ -13,7 +13,7 @@ from budgetkit.budget import brief, one_line, warn_caller
 from budgetkit.budget.allocation import check_whole
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import Data, Message, Passage, Raw
-from budgetkit.requests.reading.formats import table, unpacked
+from budgetkit.requests.reading.formats import format_table, unpacked
 from budgetkit.requests.reading.records import placed
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
@@ -131,7 +131,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     if "usage" in fields:
         fields["usage"] = json_value(fields["usage"])  # frames keep texts as UTF-8
     notes = _unknown_usage(value.get("usage"))
-    if media := [name for name in table("marks")["media"] if value.get(name)]:
+    if media := [name for name in format_table("marks")["media"] if value.get(name)]:
         notes.append(f"Media beside the messages are not counted: {', '.join(media)}.")
     if notes:
         fields["warnings"] = [*(fields.get("warnings") or ()), *notes]
@@ -199,7 +199,7 @@ def _message(value: Any, where: str) -> Message:
     try:
         message = Message(value)
         # Sections are named by roles, and frames by sections.
-        check_whole("a message whose role is", message.role)
+        check_whole("role of a message", message.role)
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None

@@ -20,8 +20,8 @@ import yaml
 from budgetkit.budget import brief, one_line, quoted
 from budgetkit.files import extra
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import filled, row_of, unpacked
-from budgetkit.requests.reading.formats import table as format_table
+from budgetkit.requests.reading.formats import format_table as format_table
+from budgetkit.requests.reading.formats import row_of, unpacked, without_empty
 from budgetkit.requests.reading.records import is_record, read_records
 from budgetkit.trace.jsonl import Numbered, Outflow, OutflowError, marks
 
@@ -201,7 +201,7 @@ def conversations(table: Iterable[Numbered], name: str, columns: Columns) -> Ite
     for key, messages in by_conversation.items():
         read = read_records(messages)
         if key == "None":
-            named = filled(warnings=_alone(messages) if len(by_conversation) == 1 else [])
+            named = without_empty(warnings=_alone(messages) if len(by_conversation) == 1 else [])
         else:
             named = {"id": key}
         yield where[key], {**named, "messages": read.messages, "format": "table"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from budgetkit.requests.reading.formats import filled
+from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace.jsonl import Numbered
 
 _AIDER = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
@@ -83,7 +83,7 @@ def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict
         warnings = [f"{len(before):,} characters before the first speaker are left out"]
     else:
         warnings = []
-    return {"messages": messages, "format": format, **filled(warnings=warnings)}
+    return {"messages": messages, "format": format, **without_empty(warnings=warnings)}
 
 
 def _aider(text: str) -> list[Numbered]:
@@ -117,7 +117,7 @@ def _aider(text: str) -> list[Numbered]:
         conversation = {
             "messages": messages,
             "format": "aider",
-            **filled(id=title.strip(), warnings=warnings),
+            **without_empty(id=title.strip(), warnings=warnings),
         }
         sessions.append((number, conversation))
     return [numbered for numbered in sessions if numbered[1]["messages"]] or sessions

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.errors import out_of_range, wrong_choice
 from budgetkit.counters import count_of
-from budgetkit.counters.protocol import checked
+from budgetkit.counters.protocol import as_counter
 from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.plan import Item
@@ -97,7 +97,7 @@ def truncate(
     _check(limit, keep, by, marker_at)
     count = count_of(counter)
     if not hasattr(count, "fresh"):  # what counts without remembering is a counter, not a function
-        count = checked(count)
+        count = as_counter(count)
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budgetkit.counters import ExactCounter, encodings, speed
-from budgetkit.counters.exact import counted, memory
+from budgetkit.counters.exact import count_texts, memory
 from tests.conftest import examples
 from tests.hostile import MILLION, RUNS, any_text, hostile_text, long_text
 
@@ -37,9 +37,9 @@ def by_tiktoken(name: str, text: str) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def nothing_counted_before() -> Iterator[None]:
-    speed._spent.cache_clear()
+    speed._work_of.cache_clear()
     yield
-    speed._spent.cache_clear()
+    speed._work_of.cache_clear()
 
 
 def test_the_golden_counts_are_tiktokens() -> None:
@@ -147,7 +147,7 @@ def test_the_warning_comes_once_and_counting_goes_on() -> None:
     with with_package(off_by_one), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(3):
-            assert counted("o200k_base", texts, ahead=speed.WORTH_LOADING) == [2_001]
+            assert count_texts("o200k_base", texts, ahead=speed.WORTH_LOADING) == [2_001]
     assert len(caught) == 1
 
 
@@ -196,7 +196,9 @@ def test_eight_threads_share_one() -> None:
     with with_package(one_at_a_time), ThreadPoolExecutor(8) as pool:
         texts = [long_text(20_000, seed) for seed in range(8)]
         found = [
-            *pool.map(lambda text: counted("o200k_base", [text], ahead=speed.WORTH_LOADING), texts)
+            *pool.map(
+                lambda text: count_texts("o200k_base", [text], ahead=speed.WORTH_LOADING), texts
+            )
         ]
     assert found == [[len(encodings.tokens("o200k_base", text))] for text in texts]
 

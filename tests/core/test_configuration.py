@@ -123,7 +123,7 @@ def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
     [
         (
             {"modle": "gpt-4o"},
-            "Unknown key 'modle'. Did you mean 'model'? Choose one of: 'model', 'window'",
+            "Unknown key 'modle'. Did you mean 'model'. Choose one of: 'model', 'window'",
         ),
         ({"budget": None}, "The configuration has no budget"),
         ({"context_budget": {}}, "Give one of: budget, context_budget"),

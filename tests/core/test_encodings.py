@@ -65,7 +65,7 @@ def test_a_count_is_the_length_of_tiktokens_encode_ordinary(
     exact = ExactCounter(name)
     assert exact(text) == len(expected)
     assert exact.tokens(text) == expected
-    assert encodings.counting(name)(text) == len(expected)
+    assert encodings.counting_function(name)(text) == len(expected)
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -96,7 +96,7 @@ def test_a_tiktoken_without_its_private_buffer_gives_the_same_counts(
     bare = mock.Mock(wraps=oracle[name])
     bare._core_bpe = object()
     with mock.patch.object(encodings, "encoding", return_value=bare):
-        count = encodings.counting.__wrapped__(name)
+        count = encodings.counting_function.__wrapped__(name)
     texts = ["", "Hello world", "<|endoftext|>", "\ud83d lone", "the " * 300]
     assert [count(text) for text in texts] == [
         len(oracle[name].encode_ordinary(text)) for text in texts

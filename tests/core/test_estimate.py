@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from budgetkit import corpora, files
 from budgetkit.counters import EstimateCounter, counter
-from budgetkit.counters.estimate import LEVELS, RUN, WINDOW, stretches, table, table_names
+from budgetkit.counters.estimate import LEVELS, RUN, WINDOW, load_weights, stretches, table_names
 from tests.conftest import examples
 
 ROUGH = EstimateCounter("o200k_base")
@@ -87,7 +87,7 @@ def test_what_lies_between_places_adds_up_from_whole_windows(text: str, chosen: 
     between = ROUGH.between(text, places)
     assert len(between) == len(places) - 1
     ends = [len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in places]
-    values = np.concatenate([*map(table("o200k_base").values, stretches(text))])
+    values = np.concatenate([*map(load_weights("o200k_base").values, stretches(text))])
     sums = [
         int(values[-(-a // 4) : -(-b // 4)].sum(dtype=np.int64)) / 128 for a, b in pairwise(ends)
     ]

@@ -24,7 +24,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.inputs import settings_at
-from budgetkit.requests.reading.formats import formats, label
+from budgetkit.requests.reading.formats import format_label, formats
 from budgetkit.trace import Trace, list_traces, messages_of, usage_frame
 
 FOLDER = Path(__file__).parents[1] / "formats"
@@ -102,7 +102,7 @@ def test_there_is_a_sample_of_every_format_and_an_expectation_of_every_sample() 
     read = {each.format for listed in EXPECTED.values() for each in listed}
     lists = {"openai-list"}
     assert {
-        label(row.name) for row in formats() if not row.refuse and row.name not in lists
+        format_label(row.name) for row in formats() if not row.refuse and row.name not in lists
     } <= read
 
 

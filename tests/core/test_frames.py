@@ -15,7 +15,7 @@ import budgetkit as bk
 from budgetkit.files import read_toml
 from budgetkit.requests import count_request, framing_for, read_request
 from budgetkit.requests.billing import framing as framing_module
-from budgetkit.requests.billing.declarations import sizes
+from budgetkit.requests.billing.declarations import count_charges
 from budgetkit.requests.billing.frames import FrameRules, frame_for
 
 USER = {"role": "user", "content": "Hi"}
@@ -28,7 +28,7 @@ def billed(model: str, **body: Any) -> int:
     frame = frame_for(model)
     assert frame is not None
     request = read_request({"model": model, **body})
-    return sum(sizes(FrameRules(frame, model).charges(request), len))
+    return sum(count_charges(FrameRules(frame, model).charges(request), len))
 
 
 def claude(model: str, *messages: dict[str, Any], **body: Any) -> int:
@@ -226,7 +226,7 @@ def test_gemini_on_vertex_pays_less_for_tools_than_on_googles_own_interface() ->
         frame = frame_for("gemini-2.5-pro", host)
         assert frame is not None
         assert (
-            sum(sizes(FrameRules(frame, "gemini-2.5-pro").charges(request), len))
+            sum(count_charges(FrameRules(frame, "gemini-2.5-pro").charges(request), len))
             == words + frame_tokens
         )
 

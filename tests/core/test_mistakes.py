@@ -78,10 +78,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "Invalid window: '8k'. Expected a whole number of tokens, or a Share for a ratio.",
     ),
-    "ratio for tokens": (
-        lambda: bk.Allocation("history", 0.15),  # type: ignore[arg-type]
+    "fraction of tokens": (
+        lambda: bk.Budget(1_000.5),  # type: ignore[arg-type]
         TypeError,
-        "Invalid cap of 'history': 0.15. Expected a whole number of tokens, or a Share for a ratio.",
+        "Invalid window: 1000.5. Expected a whole number of tokens, or a Share for a ratio.",
     ),
     "per cent for a ratio": (
         lambda: bk.Share(15),

@@ -243,7 +243,7 @@ def test_what_is_known_better_overrides_and_provenance_says_so() -> None:
         (
             {"windows": 4_096},
             TypeError,
-            "Unknown field of a model: 'windows'. Did you mean 'window'? Choose one of: 'name', 'window'",
+            "Unknown field of a model: 'windows'. Did you mean 'window'. Choose one of: 'name', 'window'",
         ),
     ],
 )

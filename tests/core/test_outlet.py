@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import budgetkit as bk
-from budgetkit.budget.html import Markup, element, joined, shown, xml_element
+from budgetkit.budget.html import Markup, element, joined, notebook_div, xml_element
 from budgetkit.lab.explorers.report import picture
 
 PACKAGE = Path(bk.__file__).parent
@@ -123,4 +123,4 @@ def test_a_counted_request_keeps_tex_out() -> None:
 
 
 def test_what_a_notebook_shows_is_marked() -> None:
-    assert shown("x") == '<div class="tex2jax_ignore mathjax_ignore">x</div>'
+    assert notebook_div("x") == '<div class="tex2jax_ignore mathjax_ignore">x</div>'

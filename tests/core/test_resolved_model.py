@@ -47,7 +47,10 @@ def test_who_asks_for_a_known_window_is_told_what_to_give() -> None:
     ):
         resolve("gtp-4o-mini", must_know=True)
     assert resolve("gtp-4o-mini", window=32_768, must_know=True).window == 32_768
-    with pytest.warns(UnknownModelWarning), pytest.raises(ValueError, match="so its window is not"):
+    with (
+        pytest.warns(UnknownModelWarning),
+        pytest.raises(ValueError, match="or give window= in tokens"),
+    ):
         resolve(bk.model("gtp-4o-mini"), must_know=True)
     with pytest.warns(UnknownModelWarning):
         assert resolve(bk.model("gtp-4o-mini", window=1_000), must_know=True).window == 1_000

@@ -184,8 +184,8 @@ def test_a_key_that_stands_twice_in_yaml_is_named() -> None:
             "is a dict. Use texts, numbers, lists and mappings with text keys",
         ),
         (nested(450), "is nested deeper than 100 levels. Save less of it."),
-        (10**5_000, "holds a whole number of about 5,000 digits, a int; texts, numbers"),
-        (3j, "holds 3j, a complex; texts, numbers"),
+        (10**5_000, "a whole number of about 5,000 digits is a int. Use texts, numbers"),
+        (3j, "3j is a complex. Use texts, numbers"),
     ],
     ids=["half", "half inside", "keys", "nested", "digits", "complex"],
 )
@@ -227,7 +227,9 @@ def test_a_file_nested_without_end_loads_or_is_refused_in_words(depth: int) -> N
                 try:
                     read(text[:-2] + texts)
                 except ValueError as refusal:
-                    assert str(refusal).startswith(("saved state is", "plan.items[0]"))
+                    assert str(refusal).startswith(
+                        ("Invalid ", "The saved state is", "plan.items[0]")
+                    )
 
 
 def test_half_a_character_that_0_1_0_wrote_is_read() -> None:

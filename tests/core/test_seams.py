@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budgetkit.counters import ExactCounter, encodings, speed
-from budgetkit.counters.exact import LARGE, first_seam, is_seam, last_seam, memory, parts
+from budgetkit.counters.exact import LARGE, first_seam, is_seam, last_seam, memory, split_at_seams
 from budgetkit.counters.speed import counted_in_threads
 from tests import hostile
 from tests.conftest import examples
@@ -53,13 +53,13 @@ def test_first_and_last_seam_are_the_nearest_ones() -> None:
 
 def test_parts_join_to_the_text_and_are_neither_tiny_nor_huge() -> None:
     text = long_text(1_000_000)
-    sizes = [len(part) for part in parts(text)]
-    assert "".join(parts(text)) == text
+    sizes = [len(part) for part in split_at_seams(text)]
+    assert "".join(split_at_seams(text)) == text
     assert min(sizes[:-1]) >= 16_384 and max(sizes) < 66_000
-    assert max(map(len, parts(text[:100_000]))) < 50_000, (
+    assert max(map(len, split_at_seams(text[:100_000]))) < 50_000, (
         "also the last part, which one thread would count alone"
     )
-    assert list(parts("")) == [] and list(parts("x" * 300_000)) == ["x" * 300_000]
+    assert list(split_at_seams("")) == [] and list(split_at_seams("x" * 300_000)) == ["x" * 300_000]
 
 
 def test_calls_are_few_and_of_about_the_same_length() -> None:
@@ -82,7 +82,7 @@ NAMES = ("o200k_base", "cl100k_base", "p50k_base", "r50k_base")
 @settings(max_examples=examples(300))
 @given(text=hostile_text | any_text)
 def test_counts_before_and_after_every_seam_add_up(name: str, text: str) -> None:
-    count = encodings.counting(name)
+    count = encodings.counting_function(name)
     whole = count(text)
     for place in seams(text):
         assert count(text[:place]) + count(text[place:]) == whole, (place, text)
@@ -91,7 +91,7 @@ def test_counts_before_and_after_every_seam_add_up(name: str, text: str) -> None
 @pytest.mark.parametrize("name", NAMES)
 def test_counts_add_up_at_every_seam_between_any_two_characters(name: str) -> None:
     """Every character that can stand at a seam, in several surroundings."""
-    count = encodings.counting(name)
+    count = encodings.counting_function(name)
     marks = [chr(code) for code in range(0x250)] + list(
         "\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f\u3099\u30fb\u30fc的ぁヺ한"
     )
@@ -116,7 +116,7 @@ def test_counts_add_up_at_every_seam_between_any_two_characters(name: str) -> No
 @settings(max_examples=examples(200))
 @given(texts=st.lists(hostile_text | any_text, max_size=30))
 def test_a_batch_counts_as_one_by_one(name: str, texts: list[str]) -> None:
-    alone = [encodings.counting(name)(text) for text in texts]
+    alone = [encodings.counting_function(name)(text) for text in texts]
     assert speed.counting_many(name)(texts) == alone
     assert ExactCounter(name).many(texts) == alone
 
@@ -148,7 +148,7 @@ class Spy:
     def __call__(self, name: str) -> object:
         def count_many(texts: Sequence[str]) -> list[int]:
             self.lengths += map(len, texts)
-            return [*map(encodings.counting.__wrapped__(name), texts)]
+            return [*map(encodings.counting_function.__wrapped__(name), texts)]
 
         return count_many
 
@@ -227,7 +227,7 @@ def test_one_tokenizer_serves_all_threads() -> None:
     expected = [len(encodings.tokens("cl100k_base", text)) for text in texts]
     memory("cl100k_base").forget()
     with (
-        mock.patch.object(encodings, "_made", wraps=encodings._made) as build,
+        mock.patch.object(encodings, "_made", wraps=encodings._build_encoding) as build,
         ThreadPoolExecutor(4) as pool,
     ):
         assert [*pool.map(ExactCounter("cl100k_base"), texts)] == expected

@@ -84,11 +84,14 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.Trace("x", "hello"), "put one message into a list"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", ASKED), "put one message into a list"),  # type: ignore[arg-type]
         (lambda: bk.Trace([ASKED]), "its name stands first; write Trace('mine', messages)"),  # type: ignore[arg-type]
-        (lambda: bk.counter(3), "counters go by name or model"),  # type: ignore[arg-type]
-        (lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3), "counters go by name or model"),  # type: ignore[arg-type]
+        (lambda: bk.counter(3), "Expected a model, a function or a name"),  # type: ignore[arg-type]
+        (
+            lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3),
+            "Expected a model, a function or a name",
+        ),  # type: ignore[arg-type]
         (
             lambda: bk.accuracy.calibrate(7, ["a"], [1]),  # type: ignore[arg-type]
-            "counters go by name or model",
+            "Expected a model, a function or a name",
         ),
         (lambda: bk.Budget(100).assign(window=0.5), "Invalid window: 0.5. Expected a whole number"),
         (

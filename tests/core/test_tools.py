@@ -144,9 +144,7 @@ def test_what_is_no_list_of_tools_is_refused_wherever_it_is_given(tools: Any) ->
         lambda: check(bk.presets.chat(1_000), tools=tools),
         lambda: bk.Trace("toy", (bk.Message(QUESTION),), tools),
     ):
-        with pytest.raises(
-            ValueError, match=r"a tool |tools of type .*; tools are a list of schemas, .*; write"
-        ):
+        with pytest.raises(ValueError, match=r"Invalid tools?: .* Expected a list of schemas"):
             read()
 
 

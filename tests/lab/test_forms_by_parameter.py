@@ -383,7 +383,7 @@ def test_a_passage_in_any_form_is_sent_as_its_text(form: str) -> None:
 )
 def test_what_is_no_passage_is_refused_and_never_sent(wrong: Any) -> None:
     with pytest.raises(
-        ValueError, match="section 'retrieval' was given .*; known are a text, a message, a passage"
+        ValueError, match="section 'retrieval': .* Expected a text, a message, a passage"
     ):
         bk.build(bk.presets.rag(WINDOW), "gpt-4o", retrieval=wrong, user="How long?")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 
 import budgetkit as bk
 from budgetkit import presets
-from budgetkit.plan.decisions import losses
+from budgetkit.plan.decisions import losses_of
 from tests.strategies import DEMANDS, ITEMS, budgets
 
 
@@ -151,7 +151,7 @@ def test_every_token_that_is_lost_is_told_once(
 ) -> None:
     """As numbers and as items, the losses add up to what was asked less what was granted; each is a sentence."""
     for plan in (bk.allocate(budget, demand), bk.fit(budget, items)):
-        told = losses(plan.budget, plan.grants, plan.decisions, plan.free)
+        told = losses_of(plan.budget, plan.grants, plan.decisions, plan.free)
         for grant in plan.grants:
             assert (
                 sum(loss.tokens for loss in told if loss.allocation.section == grant.section)

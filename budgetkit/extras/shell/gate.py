@@ -52,7 +52,7 @@ from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
-from budgetkit.requests.reading.tools import Toolset, function_name
+from budgetkit.requests.reading.tools import Toolset, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 Columns = dict[str, dict[str, Any]]
@@ -424,7 +424,7 @@ def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
         is_builtin = isinstance(tool.get("type"), str) or any(
             isinstance(value, Mapping) for value in tool.values()
         )
-        if not function_name(tool) and not is_builtin:
+        if not tool_name(tool) and not is_builtin:
             raise ValueError(
                 f"a tool {brief(tool)}, which has no name; a tool has one; give tool schemas"
             )

@@ -27,8 +27,8 @@ from budgetkit.inputs.conversations import opening_model
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy
 from budgetkit.requests import framing_for, read_tools
-from budgetkit.requests.reading.formats import table as format_table
-from budgetkit.requests.reading.tools import entries, has_more_pages, opened
+from budgetkit.requests.reading.formats import format_table as format_table
+from budgetkit.requests.reading.tools import has_more_pages, tool_entries, without_envelopes
 from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.opening import intake
 
@@ -196,7 +196,7 @@ def check_tools(data: Any) -> None:
     is_answer = isinstance(data, Mapping) and "result" in data
     if is_answer and isinstance(data["result"], Mapping):
         _refuse_unknown(data["result"].keys() - keys["answer"])
-    for entry in entries(opened(data)):
+    for entry in tool_entries(without_envelopes(data)):
         kind = entry.get("type", "function")
         if not isinstance(kind, str) or not _KINDS.fullmatch(kind):
             raise ValueError(

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 import pandas as pd
 
 from budgetkit.counters import ExactCounter, counter
-from budgetkit.counters.exact import counted, last_seam, next_seam, parts
+from budgetkit.counters.exact import count_texts, last_seam, next_seam, split_at_seams
 from budgetkit.counters.stretches import Read, count_stretch, text_at
 from budgetkit.lab.accuracy import compare
 from budgetkit.lab.accuracy.corpora import Corpus, Document
@@ -158,7 +158,7 @@ def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int
                 return block, tokens + count_stretch(
                     encoding, _reading(stream, block.start + at, block.stop)
                 )
-            tokens += sum(counted(encoding, [*parts(text[:end])], ahead=ahead))
+            tokens += sum(count_texts(encoding, [*split_at_seams(text[:end])], ahead=ahead))
             at += len(text[:end].encode())
     return block, tokens
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, safe, shown
+from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, notebook_div, safe
 from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.lab.replay import Replay
 from budgetkit.message import Message
@@ -74,7 +74,7 @@ def picture(state: Data, title: str) -> str:
     (True, True, False)
     """
     headline = state.get("headline", {}).get("text", "")
-    return shown(
+    return notebook_div(
         element("p", element("b", title)),
         _kpis(state.get("kpis", [])),
         element("p", f"{headline} {state['status']['text']}"),

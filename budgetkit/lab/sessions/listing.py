@@ -19,7 +19,7 @@ import pandas as pd
 
 from budgetkit.budget import brief
 from budgetkit.lab.sessions.bills import BILLED, bill
-from budgetkit.requests.reading.formats import found
+from budgetkit.requests.reading.formats import value_at
 
 #: Where each program keeps its sessions, below the home folder, and which files they are.
 PLACES = {
@@ -210,5 +210,5 @@ def _working_folder(line: bytes) -> str:
         record = json.loads(line)
     except ValueError:
         return ""
-    place = found(record, "cwd|payload.cwd")
+    place = value_at(record, "cwd|payload.cwd")
     return place if isinstance(place, str) else ""

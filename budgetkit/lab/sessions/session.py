@@ -27,7 +27,7 @@ from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.sessions.causes import COMPACTION, UNEXPLAINED, events, foretold, misses
 from budgetkit.message import Data
 from budgetkit.plan import Floats, Ints
-from budgetkit.requests.reading.formats import filled
+from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace import Trace, flags, ints, load_traces, readings, usage_frame
 
 # beyond these a scale is no scale
@@ -479,7 +479,7 @@ class Session:
         """
         kinds = {"read": ("read",), "new": ("fresh", "written"), "answered": ("answered",)}
         costs = {name: float(self._cost(kinds=columns).sum()) for name, columns in kinds.items()}
-        return costs | filled(searches=float(self.searches_cost.sum()))
+        return costs | without_empty(searches=float(self.searches_cost.sum()))
 
     def __repr__(self) -> str:
         return f"Session({brief(self.trace.id)}, {many(len(self.usage), 'request')})"

@@ -20,15 +20,15 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from budgetkit.counters import count_of
-from budgetkit.counters.protocol import checked
+from budgetkit.counters.protocol import as_counter
 from budgetkit.message import Message
 from budgetkit.requests.reading.forms import origin_of
 from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import (
     Schema,
-    function_name,
     parameters_of,
     properties_of,
+    tool_name,
     unwrapped,
 )
 
@@ -69,14 +69,14 @@ class Charge:
 Charges = Iterator[Charge]
 
 
-def sizes(charges: Sequence[Charge], count: Count) -> list[int]:
+def count_charges(charges: Sequence[Charge], count: Count) -> list[int]:
     """Count all texts in one go, and return each charge in tokens.
 
-    >>> sizes([Charge("message", "user", ("Hello world",), 4), Charge("framing", "request", fixed=3)], len)
+    >>> count_charges([Charge("message", "user", ("Hello world",), 4), Charge("framing", "request", fixed=3)], len)
     [15, 3]
     """
     texts = [text for charge in charges for text in (*charge.texts, *charge.without)]
-    counted = iter(checked(count_of(count)).many(texts))
+    counted = iter(as_counter(count_of(count)).many(texts))
     totals = []
     for charge in charges:
         tokens = sum(next(counted) for _ in charge.texts) - sum(
@@ -124,7 +124,7 @@ class ToolConstants:
         fixed = self.end
         for tool in tools:
             properties = properties_of(parameters_of(tool))
-            texts.append(f"{function_name(tool)}:{_described(unwrapped(tool))}")
+            texts.append(f"{tool_name(tool)}:{_description(unwrapped(tool))}")
             fixed += self.per_function + (self.properties if properties else 0)
             for name, schema in properties.items():
                 choices = schema.get("enum")
@@ -133,7 +133,7 @@ class ToolConstants:
                 else:
                     choices = ()
                 texts += [
-                    f"{name}:{schema.get('type', 'any')}:{_described(schema)}",
+                    f"{name}:{schema.get('type', 'any')}:{_description(schema)}",
                     *map(str, choices),
                 ]
                 fixed += self.per_property + (
@@ -172,14 +172,14 @@ def declaration(tools: Sequence[Schema]) -> str:
     <BLANKLINE>
     } // namespace functions
     """
-    functions = (line for tool in tools for line in _declared(tool))
+    functions = (line for tool in tools for line in _declaration_lines(tool))
     return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
 
 
-def _declared(tool: Schema) -> Iterator[str]:
+def _declaration_lines(tool: Schema) -> Iterator[str]:
     if description := unwrapped(tool).get("description"):
         yield f"// {description}"
-    name = function_name(tool)
+    name = tool_name(tool)
     parameters = parameters_of(tool)
     if properties_of(parameters):
         takes = "\n".join(["_: {", *_members(parameters, 0), "}"])
@@ -223,7 +223,7 @@ def _named_type(kind: str, schema: Schema, depth: int) -> str:
     return "number" if kind == "integer" else kind
 
 
-def _described(schema: Schema) -> str:
+def _description(schema: Schema) -> str:
     return str(schema.get("description") or "").removesuffix(".")
 
 

@@ -25,10 +25,10 @@ from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
-    function_name,
     inlined,
     inner_schemas,
     parameters_of,
+    tool_name,
     unwrapped,
 )
 
@@ -171,7 +171,7 @@ def estimated_tools(request: ProviderRequest, estimate: Estimate) -> Charges:
     times = constants_of(request)
     for tool in request.tools:
         yield Charge(
-            "tools", function_name(tool), (_written(tool, estimate),), times=estimate.tool_times
+            "tools", tool_name(tool), (_tool_text(tool, estimate),), times=estimate.tool_times
         )
     frame = cost["property"] * times["property"] + cost["tool"] * times["tool"]
     if frame:
@@ -188,7 +188,7 @@ def estimated_schema(request: ProviderRequest, estimate: Estimate) -> Charges:
         yield Charge("answer schema", "", written, estimate.constants["schema"])
 
 
-def _written(tool: Schema, estimate: Estimate) -> str:
+def _tool_text(tool: Schema, estimate: Estimate) -> str:
     """Write a tool as JSON of name, description and parameters, or as all the words in it."""
     function = unwrapped(tool)
     described = {"name": function.get("name"), "description": function.get("description") or ""}

@@ -42,10 +42,10 @@ from budgetkit.requests.billing.openai import namespace
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
-    function_name,
     inlined,
     parameters_of,
     properties_of,
+    tool_name,
     unwrapped,
 )
 
@@ -54,18 +54,19 @@ _ENDS: Final = 2  # tokens that begin and end a declaration
 _DEEPEST: Final = 40  # schemas nested deeper are not shown from there on
 
 
-def declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
+def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
     """Write a tool as the texts that are counted each by itself, and say how many marks stand between them.
 
-    >>> declaration({"name": "ping", "description": "Ask"})
+    >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)
-    >>> declaration({"name": "go", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}})[0][1:]
+    >>> schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+    >>> gemini_declaration({"name": "go", "parameters": schema})[0][1:]
     (',parameters:{properties:{to:{type:', 'STRING', '}},type:', 'OBJECT', '}}')
     """
     described = _marked(unwrapped(tool).get("description") or "")
     parameters = inlined(parameters_of(tool))
     takes = f",parameters:{{{_schema(parameters)}}}" if parameters else ""
-    pieces = f"declaration:{function_name(tool)}{{description:{described}{takes}}}".split(_MARK)
+    pieces = f"declaration:{tool_name(tool)}{{description:{described}{takes}}}".split(_MARK)
     return tuple(piece for piece in pieces if piece), len(pieces) - 1 + _ENDS
 
 
@@ -81,7 +82,7 @@ def _fields(schema: Schema, depth: int) -> Iterator[str]:
     if schema.get("description"):
         yield f"description:{_marked(schema['description'])}"
     if _is_list(schema.get("enum")):
-        yield f"enum:[{_listed(schema['enum'])}]"
+        yield f"enum:[{_marked_list(schema['enum'])}]"
     if schema.get("format"):
         yield f"format:{_marked(schema['format'])}"
     if schema.get("nullable"):
@@ -94,7 +95,7 @@ def _fields(schema: Schema, depth: int) -> Iterator[str]:
         inner = [f"{name}:{{{_schema(member, depth + 1)}}}" for name, member in members.items()]
         yield f"properties:{{{','.join(inner)}}}"
     if _is_list(schema.get("required")):
-        yield f"required:[{_listed(schema['required'])}]"
+        yield f"required:[{_marked_list(schema['required'])}]"
     if schema.get("title"):
         yield f"title:{_marked(schema['title'])}"
     if schema.get("type"):
@@ -106,7 +107,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list | tuple) and bool(value)
 
 
-def _listed(values: Any) -> str:
+def _marked_list(values: Any) -> str:
     return ",".join(_marked(value) for value in values)
 
 
@@ -318,7 +319,7 @@ def _claude_tools(request: ProviderRequest, frame: Frame) -> Charges:
     """Charge Claude's tools: each as it is written for it, and the hidden prompt that comes with them."""
     texts = tuple(_claude_tool(tool) for tool in request.tools)
     for tool, text in zip(request.tools, texts, strict=True):
-        yield Charge("tools", function_name(tool), (text,))
+        yield Charge("tools", tool_name(tool), (text,))
 
     # All tools are one text: where one ends and the next begins, a token may be fewer or more.
     if len(texts) > 1:
@@ -425,8 +426,8 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
     """Charge Gemini's tools: names, descriptions and choices by themselves, and constants for each property."""
     if frame.tool_form == "braces":
         for tool in request.tools:
-            written, marks = declaration(tool)
-            yield Charge("tools", function_name(tool), written, marks)
+            written, marks = gemini_declaration(tool)
+            yield Charge("tools", tool_name(tool), written, marks)
         return
     for tool in request.tools:
         properties = [
@@ -435,7 +436,7 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
             for member in properties_of(schema).items()
         ]
         fixed = frame.tool
-        texts = [function_name(tool), str(unwrapped(tool).get("description") or "")]
+        texts = [tool_name(tool), str(unwrapped(tool).get("description") or "")]
         for name, schema in properties:
             choices = schema.get("enum")
             texts += [name, str(schema.get("description") or "")]
@@ -445,7 +446,7 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
                 fixed += frame.choices
             if as_object(schema.get("items")):
                 fixed += frame.items
-        yield Charge("tools", function_name(tool), tuple(text for text in texts if text), fixed)
+        yield Charge("tools", tool_name(tool), tuple(text for text in texts if text), fixed)
 
 
 def _words_of(message: Message) -> tuple[str, ...]:
@@ -510,7 +511,7 @@ def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
     if frame.obeys_choice and request.none:
         tools = ()
     if frame.obeys_choice and request.forced:
-        tools = tuple(tool for tool in tools if function_name(tool) == request.forced)
+        tools = tuple(tool for tool in tools if tool_name(tool) == request.forced)
     if not tools:
         return
 
@@ -530,4 +531,4 @@ def _template_tools(request: ProviderRequest, frame: Frame) -> Charges:
         if frame.tool_form == "wrapped":
             written = {"type": "function", "function": written}
         text = json.dumps(written, ensure_ascii=False, default=str)
-        yield Charge("tools", function_name(tool), (text,), frame.tool)
+        yield Charge("tools", tool_name(tool), (text,), frame.tool)

@@ -40,8 +40,8 @@ from budgetkit.requests.billing.declarations import (
     Count,
     Rules,
     ToolConstants,
+    count_charges,
     declaration_charge,
-    sizes,
     thinking_charges,
 )
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
@@ -179,14 +179,14 @@ class Framing:
         list of int
             In tokens, one number a message.
         """
-        read = _read(messages)
+        read = _as_messages(messages)
         charges = [
             charge
             for charge in self.charges(ProviderRequest("chat", messages=read))
             if charge.message is not None
         ]
         tokens = [0] * len(read)
-        for charge, size in zip(charges, sizes(charges, counter), strict=True):
+        for charge, size in zip(charges, count_charges(charges, counter), strict=True):
             tokens[charge.message or 0] += size
         return tokens
 
@@ -207,14 +207,14 @@ class Framing:
         list of int
             In tokens, one number a message; 0 for those that are no answers. Reasoning is not among it.
         """
-        read = _read(messages)
+        read = _as_messages(messages)
         if self.rules is None:
             sized = zip(read, self.messages(read, counter), strict=True)
             return [size if message.role == "assistant" else 0 for message, size in sized]
         bills = [
             self.rules.answer(message) if message.role == "assistant" else [] for message in read
         ]
-        counted = iter(sizes([charge for charges in bills for charge in charges], counter))
+        counted = iter(count_charges([charge for charges in bills for charge in charges], counter))
         return [sum(next(counted) for _ in charges) for charges in bills]
 
     def request(self, messages: Sequence[AnyMessage], counter: Count, tools: Any = None) -> int:
@@ -235,9 +235,9 @@ class Framing:
             In tokens.
         """
         request = ProviderRequest(
-            "chat", messages=_read(messages), tools=read_tools(tools).functions
+            "chat", messages=_as_messages(messages), tools=read_tools(tools).functions
         )
-        return sum(sizes(self.charges(request), counter))
+        return sum(count_charges(self.charges(request), counter))
 
     def schemas(
         self, tools: Any, counter: Count, messages: Sequence[AnyMessage] | None = None
@@ -264,10 +264,12 @@ class Framing:
         functions = read_tools(tools).functions
         if not functions:
             return 0
-        before = _read([{"role": "system", "content": "."}] if messages is None else messages)
+        before = _as_messages(
+            [{"role": "system", "content": "."}] if messages is None else messages
+        )
         without = self.charges(ProviderRequest("chat", messages=before))
         armed = self.charges(ProviderRequest("chat", messages=before, tools=functions))
-        return sum(sizes(armed, counter)) - sum(sizes(without, counter))
+        return sum(count_charges(armed, counter)) - sum(count_charges(without, counter))
 
     def charges(self, request: ProviderRequest) -> list[Charge]:
         """List the charges of a request, its messages and its tools, not yet counted."""
@@ -333,7 +335,7 @@ class Framing:
         return [Charge("message", message.role, tuple(texts), fixed, message=index), *images]
 
 
-def _read(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
+def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
         raise TypeError(wrong_type("messages", messages, "a list of messages"))
     return tuple(
@@ -409,7 +411,7 @@ def _from_row(row: dict[str, Any]) -> Framing:
     return Framing(**row | {"tools": tools if isinstance(tools, str) else ToolConstants(**tools)})
 
 
-def _framed(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
+def _openai_framing(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     """Make the framing of an OpenAI family, which its own rules decide."""
     family = rules.family
     return Framing(
@@ -428,14 +430,14 @@ FRAMINGS: Final[Mapping[str, Framing]] = Table(
     lambda: (
         {name: _from_row(row) for name, row in read_rows("framings.toml", "framing").items()}
         | {
-            name: _framed(OpenAIRules(FAMILIES[row["family"]]), counter=row["counter"])
+            name: _openai_framing(OpenAIRules(FAMILIES[row["family"]]), counter=row["counter"])
             for name, row in read_rows("framings.toml", "openai").items()
         }
     )
 )
 
 #: That of gpt-4o, whose constants are the defaults of a family; the same as ``FRAMINGS["openai"]``.
-DEFAULT_FRAMING: Final = _framed(OpenAIRules(OpenAIFamily("gpt-4o")))
+DEFAULT_FRAMING: Final = _openai_framing(OpenAIRules(OpenAIFamily("gpt-4o")))
 
 
 def framing_for(model: str | Model) -> Framing:
@@ -508,7 +510,7 @@ def _by_rules(model: Model, folders: str) -> Framing:
     """
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):
-        return _framed(rules)
+        return _openai_framing(rules)
     if isinstance(rules, FrameRules):
         frame = rules.frame
         source = f"{frame.name}: {frame.rows}; see budgetkit.requests.billing.frames"

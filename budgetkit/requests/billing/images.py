@@ -31,7 +31,7 @@ from budgetkit.message import Image, Message
 from budgetkit.models import Model, model_name
 from budgetkit.models.names import bare
 from budgetkit.requests.billing.declarations import Charge, Charges
-from budgetkit.requests.reading.formats import found
+from budgetkit.requests.reading.formats import value_at
 
 
 def tile_tokens(
@@ -317,7 +317,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
             kind = str(part.get("type"))
             if kind not in message.uncounted:
                 continue
-            unit, length = _measured(found(part, _BYTES))
+            unit, length = _media_length(value_at(part, _BYTES))
             fitting = (
                 row for row in rows if row["unit"] == unit and re.search(row["models"], plain)
             )
@@ -330,7 +330,7 @@ def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
             yield MediaCost(kind, Charge("media", named, fixed=usual, message=index), least, most)
 
 
-def _measured(encoded: object) -> tuple[str, float]:
+def _media_length(encoded: object) -> tuple[str, float]:
     """Return the billing unit of encoded media, and their length in it.
 
     The length is 0 where the bytes do not tell it.

@@ -22,10 +22,10 @@ from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import ProviderRequest, as_object, parsed
 from budgetkit.requests.reading.tools import (
     Schema,
-    function_name,
     inlined,
     parameters_of,
     properties_of,
+    tool_name,
     unwrapped,
 )
 
@@ -68,7 +68,7 @@ def written_function(tool: Schema, plain: bool = False) -> str:
     schema = inlined(parameters_of(tool))
     writer = _Writer(plain)
     takes = "_: " + "\n".join([*_comments(schema), writer.object(schema, 0)])
-    called = f"type {function_name(tool)} = ({takes if properties_of(schema) else ''}) => any;"
+    called = f"type {tool_name(tool)} = ({takes if properties_of(schema) else ''}) => any;"
     return "\n".join([*_lines(function.get("description")), called, ""])
 
 
@@ -223,7 +223,9 @@ def schema_block(schema: Schema) -> str:
         described = f"// {schema['description']}\n"
     else:
         described = ""
-    shown = json.dumps(_shown(schema.get("schema") or {}), separators=(",", ":"), default=str)
+    shown = json.dumps(
+        _visible_schema(schema.get("schema") or {}), separators=(",", ":"), default=str
+    )
     return f"# Response Formats\n\n## {schema.get('name') or ''}\n\n{described}{shown}"
 
 
@@ -235,19 +237,19 @@ def _is_unseen(key: str, schema: Schema) -> bool:
     return key in _UNSEEN or (key == "format" and schema.get("type") != "string")
 
 
-def _shown(value: Any, names: bool = False, depth: int = 0) -> Any:
+def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
     """Leave out the keys that the model is not shown; names of properties always stay."""
     if depth > _DEEPEST_SHOWN:
         return None
     if isinstance(value, Mapping):
         fields = {key: inner for key, inner in value.items() if names or not _is_unseen(key, value)}
         return {
-            key: _shown(inner, not names and key in _NAMES, depth + 1)
+            key: _visible_schema(inner, not names and key in _NAMES, depth + 1)
             for key, inner in fields.items()
         }
     if not isinstance(value, list | tuple):
         return value
-    return [_shown(inner, depth=depth + 1) for inner in value]
+    return [_visible_schema(inner, depth=depth + 1) for inner in value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,14 +333,16 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         if message.role in RESULT_ROLES and family.older_tools:
-            yield Charge("message", message.role, tuple(_joined(message)), 3, message=index)
+            yield Charge("message", message.role, tuple(_billed_texts(message)), 3, message=index)
         elif message.role in RESULT_ROLES and message.tool_call_id in several:
-            yield Charge("message", message.role, (_listed([message], escaped),), message=index)
+            yield Charge(
+                "message", message.role, (_results_json([message], escaped),), message=index
+            )
         elif message.role in RESULT_ROLES:
             # Its name went with the call.
-            yield Charge("message", message.role, tuple(_joined(message)), 5, message=index)
+            yield Charge("message", message.role, tuple(_billed_texts(message)), 5, message=index)
         else:
-            yield _spoken(message, index, request, family)
+            yield _message_charge(message, index, request, family)
         calls = message.tool_calls
         if len(calls) == 1 or family.older_tools:
             for (
@@ -354,25 +358,27 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
             yield Charge(
                 "message",
                 f"{len(calls)} calls",
-                (_uses(message), _listed(results, escaped)),
+                (_uses(message), _results_json(results, escaped)),
                 16,
-                without=tuple(_listed([result], escaped) for result in results),
+                without=tuple(_results_json([result], escaped) for result in results),
                 message=index,
             )
 
 
-def _joined(message: Message) -> list[str]:
+def _billed_texts(message: Message) -> list[str]:
     """Return the text of a message, whose parts are billed as one; nothing for one without."""
     return ["".join(message.texts)] if message.texts else []
 
 
-def _spoken(message: Message, index: int, request: ProviderRequest, family: OpenAIFamily) -> Charge:
+def _message_charge(
+    message: Message, index: int, request: ProviderRequest, family: OpenAIFamily
+) -> Charge:
     """Charge a message's text and name.
 
     A name equal to the role costs 1 token; an answer costs the extra of its family.
     """
     fixed = family.per_message
-    texts = _joined(message)
+    texts = _billed_texts(message)
     if message.name and message.name != message.role:
         texts.append(message.name)
     if message.name is not None and not message.tool_calls:
@@ -396,7 +402,7 @@ def _uses(message: Message) -> str:
     return compact({"tool_uses": uses})
 
 
-def _listed(results: Sequence[Message], escaped: bool) -> str:
+def _results_json(results: Sequence[Message], escaped: bool) -> str:
     """Write results as one JSON list; a result that is JSON is parsed first."""
     return json.dumps(
         [parsed(result.text) for result in results], ensure_ascii=escaped, default=str
@@ -443,8 +449,7 @@ def tool_charges(
     """Charge each tool by itself, then the rest of their block."""
     parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
     yield from (
-        Charge("tools", function_name(tool), (part,))
-        for tool, part in zip(tools, parts, strict=True)
+        Charge("tools", tool_name(tool), (part,)) for tool, part in zip(tools, parts, strict=True)
     )
     if family.first_undescribed and not unwrapped(tools[0]).get("description"):
         fixed += family.first_undescribed
@@ -491,7 +496,7 @@ def responses_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges
         )
     yield from tool_choice(request, family)
     if request.required and len(request.tools) == 1 and family.forced_tool:
-        only = function_name(request.tools[0])
+        only = tool_name(request.tools[0])
         yield Charge("tools", "required", (f"functions.{only}",), _ONLY_TOOL)
     if request.sequential and request.tools and family.plain_unions:
         yield Charge("tools", "one at a time", fixed=_SEQUENTIAL)

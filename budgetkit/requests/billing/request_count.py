@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from budgetkit.budget.html import element, shown, table
+from budgetkit.budget.html import element, html_table, notebook_div
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.files import read_table
 from budgetkit.message import RESULT_ROLES, Image, Message
-from budgetkit.models import Model, found_by, model_name, nearest, resolve
+from budgetkit.models import Model, found_by, model_name, resolve, similar_models
 from budgetkit.promise import range_of
 from budgetkit.requests.billing.declarations import (
     Charge,
-    sizes,
+    count_charges,
     thinking_charges,
     unruled_thinking,
 )
@@ -94,7 +94,7 @@ def combination(request: ProviderRequest, rules: str) -> str:
     >>> combination(read_request({**hello, "tools": [{"function": {"name": "ping"}}]}), "gpt-4o")
     'gpt-4o chat: tools, required'
     """
-    parts = ", ".join(_parts(request)) or "text"
+    parts = ", ".join(_part_names(request)) or "text"
     return f"{rules} {request.shape}: {parts}"
 
 
@@ -103,10 +103,10 @@ def evidence_for(request: ProviderRequest, rules: str) -> Evidence:
 
     Where few calls are recorded, the interval is that of a coarser combination.
     """
-    return looked_up(coarser_names(request, rules), _rows())
+    return find_evidence(coarser_names(request, rules), _rows())
 
 
-def looked_up(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
+def find_evidence(names: Sequence[str], rows: Mapping[str, Evidence]) -> Evidence:
     """Return the first name's evidence from a table.
 
     Its interval is that of the first name with enough calls.
@@ -166,7 +166,7 @@ def _kind(request: ProviderRequest) -> str:
     return "any text"
 
 
-def _parts(request: ProviderRequest) -> Iterator[str]:
+def _part_names(request: ProviderRequest) -> Iterator[str]:
     """Name all that a request holds beside plain messages."""
     if request.tools:
         schemas = json.dumps([parameters_of(tool) for tool in request.tools], default=str)
@@ -283,7 +283,7 @@ class RequestCount:
     @property
     def unknown(self) -> str:
         """A notice about an unknown model, with similar names; empty for a known one."""
-        return _unknown(self.model)
+        return _unknown_model(self.model)
 
     @property
     def interval_words(self) -> str:
@@ -353,9 +353,11 @@ class RequestCount:
             element("b", f"{self.tokens:,} tokens"),
             f"{sure}{missing} {counted_by}",
         )
-        return shown(
+        return notebook_div(
             summary,
-            table([("kind", "part", "message", "tokens"), *rows], style="border-collapse:collapse"),
+            html_table(
+                [("kind", "part", "message", "tokens"), *rows], style="border-collapse:collapse"
+            ),
         )
 
 
@@ -417,7 +419,7 @@ def count_request(
     charges += [cost.charge for cost in media]
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
-        for charge, tokens in zip(charges, sizes(charges, count), strict=True)
+        for charge, tokens in zip(charges, count_charges(charges, count), strict=True)
     )
     tokens = sum(row.tokens for row in ledger)
 
@@ -438,7 +440,7 @@ def count_request(
         assumed = ""
     else:
         assumed = f"{name} assumed, since the request names no model: "
-    unknown = _unknown(name)
+    unknown = _unknown_model(name)
     evidence = evidence_for(billed, rules_name(rules))
     basis: Basis = "estimate"
     is_sure = not (media or uncounted or assumed or unknown)
@@ -494,7 +496,7 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str | Model) -> int
     message = answer if isinstance(answer, Message) else Message(answer)
     resolved = resolve(model)
     rules = rules_for(resolved)
-    tokens = sum(sizes(rules.answer(message), counter(resolved)))
+    tokens = sum(count_charges(rules.answer(message), counter(resolved)))
     if isinstance(rules, OpenAIRules) and any(message.raw.get(field) for field in _REASONING):
         return tokens + _AFTER_REASONING
     return tokens
@@ -512,14 +514,14 @@ def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules) -> str:
 
 
 @lru_cache(maxsize=256)
-def _unknown(name: str) -> str:
+def _unknown_model(name: str) -> str:
     """Return a notice about an unknown model, with similar names.
 
     It is empty for a known model.
     """
     if estimate_for(name).pattern or found_by(name):
         return ""
-    near = nearest(name)
+    near = similar_models(name)
     return f"unknown model {brief(name)}{f', nearest are {quoted(near)}' if near else ''}"
 
 
@@ -542,7 +544,7 @@ def _interval(
         high += max(0, max(prices) - taken)
 
     # by how much the rules were wrong elsewhere says less than that the size of an image is unknown
-    is_estimate = isinstance(rules, EstimatedRules) or bool(_unknown(request.model))
+    is_estimate = isinstance(rules, EstimatedRules) or bool(_unknown_model(request.model))
     if unsized and not is_estimate:
         return max(0, low), None if request.uncounted else high
     below = evidence.low

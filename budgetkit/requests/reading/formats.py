@@ -25,10 +25,10 @@ Record = dict[str, Any]
 _DEEPEST_KEY = 12
 
 
-def found(value: Any, path: str, unpack: bool = False) -> Any:
+def value_at(value: Any, path: str, unpack: bool = False) -> Any:
     """Return the value at the first of several paths that exists, or None.
 
-    >>> found({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), found({"a": [{"b": 1}, {}]}, "a.*.b")
+    >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
     """
     return next(
@@ -36,7 +36,7 @@ def found(value: Any, path: str, unpack: bool = False) -> Any:
     )
 
 
-def filled(**fields: Any) -> Record:
+def without_empty(**fields: Any) -> Record:
     """Leave out the fields that are empty."""
     return {name: value for name, value in fields.items() if value}
 
@@ -48,7 +48,7 @@ def holds(value: Any, condition: str) -> bool:
     True
     """
     for path, choices, wanted in _clauses(condition):
-        at = found(value, path, unpack=True)
+        at = value_at(value, path, unpack=True)
         if (at is not None if choices is None else _is_one_of(at, choices)) is not wanted:
             return False
     return True
@@ -128,7 +128,7 @@ def nested(attributes: Any) -> Any:
                 below = at[step] = {"": below}
             at = below
         at[steps[-1]] = value
-    return _listed(root)
+    return _numbered_to_lists(root)
 
 
 def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
@@ -139,11 +139,13 @@ def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
     else:
         entries = []
     return [
-        (one["key"], _typed(one.get("value"))) for one in entries if isinstance(one.get("key"), str)
+        (one["key"], _otlp_value(one.get("value")))
+        for one in entries
+        if isinstance(one.get("key"), str)
     ]
 
 
-def _typed(value: Any) -> Any:
+def _otlp_value(value: Any) -> Any:
     """Read OTLP's way to write a value: {"stringValue": "x"}, {"intValue": "7"}, {"arrayValue": {"values": [...]}}."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
@@ -152,18 +154,20 @@ def _typed(value: Any) -> Any:
         return int(inner)
     if kind == "arrayValue":
         return [
-            _typed(entry) for entry in found(inner, "values") or [] if not isinstance(entry, list)
+            _otlp_value(entry)
+            for entry in value_at(inner, "values") or []
+            if not isinstance(entry, list)
         ]
     if str(kind).endswith("Value"):
         return inner
     return value
 
 
-def _listed(value: Any) -> Any:
+def _numbered_to_lists(value: Any) -> Any:
     """Turn objects whose keys are all numbers into lists."""
     if not isinstance(value, dict):
         return value
-    fields = {key: _listed(member) for key, member in value.items()}
+    fields = {key: _numbered_to_lists(member) for key, member in value.items()}
     if fields and all(key.isdecimal() and key.isascii() and len(key) < 9 for key in fields):
         return [fields[key] for key in sorted(fields, key=int)]
     return fields
@@ -202,7 +206,7 @@ class Format:
     note: str = ""  # what is said of each document
 
 
-def table(part: str) -> Any:
+def format_table(part: str) -> Any:
     """Return one part of the table of formats: its rows, calls, results, thoughts, endings, roles, usage, streams."""
     return read_toml("formats.toml")[part]
 
@@ -211,14 +215,15 @@ def table(part: str) -> Any:
 def formats() -> tuple[Format, ...]:
     """Read the rows, once."""
     return tuple(
-        Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("format")
+        Format(**{name: _as_tuple(value) for name, value in row.items()})
+        for row in format_table("format")
     )
 
 
 @cache
 def role_names() -> Mapping[str, str]:
     """Map each foreign name of a role to OpenAI's."""
-    return {name: role for role, others in table("roles").items() for name in others}
+    return {name: role for role, others in format_table("roles").items() for name in others}
 
 
 @cache
@@ -244,7 +249,7 @@ def row_of_lines(first: Any) -> Format | None:
 
 
 @cache
-def names() -> frozenset[str]:
+def format_names() -> frozenset[str]:
     """Return the allowed values of a conversation's ``format`` field."""
     return frozenset(row.name for row in formats())
 
@@ -259,16 +264,16 @@ def format_named(name: str) -> Format:
     return next(row for row in formats() if row.name == name and row.messages)
 
 
-def label(name: str) -> str:
+def format_label(name: str) -> str:
     """Return a format's name for use in a sentence.
 
-    >>> label("chatgpt")
+    >>> format_label("chatgpt")
     'ChatGPT export'
     """
     return next((row.label for row in formats() if row.name == name), name)
 
 
-def nearest(value: Any) -> str:
+def nearest_format(value: Any) -> str:
     """Name the format that a value misses by one field; empty if none."""
     for row in formats():
         for needed in () if row.refuse else row.needs:
@@ -279,10 +284,10 @@ def nearest(value: Any) -> str:
     return ""
 
 
-def _frozen(value: Any) -> Any:
+def _as_tuple(value: Any) -> Any:
     if not isinstance(value, list):
         return value
-    return tuple(_frozen(entry) for entry in value)
+    return tuple(_as_tuple(entry) for entry in value)
 
 
 _DEEPEST: Final = 6
@@ -304,7 +309,7 @@ def usage_of(
     if not isinstance(raw, Mapping):
         return None
     named = {"message_index": message_index, "model": model if isinstance(model, str) else None}
-    unknown = filled(
+    unknown = without_empty(
         unknown=[path for path in _filled_fields(raw, ()) if not _known_fields().match(path)]
     )
     paths = _paths_in(frozenset(map(str, raw)))
@@ -324,7 +329,7 @@ def usage_of(
     written = (
         count["written_beside"]
         or count["written_inside"]
-        or sum(map(int, filled(**apart).values()))
+        or sum(map(int, without_empty(**apart).values()))
     )
     total = count["total"]
     # LiteLLM adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing.
@@ -349,7 +354,7 @@ def usage_of(
     apart |= {f"billed_{side}_tokens": count[f"billed_{side}"] for side in ("input", "output")}
     usage |= {name: tokens for name, tokens in apart.items() if tokens is not None}
     speed, served, region = (_text(raw, paths[name]) for name in ("speed", "tier", "region"))
-    usage |= filled(
+    usage |= without_empty(
         tier=speed or served or _priced_apart(tier),
         region=region,
         web_searches=count["searches"],
@@ -357,14 +362,14 @@ def usage_of(
     # A compaction by the provider is a request of its own; its tokens are in none of the sums. Nor are those of an
     # advisor, another model with prices of its own, which is named as a tool that costs money.
     paid_tools = sum(_counts(raw, paths["paid"]))
-    for request in found(raw, paths["requests"]) or ():
+    for request in value_at(raw, paths["requests"]) or ():
         kind = request.get("type") if isinstance(request, Mapping) else None
         paid_tools += kind == "advisor_message"
         if kind == "compaction":
             for name, tokens in (usage_of(request, None) or {}).items():
                 if name.endswith("_tokens") and tokens:
                     usage[name] = usage.get(name, 0) + tokens
-    return usage | filled(paid_tools=paid_tools) | unknown
+    return usage | without_empty(paid_tools=paid_tools) | unknown
 
 
 def seconds(stamp: Any) -> float:
@@ -386,7 +391,7 @@ def seconds(stamp: Any) -> float:
 @cache
 def _paths() -> Mapping[str, str]:
     """Return the joined paths of each meaning, from all rows of the table."""
-    rows = table("usage")
+    rows = format_table("usage")
     meanings = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT_ROW)
     return {
         meaning: "|".join(row[meaning].strip() for row in rows if meaning in row)
@@ -425,7 +430,7 @@ def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
 
 def _text(raw: Raw, paths: str) -> str:
     """Return the first word at some paths that sets a price apart; "" for none."""
-    return next(filter(None, (_priced_apart(found(raw, path)) for path in paths.split("|"))), "")
+    return next(filter(None, (_priced_apart(value_at(raw, path)) for path in paths.split("|"))), "")
 
 
 def _priced_apart(word: Any) -> str:
@@ -436,7 +441,7 @@ def _priced_apart(word: Any) -> str:
 def _counts(raw: Raw, paths: str) -> Iterator[int]:
     """Give the whole numbers at some paths, or below them."""
     for path in paths.split("|"):
-        values = found(raw, path)
+        values = value_at(raw, path)
         for value in values if isinstance(values, list) else [values]:
             if type(value) is int:
                 yield check_tokens(f"{path} of a provider's usage", value)
@@ -445,7 +450,7 @@ def _counts(raw: Raw, paths: str) -> Iterator[int]:
 def _count(raw: Raw, paths: str) -> int | None:
     """Return the first whole number that stands at one of several paths."""
     for path in paths.split("|"):
-        value = found(raw, path)
+        value = value_at(raw, path)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):

@@ -12,7 +12,15 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from budgetkit.requests.reading.formats import Raw, Record, filled, found, holds, table, unpacked
+from budgetkit.requests.reading.formats import (
+    Raw,
+    Record,
+    format_table,
+    holds,
+    unpacked,
+    value_at,
+    without_empty,
+)
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]
@@ -29,16 +37,23 @@ def sorted_part(part: Any) -> list[Sorted]:
             ("text", {"type": "text", "text": part if isinstance(part, str) else json.dumps(part)})
         ]
     mark = _mark(part)
-    if mark in table("thoughts") or part.get("thought") is True or part.get("isThought") is True:
-        return [("thought", plain_text(found(part, table("thoughts").get(mark, "text"))))]
+    if (
+        mark in format_table("thoughts")
+        or part.get("thought") is True
+        or part.get("isThought") is True
+    ):
+        return [
+            ("thought", joined_text(value_at(part, format_table("thoughts").get(mark, "text"))))
+        ]
     sorts: list[Sorted] = []
-    if mark in table("calls"):
+    if mark in format_table("calls"):
         sorts.append(("call", _call(part, mark)))
-    if mark in table("results") and (
-        mark not in table("calls") or found(part, table("results")[mark][2]) is not None
+    if mark in format_table("results") and (
+        mark not in format_table("calls")
+        or value_at(part, format_table("results")[mark][2]) is not None
     ):
         sorts.append(("result", _result(part, mark)))
-    if not sorts and mark in table("marks")["nothing"]:
+    if not sorts and mark in format_table("marks")["nothing"]:
         return [("nothing", None)]
     return sorts or [("text", piece) for piece in _inner_parts(part) or [_content_part(part)]]
 
@@ -46,7 +61,7 @@ def sorted_part(part: Any) -> list[Sorted]:
 def is_item(value: Raw) -> bool:
     """Say whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
     return "role" not in value and any(
-        _mark(value) in table(name) for name in ("calls", "results", "thoughts")
+        _mark(value) in format_table(name) for name in ("calls", "results", "thoughts")
     )
 
 
@@ -57,17 +72,17 @@ def content_of(parts: list[Record]) -> Any:
     return parts or None
 
 
-def plain_text(value: Any) -> str:
+def joined_text(value: Any) -> str:
     r"""Return all text in a value that is text, an object with text, or a list of either.
 
-    >>> plain_text([{"type": "summary_text", "text": "Look."}, "Then act."])
+    >>> joined_text([{"type": "summary_text", "text": "Look."}, "Then act."])
     'Look.\nThen act.'
     """
     if isinstance(value, list):
         return "\n".join(
-            filter(None, (plain_text(part) for part in value if not isinstance(part, list)))
+            filter(None, (joined_text(part) for part in value if not isinstance(part, list)))
         )
-    at = found(value, table("paths")["text"]) if isinstance(value, Mapping) else value
+    at = value_at(value, format_table("paths")["text"]) if isinstance(value, Mapping) else value
     return at if isinstance(at, str) else ""
 
 
@@ -83,7 +98,8 @@ def _mark(part: Raw) -> str:
         ):
             return "dynamic-tool"  # the AI SDK names a tool it knows in the part's type
         return next(
-            (mark for ending, mark in table("endings").items() if kind.endswith(ending)), kind
+            (mark for ending, mark in format_table("endings").items() if kind.endswith(ending)),
+            kind,
         )
     if isinstance(part.get("function_call"), Mapping) and "role" not in part:
         return "function_call_part"
@@ -94,12 +110,13 @@ def _mark(part: Raw) -> str:
     if isinstance(part.get("function"), str) and "arguments" in part:
         return "function"
     return next(
-        (name for name in table("marks")["typeless"] if isinstance(part.get(name), Mapping)), ""
+        (name for name in format_table("marks")["typeless"] if isinstance(part.get(name), Mapping)),
+        "",
     )
 
 
 def _call(part: Raw, mark: str) -> Record:
-    id, name, arguments = (found(part, path) for path in table("calls")[mark])
+    id, name, arguments = (value_at(part, path) for path in format_table("calls")[mark])
     if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
     return {
@@ -110,23 +127,23 @@ def _call(part: Raw, mark: str) -> Record:
 
 
 def _result(part: Raw, mark: str) -> Record:
-    id, name, output = (found(part, path) for path in table("results")[mark])
+    id, name, output = (value_at(part, path) for path in format_table("results")[mark])
     if isinstance(output, Mapping) and "type" in output:
         output = [output]
     if output and _is_content(output):
         contents = _contents(output)
     else:
         contents = [] if output is None else [{"type": "text", "text": _json(output)}]
-    contents += _contents(found(part, table("result_parts").get(mark, "")))
+    contents += _contents(value_at(part, format_table("result_parts").get(mark, "")))
     content = content_of(contents)
-    is_error = bool(part.get("is_error")) or found(part, "toolResult.status") == "error"
-    named = filled(name=name if isinstance(name, str) else "")
+    is_error = bool(part.get("is_error")) or value_at(part, "toolResult.status") == "error"
+    named = without_empty(name=name if isinstance(name, str) else "")
     return {
         "role": "tool",
         "tool_call_id": _name(id),
         **named,
         "content": content,
-        **filled(is_error=is_error),
+        **without_empty(is_error=is_error),
     }
 
 
@@ -139,7 +156,7 @@ def _contents(parts: Any) -> list[Record]:
 
 def _is_content(output: Any) -> bool:
     """Say whether a tool's output is a list of content parts and not any other JSON."""
-    kinds = table("marks")["result_part"]
+    kinds = format_table("marks")["result_part"]
     return isinstance(output, list) and all(
         isinstance(part, Mapping) and any(kind in part for kind in kinds) for part in output
     )
@@ -147,13 +164,13 @@ def _is_content(output: Any) -> bool:
 
 def _inner_parts(part: Raw) -> list[Record]:
     """List the content of a document, a search result or a citation, its headings first; nothing for other parts."""
-    inner = found(part, table("paths")["inner"])
+    inner = value_at(part, format_table("paths")["inner"])
     if holds(part, "source.type=text"):
-        inner = found(part, "source.data")
-    if not inner or isinstance(found(part, table("paths")["text"]), str):
+        inner = value_at(part, "source.data")
+    if not inner or isinstance(value_at(part, format_table("paths")["text"]), str):
         return []
     pieces = inner if isinstance(inner, list) else [inner]
-    headings = [found(part, path) for path in table("paths")["headings"]]
+    headings = [value_at(part, path) for path in format_table("paths")["headings"]]
     return [
         value
         for piece in (*filter(None, headings), *pieces)
@@ -166,9 +183,9 @@ def _content_part(part: Raw) -> Record:
     if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
         return _content_part(wrapped)
     kind = part.get("type", part.get("content_type"))
-    mime = found(part, table("paths")["mime"])
+    mime = value_at(part, format_table("paths")["mime"])
     picture = (
-        kind in table("marks")["image"]
+        kind in format_table("marks")["image"]
         or part.get("modality") == "image"
         or str(mime).startswith("image/")
     )
@@ -176,10 +193,10 @@ def _content_part(part: Raw) -> Record:
         return {**part, "type": kind} if kind in ("image_url", "input_image") else _image_part(part)
     about_user = [
         sentence
-        for sentence in map(part.get, table("marks")["about_user"])
+        for sentence in map(part.get, format_table("marks")["about_user"])
         if isinstance(sentence, str)
     ]
-    text = found(part, table("paths")["text"]) or "\n".join(about_user) or None
+    text = value_at(part, format_table("paths")["text"]) or "\n".join(about_user) or None
     if isinstance(text, str) or part.get("text") == "":
         return {
             **part,
@@ -195,23 +212,23 @@ def _content_part(part: Raw) -> Record:
 
 def _image_part(part: Raw) -> Record:
     """Write a picture as OpenAI's chat format does: its bytes or its address under "image_url"."""
-    encoded = found(part, table("paths")["image_bytes"])
+    encoded = value_at(part, format_table("paths")["image_bytes"])
     if isinstance(encoded, bytes):
         encoded = b64encode(encoded).decode("ascii")
-    address = found(part, table("paths")["image_url"])
+    address = value_at(part, format_table("paths")["image_url"])
     if isinstance(encoded, str):
         address = f"data:{_media_type(part)};base64,{encoded}"
     size = {name: part[name] for name in ("width", "height") if name in part}
-    detail = str(found(part, table("paths")["detail"]) or "").casefold()
+    detail = str(value_at(part, format_table("paths")["detail"]) or "").casefold()
     url = {"url": address} if isinstance(address, str) else {}
-    shown = filled(detail=detail.removeprefix("media_resolution_"))
+    shown = without_empty(detail=detail.removeprefix("media_resolution_"))
     return {"type": "image_url", "image_url": url, **size, **shown}
 
 
 def _media_type(part: Raw) -> str:
     """Return a picture's media type, as "image/png"; Converse has its second half alone."""
-    mime = found(part, table("paths")["mime"])
-    image_format = found(part, "image.format")
+    mime = value_at(part, format_table("paths")["mime"])
+    image_format = value_at(part, "image.format")
     if isinstance(mime, str):
         return mime
     return f"image/{image_format}" if isinstance(image_format, str) else "image"

@@ -15,16 +15,16 @@ from budgetkit.requests.reading.formats import (
     Format,
     Raw,
     Record,
-    filled,
-    found,
+    format_table,
     holds,
     record_rows,
     role_names,
-    table,
     unpacked,
     usage_of,
+    value_at,
+    without_empty,
 )
-from budgetkit.requests.reading.parts import Sorted, content_of, is_item, plain_text, sorted_part
+from budgetkit.requests.reading.parts import Sorted, content_of, is_item, joined_text, sorted_part
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
         calls = message.get("tool_calls")
         for call in calls if isinstance(calls, list) else []:
             if isinstance(call, dict):
-                pairing.waiting.append(_identified(call, pairing))
+                pairing.waiting.append(_give_id(call, pairing))
         if message.get("role") == "tool" and not _answers(message, pairing) and not strict:
             orphans += 1
             answer = {name: value for name, value in message.items() if name != "tool_call_id"} | {
@@ -96,9 +96,9 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
     return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
 
 
-def _identified(call: Record, pairing: Pairing) -> str:
+def _give_id(call: Record, pairing: Pairing) -> str:
     """Return a call's id; a call without one gets its tool's name and a number."""
-    name = str(found(call, "function.name|custom.name|name") or "")
+    name = str(value_at(call, "function.name|custom.name|name") or "")
     if call.get("id") == "":
         pairing.named[name] += 1
         call["id"] = f"{name}-{pairing.named[name]}"
@@ -172,9 +172,9 @@ def read_records(
             skipped = skipped + (not messages)
             read.formats += [spelling.name] if spelling.name else []
         is_aside = not messages and spelling is not None
-        if is_aside or (messages and found(messages[-1], "role") == "assistant"):
+        if is_aside or (messages and value_at(messages[-1], "role") == "assistant"):
             usage = _usage(raw, read.messages, model)
-            before, response = response, found(raw, table("paths")["response"])
+            before, response = response, value_at(raw, format_table("paths")["response"])
             read.usage += [usage] if usage and (response is None or response != before) else []
     if skipped:
         read.notes.append(f"records that hold no message are left out: {skipped:,}")
@@ -188,7 +188,7 @@ def system_messages(body: Raw, row: Format) -> list[Record]:
     ['Be brief.']
     """
     if row.system:
-        system = unpacked(found(body, row.system, unpack=True))
+        system = unpacked(value_at(body, row.system, unpack=True))
     else:
         system = None
     if (
@@ -228,7 +228,9 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
 def _is_plain(raw: Raw) -> bool:
     """Say quickly whether a message is in OpenAI's own form, as most are."""
     content = raw.get("content")
-    if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in table("marks")["foreign"]):
+    if raw.get("role") not in OWN_ROLES or any(
+        raw.get(name) for name in format_table("marks")["foreign"]
+    ):
         return False
     if raw["role"] == "tool" and "tool_call_id" not in raw:
         return False
@@ -238,7 +240,7 @@ def _is_plain(raw: Raw) -> bool:
             for p in content
         )
     if isinstance(content, str):
-        return raw["role"] != "assistant" or next(_written_calls(content), None) is None
+        return raw["role"] != "assistant" or next(_embedded_calls(content), None) is None
     return content is None and "content" in raw
 
 
@@ -253,7 +255,7 @@ def _is_odd(raw: Raw) -> bool:
         parts = [part for part in content if isinstance(part, Mapping)]
     else:
         parts = []
-    part_types = table("marks")["part"]
+    part_types = format_table("marks")["part"]
     textless = any(
         part.get("type") == "text" and not isinstance(part.get("text"), str) for part in parts
     )
@@ -275,7 +277,7 @@ def _is_odd(raw: Raw) -> bool:
         or (
             role == "assistant"
             and isinstance(content, str)
-            and next(_written_calls(content), None) is not None
+            and next(_embedded_calls(content), None) is not None
         )
     )
 
@@ -285,13 +287,13 @@ def _messages(raw: Raw, row: Format) -> list[Record]:
     if row.role == "=":
         return []
     if row.each:
-        items = read_records(found(raw, row.each), _ITEMS).messages
+        items = read_records(value_at(raw, row.each), _ITEMS).messages
         messages = [{**placed(item)[1]} for item in items]
     elif row.said:
         messages = _fields(raw, row)
     else:
         messages = _sequence(raw, row)
-    time = found(raw, table("paths")["time"])
+    time = value_at(raw, format_table("paths")["time"])
     for message in messages:
         if isinstance(time, str | int | float) and not isinstance(time, bool):
             message["timestamp"] = time
@@ -304,7 +306,7 @@ def _fields(raw: Raw, row: Format) -> list[Record]:
     """Read a record whose fields are a message each; neighbours of one role become one message."""
     messages: list[Record] = []
     for role, path in row.said:
-        if not isinstance(text := found(raw, path), str) or not text:
+        if not isinstance(text := value_at(raw, path), str) or not text:
             continue
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += "\n" + text
@@ -318,17 +320,19 @@ def _sequence(raw: Raw, row: Format) -> list[Record]:
     if not row.text or (row is _GENERIC and is_item(raw)):
         content = raw
     else:
-        content = found(raw, row.text)
-    contents = [content, *(found(raw, path) for path in row.besides)]
-    parts = [sort for body in contents for part in _listed(body) for sort in sorted_part(part)]
+        content = value_at(raw, row.text)
+    contents = [content, *(value_at(raw, path) for path in row.besides)]
+    parts = [
+        sort for body in contents for part in _content_parts(body) for sort in sorted_part(part)
+    ]
     if row.call:
-        parts.append(("call", _called(raw, row)))
-    if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
-        id = str(found(raw, "id|message.id") or "")
-        text = plain_text([value for kind, value in parts if kind == "text"])
+        parts.append(("call", _call_of(raw, row)))
+    if row.to and role == "assistant" and (tool := value_at(raw, row.to)) not in (None, "all"):
+        id = str(value_at(raw, "id|message.id") or "")
+        text = joined_text([value for kind, value in parts if kind == "text"])
         parts = [("call", _call(id, str(tool), text))]
     if role == "assistant":
-        is_call = found(raw, row.role) == "function_call"
+        is_call = value_at(raw, row.role) == "function_call"
         parts = [piece for part in parts for piece in _pieces(part, is_call)]
     if role in RESULT_ROLES and not any(kind in ("result", "call") for kind, _ in parts):
         return [_result(raw, row, role, parts)]
@@ -338,12 +342,12 @@ def _sequence(raw: Raw, row: Format) -> list[Record]:
 def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
     """Split a text into its calls and the text between them."""
     kind, value = part
-    text = plain_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
+    text = joined_text(value) if kind == "text" and value.keys() == {"type", "text"} else ""
     if is_call and text:
         text = f"<tool_call>{text}</tool_call>"
     pieces: list[Sorted] = []
     end = 0
-    for start, call_text, call_end in _written_calls(text):
+    for start, call_text, call_end in _embedded_calls(text):
         parsed = unpacked(call_text)
         calls = parsed if isinstance(parsed, list) else [parsed]
         if not all(isinstance(call, Mapping) and "name" in call for call in calls):
@@ -351,7 +355,7 @@ def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
         before = text[end:start].strip()
         pieces += [("text", {"type": "text", "text": before})] if before else []
         pieces += [
-            ("call", _call("", str(c["name"]), found(c, "arguments|parameters"))) for c in calls
+            ("call", _call("", str(c["name"]), value_at(c, "arguments|parameters"))) for c in calls
         ]
         end = call_end
     if not pieces:
@@ -360,7 +364,7 @@ def _pieces(part: Sorted, is_call: bool) -> list[Sorted]:
     return [*pieces, ("text", {"type": "text", "text": after})] if after else pieces
 
 
-def _written_calls(text: str) -> Iterator[tuple[int, str, int]]:
+def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
     """Find the calls in a text; give the start, the JSON and the end of each."""
     end = 0
     while (opening := _OPENING.search(text, end)) and (
@@ -411,17 +415,17 @@ def _step(role: Any, step: list[Sorted]) -> list[Record]:
     calls = [
         c for n, c in enumerate(calls) if not c["id"] or c["id"] not in {b["id"] for b in calls[:n]}
     ]
-    more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | filled(
+    more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | without_empty(
         tool_calls=calls
     )
     return [{"role": role, "content": content_of(texts), **more}, *results]
 
 
 def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Record:
-    id = found(raw, row.result)
-    name = found(raw, "name|message.author.name|tool_call_metadata.function_name")
+    id = value_at(raw, row.result)
+    name = value_at(raw, "name|message.author.name|tool_call_metadata.function_name")
     content = content_of([value for kind, value in parts if kind == "text"])
-    named = filled(name=name if isinstance(name, str) else "")
+    named = without_empty(name=name if isinstance(name, str) else "")
     return {
         "role": role,
         "tool_call_id": "" if id is None else str(id),
@@ -430,8 +434,8 @@ def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Record:
     }
 
 
-def _called(raw: Raw, row: Format) -> Record:
-    id, name, arguments = (found(raw, path, unpack=True) for path in row.call)
+def _call_of(raw: Raw, row: Format) -> Record:
+    id, name, arguments = (value_at(raw, path, unpack=True) for path in row.call)
     arguments = unpacked(arguments)
     # What was thought stands among the arguments, and was read as text.
     if isinstance(arguments, Mapping):
@@ -449,7 +453,7 @@ def _role(raw: Raw, row: Format) -> Any:
     """Return OpenAI's name of the role; an unknown role stays."""
     if row.role.startswith("="):
         return row.role[1:]
-    foreign_role = found(raw, row.role)
+    foreign_role = value_at(raw, row.role)
     if foreign_role is None and (is_item(raw) or row.roles):
         # An item of Responses has no role: it is the model's, unless the format has names of its own for silence.
         if row is _GENERIC and raw.get("role"):
@@ -466,7 +470,7 @@ def _role(raw: Raw, row: Format) -> Any:
     return role or role_names().get(foreign_role.lower(), foreign_role)
 
 
-def _listed(content: Any) -> list[Any]:
+def _content_parts(content: Any) -> list[Any]:
     """List the parts of a content, whether it is a text, an object with parts, or a list."""
     if content is None:
         return []
@@ -515,13 +519,13 @@ def _usage(raw: Any, messages: list[Any], model: Any) -> Record | None:
     answers = (
         at
         for at in reversed(range(len(messages)))
-        if found(placed(messages[at])[1], "role") == "assistant"
+        if value_at(placed(messages[at])[1], "role") == "assistant"
     )
     place = next(answers, None)
-    paths = table("paths")
-    named = found(raw, paths["model"])
+    paths = format_table("paths")
+    named = value_at(raw, paths["model"])
     counted = usage_of(
-        found(raw, paths["usage"]), place, named if isinstance(named, str) else model
+        value_at(raw, paths["usage"]), place, named if isinstance(named, str) else model
     )
     if counted and (counted["context_tokens"] or "unknown" in counted):
         return counted

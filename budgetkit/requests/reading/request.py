@@ -21,7 +21,7 @@ from typing import Any, Final
 from budgetkit.budget.errors import wrong_type
 from budgetkit.files import read_toml
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.reading.formats import Raw, format_named, found, holds
+from budgetkit.requests.reading.formats import Raw, format_named, holds, value_at
 from budgetkit.requests.reading.forms import ROWS
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import paired, read_records, system_messages
@@ -120,7 +120,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
         *(["built-in tool web_search"] if "web_search_options" in raw else []),
         *(["a prediction"] if shape == "chat" and raw.get("prediction") else []),
         *(name for toolset in toolsets for name in toolset.uncounted),
-        *sealed_thinking(_listed(raw, shape), shape, messages),
+        *sealed_thinking(_message_records(raw, shape), shape, messages),
     ]
     budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
     if shape == "anthropic" and budget:  # of which the model is told
@@ -132,7 +132,7 @@ def read_request(body: Raw | str | bytes) -> ProviderRequest:
     ]
     uncounted += [f"item {kind}" for kind in kinds]
     uncounted += [kind for message in messages for kind in message.uncounted if kind not in kinds]
-    settings = asked(raw, shape)
+    settings = request_settings(raw, shape)
     if settings["pro"]:
         uncounted.append("the prompt of pro mode")
     return ProviderRequest(
@@ -182,7 +182,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
     """Read the messages of a body, the system text first."""
     row = format_named(ROWS[shape]) if shape in ROWS else None
     system = [] if row is None else system_messages(raw, row)
-    read = read_records(_listed(raw, shape), row)
+    read = read_records(_message_records(raw, shape), row)
     is_foreign = bool(read.formats or read.notes) or any(
         isinstance(message, Mapping) and "native" in message for message in read.messages
     )
@@ -191,7 +191,7 @@ def _messages(raw: Raw, shape: str) -> list[Any]:
     return [*system, *read.messages]
 
 
-def _listed(raw: Raw, shape: str) -> list[Any]:
+def _message_records(raw: Raw, shape: str) -> list[Any]:
     """List a request's messages; a single one becomes a list."""
     value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
     if isinstance(value, list | tuple):
@@ -208,7 +208,7 @@ def _listed(raw: Raw, shape: str) -> list[Any]:
             for content in records
         ]
         # One resolution for all media, where a part says none of its own.
-        resolution = found(raw, _RESOLUTION)
+        resolution = value_at(raw, _RESOLUTION)
         if not isinstance(resolution, str):
             return contents
         return [
@@ -258,19 +258,19 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     return [*signs, *(["thinking in the history"] if thinks else [])]
 
 
-def asked(raw: Raw, shape: str) -> dict[str, Any]:
+def request_settings(raw: Raw, shape: str) -> dict[str, Any]:
     """Return a request's settings apart from its messages and tools.
 
     The table of requests gives their places.
 
-    >>> asked({"model": "gpt-4o", "tool_choice": "required"}, "chat")["required"]
+    >>> request_settings({"model": "gpt-4o", "tool_choice": "required"}, "chat")["required"]
     True
     """
     row = read_toml("framings.toml")["request"][shape]
     schema, forced = (
         next(
             (
-                found(raw, path, unpack=True)
+                value_at(raw, path, unpack=True)
                 for needed, path in row.get(name, ())
                 if holds(raw, needed)
             ),
@@ -284,8 +284,8 @@ def asked(raw: Raw, shape: str) -> dict[str, Any]:
         name: any(holds(raw, condition) for condition in row.get(name, ())) for name in _SETTINGS
     }
     return {
-        "model": as_text(found(raw, row["model"])).removeprefix("models/"),
-        "forced": as_text(forced),
+        "model": text_or_empty(value_at(raw, row["model"])).removeprefix("models/"),
+        "forced": text_or_empty(forced),
         "schema": schema if isinstance(schema, Mapping) else None,
         **settings,
     }
@@ -296,7 +296,7 @@ def as_object(value: object) -> Raw:
     return value if isinstance(value, Mapping) else {}
 
 
-def as_text(value: object) -> str:
+def text_or_empty(value: object) -> str:
     """Return a text as it is, and an empty one for anything else."""
     return value if isinstance(value, str) else ""
 

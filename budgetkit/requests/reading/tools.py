@@ -97,10 +97,10 @@ def read_tools(value: Any) -> Toolset:
     ({'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}},)
     >>> read_tools("oops")
     Traceback (most recent call last):
-    ValueError: tools of type str; tools are a list of schemas, each an object with a name, or an MCP server's answer \
-to tools/list; write them so
+    ValueError: Invalid tools: 'oops'. Expected a list of schemas, each an object with a name, or an MCP server's answer \\
+to tools/list.
     """
-    listed = entries(opened(value))
+    listed = tool_entries(without_envelopes(value))
     tools = [tool for entry in listed for tool in _flat(_without_nulls(entry))]
     if has_more_pages(value):
         uncounted = ["further pages of tools"]
@@ -119,7 +119,7 @@ to tools/list; write them so
         function = unwrapped(tool)
         values = filter(None, map(function.get, _PARAMETERS))
         if not all(isinstance(value, Mapping) for value in values):
-            uncounted.append(f"parameters of tool {function_name(tool)}")
+            uncounted.append(f"parameters of tool {tool_name(tool)}")
 
     # entries as their provider takes them; an MCP server's tools are of no provider
     sent: list[Schema] = []
@@ -134,10 +134,10 @@ to tools/list; write them so
     )
 
 
-def opened(value: Any) -> Any:
+def without_envelopes(value: Any) -> Any:
     """Remove the envelopes around a list of tools."""
     for _ in range(_DEEPEST_ENVELOPE):
-        value = _dumped(value)
+        value = _sdk_fields(value)
         if not isinstance(value, Mapping) or "name" in value:
             break
         inside = next((field for field in _ENVELOPES if field in value), None)
@@ -151,7 +151,7 @@ def opened(value: Any) -> Any:
     return value
 
 
-def _dumped(value: Any) -> Any:
+def _sdk_fields(value: Any) -> Any:
     """Return a tool, or a server's answer, of an SDK as its fields; anything else as it is."""
     dump = getattr(value, "model_dump", None)
     if not callable(dump) or isinstance(value, type):
@@ -173,7 +173,7 @@ def has_more_pages(value: Any) -> bool:
     return isinstance(answer, Mapping) and "tools" in answer and bool(answer.get("nextCursor"))
 
 
-def entries(value: Any) -> Sequence[Schema]:
+def tool_entries(value: Any) -> Sequence[Schema]:
     """List the tools of an opened envelope; a single one becomes a list."""
     if value is None or value == {}:
         return ()
@@ -181,7 +181,7 @@ def entries(value: Any) -> Sequence[Schema]:
         return (value,)
     if not isinstance(value, list | tuple):
         raise ValueError(wrong_type("tools", value, _EXPECTED))
-    tools = [_dumped(tool) for tool in value]
+    tools = [_sdk_fields(tool) for tool in value]
     for tool in tools:
         if not isinstance(tool, Mapping):
             raise ValueError(wrong_type("tool", tool, _EXPECTED))
@@ -193,17 +193,17 @@ def _flat(entry: Schema) -> Iterator[Schema]:
     spec = entry.get("toolSpec")
     declarations = next((field for field in _DECLARATIONS if field in entry), None)
     if isinstance(spec, Mapping):
-        yield _renamed(spec, "input_schema")
+        yield _with_schema_as(spec, "input_schema")
     elif declarations is not None:
-        yield from map(_declared, entries(entry[declarations]))
+        yield from map(_gemini_tool, tool_entries(entry[declarations]))
         yield from ({name: settings} for name, settings in entry.items() if name != declarations)
     elif "inputSchema" in entry and "function" not in entry:
-        yield {"type": "function", "function": _renamed(entry, "parameters")}
+        yield {"type": "function", "function": _with_schema_as(entry, "parameters")}
     elif not entry.keys() <= _NO_TOOLS:
         yield entry
 
 
-def _declared(tool: Schema) -> Schema:
+def _gemini_tool(tool: Schema) -> Schema:
     """Return a declaration of Gemini's with its schema under the older of its two names, which OpenAI has too."""
     newer = next(
         (field for field in _NEWER_PARAMETERS if isinstance(tool.get(field), Mapping)), None
@@ -215,7 +215,7 @@ def _declared(tool: Schema) -> Schema:
     }
 
 
-def _renamed(tool: Schema, field: str) -> dict[str, Any]:
+def _with_schema_as(tool: Schema, field: str) -> dict[str, Any]:
     """Return a tool's name and description, and its schema under the name that another form has for it."""
     schema = tool.get("inputSchema")
     if isinstance(schema, Mapping) and "json" in schema:
@@ -247,7 +247,7 @@ def unwrapped(tool: Schema) -> Schema:
     return tool
 
 
-def function_name(tool: Schema) -> str:
+def tool_name(tool: Schema) -> str:
     """Return a function's name from any of the forms that it can have."""
     function = unwrapped(tool)
     return str(function.get("name") or function.get("type") or "")

@@ -38,7 +38,7 @@ _BESIDE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ProviderMessages:
     """Hold messages in a provider's form.
 
     Attributes
@@ -63,15 +63,17 @@ class Written:
         return sum(end <= stable for end in self.ends)
 
 
-def written(raws: Sequence[Raw], form: str, most_head: int | None = None) -> Written:
+def write_messages(
+    raws: Sequence[Raw], form: str, most_head: int | None = None
+) -> ProviderMessages:
     """Write chat messages in a provider's form; at most so many system messages stand beside them.
 
     >>> said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
-    >>> written(said, "gemini").messages
+    >>> write_messages(said, "gemini").messages
     [{'role': 'user', 'parts': [{'text': 'Hello'}]}]
     """
     if form == "chat":
-        return Written(form, [_plain(raw) for raw in raws], [*range(1, len(raws) + 1)])
+        return ProviderMessages(form, [_plain(raw) for raw in raws], [*range(1, len(raws) + 1)])
 
     check_choice("form", form, get_args(Form))
     head = 0
@@ -101,7 +103,7 @@ def written(raws: Sequence[Raw], form: str, most_head: int | None = None) -> Wri
         place += len(group)
         if ends:
             ends[-1] = place
-    return Written(form, messages, ends, head)
+    return ProviderMessages(form, messages, ends, head)
 
 
 def system_text(raws: Sequence[Raw], form: str) -> Any:
@@ -188,11 +190,11 @@ def _as_they_came(
 ) -> list[Record]:
     """Return the source records of messages, with the text of cut ones."""
     if "places" in origins[0]:
-        return [_put_together(group, form)]
+        return [_join_pieces(group, form)]
     if not any("rewritten" in origin for origin in origins):
         return list(origins[0]["records"])
     if len(group) == 1:
-        return [_rewritten(record, group[0], form) for record in origins[0]["records"]]
+        return [_with_text(record, group[0], form) for record in origins[0]["records"]]
     return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
 
 
@@ -210,7 +212,7 @@ def _with_bytes(value: Any) -> Any:
     return {name: _with_bytes(part) for name, part in value.items()}
 
 
-def _put_together(group: Sequence[Raw], form: str) -> Record:
+def _join_pieces(group: Sequence[Raw], form: str) -> Record:
     """Join the remaining pieces of a split record, with its blocks in order."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
@@ -218,14 +220,14 @@ def _put_together(group: Sequence[Raw], form: str) -> Record:
         origin = raw[ORIGIN]
         record = origin["records"][0]
         if "rewritten" in origin:
-            record = _rewritten(record, raw, form)
+            record = _with_text(record, raw, form)
         # A text that took the place of several blocks stands where the first of them stood.
         placed += zip(origin["places"], record.get(field) or (), strict=False)
     blocks = [block for _, block in sorted(placed, key=lambda pair: pair[0])]
     return {**group[0][ORIGIN]["records"][0], field: blocks}
 
 
-def _rewritten(record: Raw, raw: Raw, form: str) -> Record:
+def _with_text(record: Raw, raw: Raw, form: str) -> Record:
     """Return a record with the message's text, and all else unchanged.
 
     The text may be that of a result in it.

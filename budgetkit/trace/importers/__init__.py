@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.message import Data
-from budgetkit.requests.reading.formats import filled, usage_of
+from budgetkit.requests.reading.formats import usage_of, without_empty
 from budgetkit.requests.reading.parts import as_text
 
 
@@ -25,15 +25,17 @@ def tool_call(id: Any, name: Any, arguments: Any) -> Data:
 
 def tool_result(id: Any, content: Any, **more: Any) -> Data:
     """Return a tool's result as a message."""
-    return {"role": "tool", "tool_call_id": str(id or ""), "content": as_text(content)} | filled(
-        **more
-    )
+    return {
+        "role": "tool",
+        "tool_call_id": str(id or ""),
+        "content": as_text(content),
+    } | without_empty(**more)
 
 
 def answer(content: Any, thoughts: list[str], calls: list[Data], **more: Any) -> Data:
     """Return an answer as the assistant's message."""
     thought = "\n".join(thoughts)
-    return {"role": "assistant", "content": content} | filled(
+    return {"role": "assistant", "content": content} | without_empty(
         tool_calls=calls, reasoning_content=thought, **more
     )
 
@@ -43,7 +45,7 @@ def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | N
     counted = usage_of(numbers, place, model)
     if counted is None or not counted["context_tokens"]:
         return None
-    return counted | filled(**more)
+    return counted | without_empty(**more)
 
 
 def notes_of(numbers: Mapping[str, int]) -> list[str]:

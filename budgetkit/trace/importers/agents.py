@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import Format, filled, found, seconds, table, unpacked
+from budgetkit.requests.reading.formats import (
+    Format,
+    format_table,
+    seconds,
+    unpacked,
+    value_at,
+    without_empty,
+)
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
 from budgetkit.trace.importers import answer, billed, notes_of, one_text, tool_call, tool_result
@@ -40,12 +47,12 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
     for line, record in records:
         kind = record.get("type")
-        if kind not in table("marks")["codex"]:
+        if kind not in format_table("marks")["codex"]:
             kind = None
-        payload = found(record, "payload") if kind else record
+        payload = value_at(record, "payload") if kind else record
         time = record.get("timestamp")
 
-        if kind == "session_meta" and "id" not in about and found(payload, _PARENT):
+        if kind == "session_meta" and "id" not in about and value_at(payload, _PARENT):
             copied_until = seconds(time)
         elif copied_until is not None and not seconds(time) - copied_until < _PAUSE:
             copied_until = None
@@ -56,20 +63,22 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         items: list[Any] = []
         if kind == "session_meta" or (kind is None and "id" not in about):
             # Codex repeats this record at each turn that it resumes; the first one holds.
-            instructions = found(payload, "base_instructions.text|instructions")
+            instructions = value_at(payload, "base_instructions.text|instructions")
             if isinstance(instructions, str) and instructions and "id" not in about:
                 items = [{"role": "system", "content": instructions}]
-            about = filled(id=found(payload, "id"), model=found(payload, "model")) | about
+            about = (
+                without_empty(id=value_at(payload, "id"), model=value_at(payload, "model")) | about
+            )
             about.setdefault("id", None)
         elif kind == "turn_context":
-            about["model"] = found(payload, "model")
+            about["model"] = value_at(payload, "model")
         elif kind == "compacted":
             compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
             # What stood in the last request, its answer among it.
             for row in usage[-1:]:
                 compactions[-1]["before_tokens"] = row["context_tokens"] + row["output_tokens"]
-            summary = {"role": "assistant", "content": found(payload, "message")}
-            items = found(payload, "replacement_history.*") or [summary]
+            summary = {"role": "assistant", "content": value_at(payload, "message")}
+            items = value_at(payload, "replacement_history.*") or [summary]
         elif kind in ("response_item", None):
             items = [payload]
         items = [
@@ -88,13 +97,13 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
             started = time
 
         # What the request billed stands behind its answer.
-        info = found(payload, "info")
-        window = found(payload, "model_context_window|info.model_context_window")
+        info = value_at(payload, "info")
+        window = value_at(payload, "model_context_window|info.model_context_window")
         if type(window) is int:
             about["window"] = window
         if kind != "event_msg" or not isinstance(info, Mapping):
             continue
-        sums = (found(info, "total_token_usage"), found(info, "last_token_usage"))
+        sums = (value_at(info, "total_token_usage"), value_at(info, "last_token_usage"))
         place = _last_answer(read.messages)
         counted = billed(sums[1], place, about.get("model"), time=time, started=started)
         if counted is None or sums == last_sums:
@@ -120,7 +129,9 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         "usage": usage,
         "format": "codex",
     }
-    return session | filled(compactions=compactions, window=about.get("window"), warnings=notes)
+    return session | without_empty(
+        compactions=compactions, window=about.get("window"), warnings=notes
+    )
 
 
 def _last_answer(messages: list[Any]) -> int | None:
@@ -151,7 +162,7 @@ def documents(session: Raw) -> list[Data]:
         if record.get("type") == "user":
             parts = _parts(record.get("content"))
             new = [
-                part for part in parts if str(found(part, "functionResponse.id")) not in answered
+                part for part in parts if str(value_at(part, "functionResponse.id")) not in answered
             ]
             if new or not parts:
                 messages.append({"role": "user", "parts": new, **_about(record)})
@@ -160,14 +171,14 @@ def documents(session: Raw) -> list[Data]:
             messages += _answer(record)
             answered.update(
                 id
-                for id in found(record, "toolCalls.*.result.*.functionResponse.id") or ()
+                for id in value_at(record, "toolCalls.*.result.*.functionResponse.id") or ()
                 for id in id
                 if isinstance(id, str)
             )
         else:
             aside += 1  # what the program told its user: info, warning, error
     notes = notes_of({"lines that Gemini CLI showed and did not send are left out": aside})
-    return [{**header, "messages": messages, **filled(model=model, warnings=notes)}]
+    return [{**header, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
 def _header_and_records(session: Raw) -> tuple[Data, list[Raw]]:
@@ -220,7 +231,7 @@ def _answer(record: Raw) -> list[Data]:
         "role": "model",
         "parts": parts,
         **_about(record),
-        **filled(usage=record.get("tokens")),
+        **without_empty(usage=record.get("tokens")),
     }
     results = [part for call in calls for part in _parts(call.get("result"))]
     if not results:
@@ -237,7 +248,9 @@ def _parts(content: Any) -> list[Any]:
 
 def _about(record: Raw) -> Data:
     """Return a message's fields apart from its parts, from its record."""
-    return filled(timestamp=record.get("timestamp"), model=record.get("model"), native=record)
+    return without_empty(
+        timestamp=record.get("timestamp"), model=record.get("model"), native=record
+    )
 
 
 # Who speaks, by the kind of a record.
@@ -278,14 +291,14 @@ def cline_conversation(messages: list[Any]) -> Data:
     usage: list[Data] = []
     for record in messages:
         raw = placed(record)[1]
-        text = found(raw, "text")
+        text = value_at(raw, "text")
         if not isinstance(text, str) or not text:
             continue
         kind = raw.get("say", raw.get("ask"))
         time = raw.get("ts")
         if kind == "api_req_started":
             # Cline writes what was read from a cache beside the rest.
-            model = found(raw, "modelInfo.modelId")
+            model = value_at(raw, "modelInfo.modelId")
             counted = billed(unpacked(text), len(shown), model, time=time, started=time)
             usage += [counted] if counted else []
         elif role := "user" if kind == "text" and not shown else _SPEAKERS.get(str(kind)):
@@ -293,7 +306,9 @@ def cline_conversation(messages: list[Any]) -> Data:
     usage = [
         row if row["message_index"] < len(shown) else row | {"message_index": None} for row in usage
     ]
-    return {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]} | filled(usage=usage)
+    return {"messages": shown, "format": "cline-ui", "warnings": [_NOTE]} | without_empty(
+        usage=usage
+    )
 
 
 _SILENT = ("step-start", "step-finish", "snapshot", "patch", "compaction", "retry", "agent")
@@ -314,8 +329,8 @@ def opencode_conversation(value: Raw) -> Data:
     unknown: dict[str, int] = {}
     left_out = 0
     for record in value["messages"]:
-        info = found(record, "info")
-        parts = found(record, "parts")
+        info = value_at(record, "info")
+        parts = value_at(record, "parts")
         if (
             not isinstance(info, Mapping)
             or not isinstance(parts, list)
@@ -330,18 +345,20 @@ def opencode_conversation(value: Raw) -> Data:
         messages += _messages(info, objects_in(parts), unknown)
         place = start if len(messages) > start else None
         steps = [
-            part for part in parts if found(part, "type") == "step-finish" and found(part, "tokens")
+            part
+            for part in parts
+            if value_at(part, "type") == "step-finish" and value_at(part, "tokens")
         ]
         # A step that sent nothing has no usage.
         for counts in (
-            [found(step, "tokens") for step in steps] if len(steps) > 1 else [info.get("tokens")]
+            [value_at(step, "tokens") for step in steps] if len(steps) > 1 else [info.get("tokens")]
         ):
             counted = billed(
                 counts,
                 place,
                 info.get("modelID"),
-                time=found(info, "time.completed"),
-                started=found(info, "time.created"),
+                time=value_at(info, "time.completed"),
+                started=value_at(info, "time.created"),
                 is_summary=is_summary,
             )
             if counted is not None:
@@ -357,11 +374,11 @@ def opencode_conversation(value: Raw) -> Data:
         )
     notes += paired(messages, strict=False)
     session = {
-        "id": found(value, "info.id"),
-        "title": found(value, "info.title"),
+        "id": value_at(value, "info.id"),
+        "title": value_at(value, "info.title"),
         "messages": messages,
     }
-    read = filled(usage=usage, compactions=compactions, warnings=notes)
+    read = without_empty(usage=usage, compactions=compactions, warnings=notes)
     return (
         {name: field for name, field in session.items() if field is not None}
         | {"format": "opencode"}
@@ -384,14 +401,14 @@ def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[Data
             thoughts += [text] if isinstance(text, str) and text else []
         elif kind == "tool":
             id = part.get("callID") or part.get("id")
-            input = found(part, "state.input")
+            input = value_at(part, "state.input")
             calls.append(tool_call(id, part.get("tool"), {} if input is None else input))
-            output = found(part, "state.output|state.error")
+            output = value_at(part, "state.output|state.error")
             # Without an output the tool never answered.
             if output is not None:
-                if found(part, "state.time.compacted"):
+                if value_at(part, "state.time.compacted"):
                     output = "[Old tool result content cleared]"
-                results.append(tool_result(id, output, timestamp=found(part, "state.time.end")))
+                results.append(tool_result(id, output, timestamp=value_at(part, "state.time.end")))
         elif kind == "file":
             is_picture = str(part.get("mime")).startswith("image/")
             texts.append({**part, "type": "image" if is_picture else "file"})
@@ -399,7 +416,7 @@ def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[Data
             unknown[str(kind)] = unknown.get(str(kind), 0) + 1
     if not (texts or thoughts or calls):
         return []
-    time = found(info, "time.created")
+    time = value_at(info, "time.created")
     native = {"info": info, "parts": parts}
     message = answer(one_text(texts), thoughts, calls, timestamp=time, native=native)
     return [message | {"role": info["role"]}, *results]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import filled, found, table
+from budgetkit.requests.reading.formats import format_table, value_at, without_empty
 from budgetkit.requests.reading.parts import as_text, objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
 from budgetkit.trace.importers import billed, notes_of
@@ -75,8 +75,10 @@ def _parents(records: Sequence[Raw]) -> list[int]:
         # What follows a compaction may name the end of the kept part; it follows the summary.
         summary = summaries.get(parent, place)
         parents.append(parent if summary >= place else summary)
-        kept = found(record, "compactMetadata.preservedSegment")
-        anchor, tail = (places.get(_name(found(kept, f"{end}Uuid"))) for end in ("anchor", "tail"))
+        kept = value_at(record, "compactMetadata.preservedSegment")
+        anchor, tail = (
+            places.get(_name(value_at(kept, f"{end}Uuid"))) for end in ("anchor", "tail")
+        )
         if anchor is not None:
             summaries[tail] = anchor
     return parents
@@ -90,7 +92,7 @@ def _ids(record: Raw, kind: str, field: str) -> list[str]:
     """List the ids that the blocks of one kind in a message carry."""
     return [
         block[field]
-        for block in objects_in(found(record, "message.content"))
+        for block in objects_in(value_at(record, "message.content"))
         if block.get("type") == kind and isinstance(block.get(field), str)
     ]
 
@@ -126,7 +128,7 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
             agents.setdefault(agent, []).append((line, event))
             continue
         main.append((line, record))
-        if not beginning and found(record, "type") == "session":
+        if not beginning and value_at(record, "type") == "session":
             beginning = record
 
     lines.clear()  # from here on each record is let go once its message is made
@@ -169,14 +171,14 @@ def _once(lines: list[Numbered]) -> Iterator[Numbered]:
 
 def _with_message(record: Any) -> Any:
     """Give a message to a record that Claude Code sends without one: an attachment, the output of a command."""
-    attachment = found(record, "attachment")
+    attachment = value_at(record, "attachment")
     if isinstance(attachment, Mapping):
         kind = str(attachment.get("type"))
-        paths = table("attachments")
+        paths = format_table("attachments")
         path = paths.get(f"{kind} {attachment.get('hookEvent')}", paths.get(kind))
-        content = found(attachment, path) if path else None
+        content = value_at(attachment, path) if path else None
         is_typed = kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt"
-    elif found(record, "subtype") == "local_command":
+    elif value_at(record, "subtype") == "local_command":
         content = record.get("content")
         is_typed = False
     else:
@@ -241,7 +243,7 @@ def _conversation(
             key: start for key in (record.get("id"), record.get("uuid")) if isinstance(key, str)
         }
         places |= named | {("line", entry.line): start}
-        boundary = found(record, "compactMetadata") or boundary
+        boundary = value_at(record, "compactMetadata") or boundary
         if record.get("type") == "thinking_level_change":
             level = record.get("thinkingLevel")
 
@@ -268,7 +270,7 @@ def _conversation(
                 settings.append({"at": start, "thinking": level})
             level_before = level
         for message in read_records([entry.message]).messages:
-            timed = placed(message)[1] | filled(timestamp=record.get("timestamp"))
+            timed = placed(message)[1] | without_empty(timestamp=record.get("timestamp"))
             read.messages.append(LocatedMessage(entry.line, timed))
         if len(read.messages) > start and (
             counted := _usage(entry, len(read.messages) - 1, side_chain)
@@ -286,7 +288,7 @@ def _conversation(
         )
     notes += paired(read.messages, strict=False)
     conversation = {"id": name, "messages": read.messages, "usage": usage, "format": "session"}
-    return conversation | filled(compactions=compactions, settings=settings, warnings=notes)
+    return conversation | without_empty(compactions=compactions, settings=settings, warnings=notes)
 
 
 def _entries(lines: list[Numbered]) -> list[Entry]:
@@ -359,7 +361,7 @@ def _id_of(block: Raw) -> str:
 
 
 def _answered(usage: Any) -> int:
-    tokens = found(usage, "output_tokens")
+    tokens = value_at(usage, "output_tokens")
     return tokens if type(tokens) is int else -1
 
 
@@ -391,7 +393,7 @@ def _named(event: Raw) -> Data | None:
         return {
             **message,
             "role": "user",
-            "content": [result | filled(is_error=bool(message.get("isError")))],
+            "content": [result | without_empty(is_error=bool(message.get("isError")))],
         }
     if message.get("role") == "bashExecution":
         return {
@@ -414,7 +416,7 @@ def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | 
     return billed(
         entry.usage,
         message_index,
-        found(entry.message, "model"),
+        value_at(entry.message, "model"),
         time=entry.record.get("timestamp"),
         started=entry.started,
         side_chain=side_chain,
@@ -454,13 +456,13 @@ def _compaction(
     if isinstance(entry_number, int):
         line = numbers[min(max(entry_number, 0), len(numbers) - 1)]
         first_kept = places.get(("line", line), start)
-    uuids = found(boundary, "preservedMessages.uuids.*") or []
+    uuids = value_at(boundary, "preservedMessages.uuids.*") or []
     kept_slots = [places[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in places]
-    ends = [found(boundary, f"preservedSegment.{end}Uuid") for end in ("head", "tail")]
+    ends = [value_at(boundary, f"preservedSegment.{end}Uuid") for end in ("head", "tail")]
     if not uuids and all(isinstance(uuid, str) and uuid in places for uuid in ends):
         kept_slots = list(range(places[ends[0]], places[ends[1]] + 1))
-    before = found(boundary, "preTokens") or record.get("tokensBefore")
-    measured = filled(
-        before_tokens=before if type(before) is int else 0, trigger=found(boundary, "trigger")
+    before = value_at(boundary, "preTokens") or record.get("tokensBefore")
+    measured = without_empty(
+        before_tokens=before if type(before) is int else 0, trigger=value_at(boundary, "trigger")
     )
-    return {"at": start, "first_kept": first_kept} | filled(kept=kept_slots) | measured
+    return {"at": start, "first_kept": first_kept} | without_empty(kept=kept_slots) | measured

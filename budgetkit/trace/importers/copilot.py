@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import filled, found
+from budgetkit.requests.reading.formats import value_at, without_empty
 from budgetkit.requests.reading.parts import as_text, objects_in
 from budgetkit.trace.importers import answer, notes_of, tool_call, tool_result
 
@@ -46,7 +46,7 @@ def chats(document: Raw) -> list[Data]:
     unknown_calls = 0
     for request in objects_in(document.get("requests")):
         messages.append(_question(request))
-        rounds = objects_in(found(request, "result.metadata.toolCallRounds"))
+        rounds = objects_in(value_at(request, "result.metadata.toolCallRounds"))
         answers = list(_rounds(request, rounds) if rounds else _shown(request))
         if not rounds:
             unknown_calls += sum(len(message.get("tool_calls", ())) for message in answers)
@@ -55,7 +55,7 @@ def chats(document: Raw) -> list[Data]:
 
     problem = "calls of tools of which the file holds only what the window showed"
     about = {name: value for name, value in document.items() if name != "requests"}
-    read = filled(
+    read = without_empty(
         id=document.get("sessionId"),
         title=document.get("customTitle"),
         model=model,
@@ -116,34 +116,34 @@ def _has_place(parent: Any, step: Any) -> bool:
 def _question(request: Raw) -> Data:
     """Return the user's question, with Copilot's additions if the file has them."""
     message = request.get("message")
-    rendered = objects_in(found(request, "result.metadata.renderedUserMessage"))
+    rendered = objects_in(value_at(request, "result.metadata.renderedUserMessage"))
     texts = [part["text"] for part in rendered if isinstance(part.get("text"), str)]
-    typed = message if isinstance(message, str) else found(message, "text")
+    typed = message if isinstance(message, str) else value_at(message, "text")
     text = "\n".join(texts) or (typed if isinstance(typed, str) else "")
     return {
         "role": "user",
         "content": text,
-        **filled(timestamp=request.get("timestamp")),
+        **without_empty(timestamp=request.get("timestamp")),
         "native": message,
     }
 
 
 def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[Data]:
     """Give the rounds that went to the model: an answer, its calls, and their results."""
-    results = found(request, "result.metadata.toolCallResults")
+    results = value_at(request, "result.metadata.toolCallResults")
     for each_round in rounds:
         calls = [
             tool_call(call.get("id"), call.get("name"), call.get("arguments"))
             for call in objects_in(each_round.get("toolCalls"))
         ]
         content = each_round.get("response")
-        thought = as_text(found(each_round, "thinking.text"))
+        thought = as_text(value_at(each_round, "thinking.text"))
         text = content if isinstance(content, str) else None
         yield answer(text, [thought], calls, native=each_round)
         for call in calls:
-            result = found(results, call["id"])
+            result = value_at(results, call["id"])
             if result is not None:
-                text = "\n".join(_leaves(found(result, "content") or result))
+                text = "\n".join(_leaves(value_at(result, "content") or result))
                 yield tool_result(call["id"], text, native=result)
 
 
@@ -159,7 +159,7 @@ def _shown(request: Raw) -> Iterator[Data]:
     for part in objects_in(request.get("response")):
         kind = part.get("kind")
         if kind in (None, "markdownContent"):
-            texts.append(as_text(found(part, "value.value|value|content.value")))
+            texts.append(as_text(value_at(part, "value.value|value|content.value")))
         elif kind == "inlineReference":
             texts.append(_reference(part))
         elif kind == "thinking":
@@ -167,8 +167,10 @@ def _shown(request: Raw) -> Iterator[Data]:
         elif kind == "toolInvocationSerialized":
             id = str(part.get("toolCallId") or f"call-{len(calls) + 1}")
             calls = [call for call in calls if call["id"] != id]  # written again as it goes on
-            calls.append(tool_call(id, part.get("toolId"), found(part, _SHOWN_ARGUMENTS)))
-            output = found(part, "resultDetails.output|toolSpecificData.terminalCommandOutput.text")
+            calls.append(tool_call(id, part.get("toolId"), value_at(part, _SHOWN_ARGUMENTS)))
+            output = value_at(
+                part, "resultDetails.output|toolSpecificData.terminalCommandOutput.text"
+            )
             results[id] = "\n".join(_leaves(output))
     content = "".join(texts)
     if content or calls or thoughts:
@@ -183,21 +185,21 @@ def _with_usage(answers: list[Data], request: Raw) -> list[Data]:
 
     The file has it for the last round only.
     """
-    counted = found(request, "result.metadata.promptTokens")
+    counted = value_at(request, "result.metadata.promptTokens")
     last = next((message for message in reversed(answers) if message["role"] == "assistant"), None)
     if isinstance(counted, int) and last is not None:
         usage = {
             "prompt_tokens": counted,
-            "completion_tokens": found(request, "result.metadata.outputTokens"),
+            "completion_tokens": value_at(request, "result.metadata.outputTokens"),
         }
-        last |= {"usage": usage, **filled(model=_model(request))}
+        last |= {"usage": usage, **without_empty(model=_model(request))}
     return answers
 
 
 def _reference(part: Raw) -> str:
     """Return a reference to a file or a symbol as the window shows it."""
     name = part.get("name")
-    path = found(part, "inlineReference.path|inlineReference.uri.path|inlineReference.name")
+    path = value_at(part, "inlineReference.path|inlineReference.uri.path|inlineReference.name")
     text = PurePosixPath(path).name if isinstance(path, str) else ""
     if isinstance(name, str):
         text = name
@@ -242,7 +244,9 @@ def sessions(document: Raw) -> list[Data]:
             compactions.append({"at": len(messages), "first_kept": len(messages)})
         message = _said(kind, data)
         if message is not None:
-            messages.append(message | filled(timestamp=event.get("timestamp")) | {"native": event})
+            messages.append(
+                message | without_empty(timestamp=event.get("timestamp")) | {"native": event}
+            )
 
     notes = notes_of(
         {
@@ -250,7 +254,7 @@ def sessions(document: Raw) -> list[Data]:
             "times that the CLI cut old messages, which are counted here": truncations,
         }
     )
-    extras = filled(id=id, model=model, compactions=compactions, warnings=notes)
+    extras = without_empty(id=id, model=model, compactions=compactions, warnings=notes)
     return [{"messages": messages, **extras}]
 
 
@@ -270,7 +274,7 @@ def _said(kind: Any, data: Raw) -> Data | None:
         ]
         return answer(content or None, [as_text(data.get("reasoningText"))], calls)
     if kind == "tool.execution_complete":
-        output = found(data, "result.content|error.message|result")
+        output = value_at(data, "result.content|error.message|result")
         return tool_result(data.get("toolCallId"), output)
     return None
 

@@ -12,16 +12,16 @@ from typing import Any
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import (
     Format,
-    filled,
-    found,
+    format_names,
+    format_table,
     holds,
-    names,
     nested,
     row_of,
     row_of_lines,
-    table,
     unpacked,
     usage_of,
+    value_at,
+    without_empty,
 )
 from budgetkit.requests.reading.parts import is_item, objects_in
 from budgetkit.requests.reading.records import (
@@ -57,7 +57,7 @@ _TIER = "service_tier|response.service_tier|response.body.service_tier"  # besid
 
 
 def _at(value: Any, path: str) -> Any:
-    return found(value, path, unpack=True)
+    return value_at(value, path, unpack=True)
 
 
 def converted(
@@ -75,7 +75,7 @@ def converted(
             return converted_lines([placed(record)[1] for record in value], row)
     value = _as_document(value)
     if not isinstance(value, Mapping) or (
-        "messages" in value and str(value.get("format")) in names()
+        "messages" in value and str(value.get("format")) in format_names()
     ):
         return None
     row = row_of(value)
@@ -107,7 +107,7 @@ def _by_document(value: Raw, row: Format) -> list[Conversation]:
         notes = document.pop("warnings", []) + [row.note] * bool(row.note)
         for conversation in _by_row(document, row, depth=0):
             warnings = [*notes, *conversation.get("warnings", ())]
-            conversations.append({**conversation, **filled(warnings=warnings)})
+            conversations.append({**conversation, **without_empty(warnings=warnings)})
     return conversations or [{"messages": [], "format": row.name}]
 
 
@@ -231,8 +231,11 @@ def _by_row(
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
         if len(answers) > 1:
-            id = _at(value, table("paths")["id"])
-            conversation |= {"title": path, **filled(id="" if id is None else f"{id} {path}")}
+            id = _at(value, format_table("paths")["id"])
+            conversation |= {
+                "title": path,
+                **without_empty(id="" if id is None else f"{id} {path}"),
+            }
         conversation["messages"] = [*messages, *answer_messages]
         conversations.append(
             _finished(
@@ -281,11 +284,13 @@ def _finished(
         if isinstance(id, str)
     ]
     finished = {**value, "messages": messages, "format": name}
-    if value.get("id") is None and isinstance(id := _at(value, table("paths")["id"]), str | int):
+    if value.get("id") is None and isinstance(
+        id := _at(value, format_table("paths")["id"]), str | int
+    ):
         finished["id"] = id
     if not usage and not isinstance(value.get("usage"), list):
         finished.pop("usage", None)
-    return finished | filled(usage=usage, warnings=list(dict.fromkeys(notes)))
+    return finished | without_empty(usage=usage, warnings=list(dict.fromkeys(notes)))
 
 
 def _after_calls(messages: list[Any], usage: list[Data]) -> list[Any]:
@@ -293,10 +298,10 @@ def _after_calls(messages: list[Any], usage: list[Data]) -> list[Any]:
     raws = [placed(message)[1] for message in messages]
     called: dict[Any, int] = {}
     for place, raw in enumerate(raws):
-        for id in found(raw, "tool_calls.*.id") or ():
+        for id in value_at(raw, "tool_calls.*.id") or ():
             called.setdefault(id, place) if isinstance(id, str) else None
     answered_ids = [
-        found(raw, "tool_call_id") if found(raw, "role") == "tool" else None for raw in raws
+        value_at(raw, "tool_call_id") if value_at(raw, "role") == "tool" else None for raw in raws
     ]
     ranks = [
         max(n, called.get(id, n) if isinstance(id, str) else n) for n, id in enumerate(answered_ids)
@@ -333,7 +338,7 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Conversation
         inside = sorted(inside, key=lambda entry: _rank(_at(entry, row.order)))
     read = read_records(inside, row, _at(value, row.model))
     notes += read.notes
-    return {"messages": read.messages, **filled(usage=read.usage)}
+    return {"messages": read.messages, **without_empty(usage=read.usage)}
 
 
 def _is_written(inside: Any) -> bool:
@@ -356,7 +361,7 @@ def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Conversation:
         return conversations[0]
     if isinstance(inside.get("messages"), list):
         return {**inside, "messages": list(inside["messages"])}
-    question = _at(inside, table("paths")["question"])
+    question = _at(inside, format_table("paths")["question"])
     if isinstance(question, list | Mapping) and depth < _ROOM:
         return _nested_body(
             {"messages": question} if isinstance(question, list) else question, depth + 1, notes

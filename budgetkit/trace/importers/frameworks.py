@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from budgetkit.message import Data, Raw
-from budgetkit.requests.reading.formats import Format, filled, found, table, unpacked
+from budgetkit.requests.reading.formats import (
+    Format,
+    format_table,
+    unpacked,
+    value_at,
+    without_empty,
+)
 from budgetkit.requests.reading.parts import as_text, is_item, objects_in
 from budgetkit.requests.reading.records import is_record, read_records
 from budgetkit.trace.importers import answer, notes_of, one_text, tool_call, tool_result
@@ -47,14 +53,14 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
     notes = notes_of({later: max(0, len(instructions) - 1)})
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
     model = next((message["model"] for message in reversed(messages) if "model" in message), None)
-    return [{**about, "messages": messages, **filled(model=model, warnings=notes)}]
+    return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
 def _requested(part: Raw) -> Data:
     """Return one part of a request as a message."""
     kind = part.get("part_kind")
     content = part.get("content")
-    about = filled(timestamp=part.get("timestamp")) | {"native": part}
+    about = without_empty(timestamp=part.get("timestamp")) | {"native": part}
     is_answer_to_call = kind in _RESULTS or (kind == "retry-prompt" and part.get("tool_name"))
     if is_answer_to_call:
         return {**_result(part), **about}
@@ -132,7 +138,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
     >>> agents_traces_documents({"lines": [{"object": "trace.span", "span_data": data}]})[0]["messages"][0]["content"]
     'Hello world'
     """
-    records = objects_in(found(value, "lines|data|spans"))
+    records = objects_in(value_at(value, "lines|data|spans"))
     names = {
         record.get("id"): record.get("workflow_name")
         for record in records
@@ -144,11 +150,11 @@ def agents_traces_documents(value: Raw) -> list[Data]:
         data = span.get("span_data")
         request = _request(data) if isinstance(data, Mapping) else None
         if request is None:
-            ids_alone += found(data, "type") == "response"
+            ids_alone += value_at(data, "type") == "response"
             continue
         question, answer = request
         trace = span.get("trace_id")
-        usage = found(data, "usage|response.usage")
+        usage = value_at(data, "usage|response.usage")
         counted = [*answer]
         if isinstance(usage, Mapping) and answer and isinstance(answer[0], Mapping):
             counted[0] = {**answer[0], "usage": usage}
@@ -163,7 +169,7 @@ def agents_traces_documents(value: Raw) -> list[Data]:
             run.messages += question[len(run.sent) :]
         run.sent = [*question, *answer]
         run.messages += counted
-        model = found(data, "model|response.model")
+        model = value_at(data, "model|response.model")
         if isinstance(model, str):
             run.model = model or run.model
     if ids_alone and not runs:
@@ -178,7 +184,9 @@ def agents_traces_documents(value: Raw) -> list[Data]:
     return [
         {
             "messages": run.messages,
-            **filled(id=run.trace, title=names.get(run.trace), model=run.model, warnings=notes),
+            **without_empty(
+                id=run.trace, title=names.get(run.trace), model=run.model, warnings=notes
+            ),
         }
         for run in runs
     ]
@@ -207,8 +215,8 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
     answer = data.get("output")
     system = []
     if data.get("type") == "response":
-        answer = found(data, "response.output")
-        instructions = found(data, "response.instructions")
+        answer = value_at(data, "response.output")
+        instructions = value_at(data, "response.instructions")
         if isinstance(instructions, str):
             system = [{"role": "system", "content": instructions}]
     elif data.get("type") != "generation":
@@ -228,7 +236,7 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
     """Return the messages of an answer, and the usage that it reports."""
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
-    counted = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
+    counted = value_at(answer, where, unpack=True) if isinstance(answer, Mapping) else None
     read = read_records(_records(answer), row if row.of else _ITEMS).messages
     if len(read) > len(sent) and read[: len(sent)] == sent:
         read = read[len(sent) :]  # some logs keep the whole conversation as the answer
@@ -253,7 +261,7 @@ def _records(answer: Any) -> list[Any]:
             and all(isinstance(e, Mapping) and "type" in e for e in answer)
         ):
             return [{"role": "assistant", "content": answer}]
-        inside = found(answer, table("paths")["answer"], unpack=True)
+        inside = value_at(answer, format_table("paths")["answer"], unpack=True)
         if inside is None:
             return []
         if isinstance(inside, list) and inside and not any(map(_is_message, inside)):
@@ -274,8 +282,8 @@ def _unless_text(answer: Any) -> Any:
         "role",
         *(
             name
-            for name in table("marks")["answer"]
-            if isinstance(found(inside, name), list | Mapping)
+            for name in format_table("marks")["answer"]
+            if isinstance(value_at(inside, name), list | Mapping)
         ),
     ]
     if isinstance(inside, Mapping) and any(name in inside for name in fields):
@@ -312,7 +320,7 @@ def _as_said(answer: Any) -> Any:
 def model_of(answer: Any, model: Any) -> Any:
     """Return the model that an answer names, or the requested one."""
     where = "model|modelVersion"
-    named = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
+    named = value_at(answer, where, unpack=True) if isinstance(answer, Mapping) else None
     return named if isinstance(named, str) else model
 
 
@@ -340,11 +348,13 @@ def assembled(answer: Any) -> Any:
         return events[-1]["response"]
     if events and all("candidates" in event or "usageMetadata" in event for event in events):
         parts = [
-            part for event in events for part in found(event, "candidates.0.content.parts.*") or []
+            part
+            for event in events
+            for part in value_at(event, "candidates.0.content.parts.*") or []
         ]
         return {"role": "model", "parts": parts, "usage": _usage(events)}
-    names = table("streams")
-    if not any(found(event, names["mark"]) is not None for event in events):
+    names = format_table("streams")
+    if not any(value_at(event, names["mark"]) is not None for event in events):
         return answer
     return {"role": "assistant", "content": _blocks(events, names), "usage": _usage(events)}
 
@@ -353,13 +363,13 @@ def _blocks(events: Sequence[Raw], names: Mapping[str, str]) -> list[Data]:
     """Join the pieces of each text, thought and call, in the order in which they began."""
     blocks: dict[tuple[str, str], Data] = {}
     for event in events:
-        calls = found(event, names["calls"])
+        calls = value_at(event, names["calls"])
         for piece in calls if isinstance(calls, list) else [event]:
-            at = str(found(piece, names["index"]))
-            if isinstance(name := found(piece, names["name"]), str):
+            at = str(value_at(piece, names["index"]))
+            if isinstance(name := value_at(piece, names["name"]), str):
                 call = {
                     "type": "tool_call",
-                    "id": found(piece, names["id"]),
+                    "id": value_at(piece, names["id"]),
                     "name": name,
                     "arguments": "",
                 }
@@ -369,7 +379,7 @@ def _blocks(events: Sequence[Raw], names: Mapping[str, str]) -> list[Data]:
                 ("thinking", "thinking"),
                 ("arguments", "tool_call"),
             ):
-                if isinstance(text := found(piece, names[part]), str) and (
+                if isinstance(text := value_at(piece, names[part]), str) and (
                     text or part != "thinking"
                 ):
                     block = blocks.setdefault((part, at), {"type": kind, part: ""})
@@ -380,6 +390,8 @@ def _blocks(events: Sequence[Raw], names: Mapping[str, str]) -> list[Data]:
 def _usage(events: Sequence[Raw]) -> Data:
     """Merge the usage of several events; later values win."""
     usages = [
-        at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)
+        at
+        for event in events
+        if isinstance(at := value_at(event, format_table("streams")["usage"]), dict)
     ]
     return {key: value for usage in usages for key, value in usage.items() if value is not None}

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any
 
 from budgetkit.message import Raw
-from budgetkit.requests.reading.formats import found, table
+from budgetkit.requests.reading.formats import format_table, value_at
 from budgetkit.trace.importers import agents, claude_code
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
@@ -34,7 +34,7 @@ def matches(value: Any) -> bool:
     """
     if not isinstance(value, Mapping):
         return False
-    if value.get("type") in table("marks")["codex"]:
+    if value.get("type") in format_table("marks")["codex"]:
         return isinstance(value.get("payload"), Mapping)
     if "type" not in value and {"id", "timestamp", "instructions"} <= value.keys():
         return True  # the first line of Codex as it was until 2025
@@ -43,8 +43,8 @@ def matches(value: Any) -> bool:
     if isinstance(value.get("sessionId"), str):
         return True  # every record of Claude Code but a few names its session
     is_event = "uuid" in value or "subtype" in value
-    other = {*table("marks")["no_event"], *(() if is_event else ("content",))}
-    return value.get("type") in table("marks")["event"] and not other & value.keys()
+    other = {*format_table("marks")["no_event"], *(() if is_event else ("content",))}
+    return value.get("type") in format_table("marks")["event"] and not other & value.keys()
 
 
 def may_begin(first: Any) -> bool:
@@ -80,7 +80,7 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     """Read a session: the main conversation, then that of each sub-agent, each with the line it starts on."""
     lines: list[Numbered] = []
     broken = []
-    dropped = table("marks")["dropped"]
+    dropped = format_table("marks")["dropped"]
     for line, value in numbered:
         if isinstance(value, BrokenLine):
             broken.append(line)
@@ -99,7 +99,7 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     kinds = Counter(_kind(value) for _, value in lines if isinstance(value, Mapping))
     notes += _unknown(kinds)
     first = next((value for _, value in lines if isinstance(value, Mapping)), {})
-    if any(kind in table("marks")["codex"] for kind in kinds) or "type" not in first:
+    if any(kind in format_table("marks")["codex"] for kind in kinds) or "type" not in first:
         yield lines[0][0], agents.codex_conversation(lines, notes)
     else:
         yield from claude_code.conversations(lines, notes)
@@ -108,15 +108,15 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
 def _kind(value: Raw) -> str | None:
     """Name the kind of a record; None for one that holds a message, whatever its kind."""
     kind = value.get("type")
-    attached = found(value, "attachment.type")
-    if isinstance(attached, str) and attached not in table("attachments"):
+    attached = value_at(value, "attachment.type")
+    if isinstance(attached, str) and attached not in format_table("attachments"):
         return f"attachment {attached}"
     return kind if isinstance(kind, str) and not isinstance(value.get("message"), Mapping) else None
 
 
 def _unknown(kinds: Mapping[Any, int]) -> list[str]:
     """Say in a sentence which kinds of records nobody here knows, and how many there are."""
-    marks = table("marks")
+    marks = format_table("marks")
     known_kinds = {*marks["event"], *marks["codex"], *marks["aside"], None}
     strange = {str(kind)[:40]: number for kind, number in kinds.items() if kind not in known_kinds}
     if not strange:

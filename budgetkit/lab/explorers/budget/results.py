@@ -21,7 +21,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.figures.turns import first_cut
-from budgetkit.models import Model, found_by, nearest, resolve
+from budgetkit.models import Model, found_by, resolve, similar_models
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import Cut, allocate, fit
@@ -335,7 +335,7 @@ class UnknownModel(ValueError):
     """
 
     def __init__(self, name: str) -> None:
-        candidates = nearest(name)
+        candidates = similar_models(name)
         wanted = name.lower()
         alike = get_close_matches(wanted, candidates, len(candidates) or 1, _LIKE)
         self.picks = [near for near in candidates if near in alike or wanted in near.lower()]

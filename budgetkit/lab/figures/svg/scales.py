@@ -17,7 +17,7 @@ from typing import Any
 
 from budgetkit.budget import one_line
 from budgetkit.budget.html import DOCTYPE, Markup, element, safe, xml_element
-from budgetkit.budget.html import written as html_written
+from budgetkit.budget.html import markup_of as html_written
 from budgetkit.files import write_whole
 
 # No single grey reaches 4.5:1 on white and on JupyterLab's dark ground; this one has at least 4.35:1 on both.
