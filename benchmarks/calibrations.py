@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 import budgetkit as bk
+from budgetkit.models.names import openai_family
 from budgetkit.requests.billing.declarations import count_charges
 from budgetkit.requests.billing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
-from budgetkit.requests.billing.openai import family_of
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 
 TABLE = Path(__file__).parent.parent / "data" / "calibrations.csv"
@@ -151,7 +151,7 @@ def rows(calls: Iterable[dict[str, Any]]) -> list[Row]:
 
 def row_of(call: dict[str, Any]) -> Row | None:
     """Count a call of another provider than OpenAI; None with images or what nobody can count."""
-    if family_of(call["model"]):
+    if openai_family(call["model"]):
         return None
     request = replace(read_request(call["request"]), model=call["model"])
     name = re.sub(r"[.:_]", "-", call["model"].casefold())

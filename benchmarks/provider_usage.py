@@ -25,8 +25,8 @@ from benchmarks import calibrations, exactness
 from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows, spreads
 from budgetkit.counters import basis_of
 from budgetkit.models import resolve
+from budgetkit.models.names import openai_family
 from budgetkit.requests.billing.frames import frame_for
-from budgetkit.requests.billing.openai import family_of
 from budgetkit.requests.billing.request_count import find_evidence, rules_name
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.request import ProviderRequest, read_request
@@ -198,7 +198,7 @@ def counted(paths: Sequence[Path]) -> Iterator[Call]:
         if (
             row is not None
             and own.basis != "estimate"
-            or family_of(call["model"])
+            or openai_family(call["model"])
             or frame_for(call["model"])
         ):
             evidence = find_evidence(row.names, tables[project]) if row is not None else None
@@ -275,7 +275,7 @@ def maker_of(model: str) -> str:
     ):
         if maker in name:
             return maker
-    return "openai" if family_of(model) else "others"
+    return "openai" if openai_family(model) else "others"
 
 
 def _kind(request: ProviderRequest, own: bk.requests.RequestCount) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Final
 
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetkit.counters import encodings
-from budgetkit.counters.estimate import EstimateCounter
+from budgetkit.counters.estimate import SCALE, WINDOW, load_weights, stretches
 
 __all__ = ["Sample", "sampled"]
 
@@ -68,12 +69,18 @@ def sampled(text: str, encoding: str = "o200k_base", seed: int = 0) -> Sample:
     slices = max(_LEAST, int(len(text) * _SHARE / _SLICE))
     spans = _spans(text, slices, Random(seed))
     exact = np.array([count(text[start:end]) for start, end in spans], float)
-    rough = EstimateCounter(encoding).between(
-        text, [0, *(place for span in spans for place in span), len(text)]
-    )
+    rough = _between(encoding, text, [0, *(place for span in spans for place in span), len(text)])
     return _ratio(
         float(rough.sum()), exact, rough[1::2], sum(end - start for start, end in spans) / len(text)
     )
+
+
+def _between(encoding: str, text: str, places: list[int]) -> npt.NDArray[np.float64]:
+    """Estimate the tokens between places of a text, in one pass."""
+    weights = np.concatenate([*map(load_weights(encoding).values, stretches(text))])
+    units = [len(text[a:b].encode("utf-16-le", "surrogatepass")) // 2 for a, b in pairwise(places)]
+    ends = [-(-end // WINDOW) for end in accumulate(units, initial=places[0])]
+    return np.array([weights[a:b].sum(dtype=np.int64) / SCALE for a, b in pairwise(ends)])
 
 
 def _spans(text: str, slices: int, random: Random) -> list[tuple[int, int]]:

@@ -12,10 +12,9 @@ A text is a row of 16-bit units; each has one of 256 classes (an ASCII character
     shape   of each window, where own is not held: the kinds of its units and of the four before: small, capital, digit
 
 Each of these has its own table of weights, learned from texts of many kinds by looking where tokens start. The keys of
-the first three are hashed, and a hashed table knows which keys it has. No window looks ahead, so one pass gives the
-estimate of every beginning of the text, and so the place to cut it. In a long run of one character, or of two that
-alternate, the units before say nothing; such a window has a weight measured for runs. Training and counting use this
-same code, so they cannot disagree.
+the first three are hashed, and a hashed table knows which keys it has. No window looks ahead. In a long run
+of one character, or of two that alternate, the units before say nothing; such a window has a weight measured for runs.
+Training and counting use this same code, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -374,36 +373,6 @@ def laid_out(texts: Sequence[str]) -> tuple[Row, Places_estimate, Places_estimat
     return row, np.cumsum(number + BEFORE // WINDOW) - number - BEFORE // WINDOW, number
 
 
-def has_surrogates(row: Row) -> bool:
-    """Tell whether a row may have characters of two units; otherwise units are as many as characters."""
-    return row.dtype == np.uint16 and bool((row >> np.uint16(11) == 0xD800 >> 11).any())
-
-
-def units_before(text: str, places: Places_estimate) -> Places_estimate:
-    """Give the number of units before some characters.
-
-    Examples
-    --------
-    >>> units_before("a🎉b", np.array([0, 1, 2, 3])).tolist()
-    [0, 1, 3, 4]
-    """
-    if text.isascii():
-        return places
-    units = _units(text)
-    high = np.flatnonzero((units & np.uint16(0xFC00)) == 0xD800)
-    if len(text) + len(high) != len(units):  # some surrogates are alone
-        return unit_ends(text)[places]
-    return places + np.searchsorted(high - np.arange(len(high)), places)
-
-
-def unit_ends(text: str) -> Places_estimate:
-    """Give the number of units before each character and after the last."""
-    if text.isascii():
-        return np.arange(len(text) + 1)
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    return np.concatenate([[0], np.cumsum(1 + (points > 0xFFFF))])
-
-
 def _short(text: str) -> Row:
     if text.isascii():
         return np.frombuffer(
@@ -478,97 +447,6 @@ class EstimateCounter(CounterBase):
         ).tolist()
         return tokens
 
-    def prefixes(self, text: str) -> npt.NDArray[np.float64]:
-        """Estimate every prefix of a text in one pass.
-
-        Parameters
-        ----------
-        text : str
-            Any string.
-
-        Returns
-        -------
-        ndarray of float64, shape (len(text) + 1,)
-            Entry n is the estimate of ``text[:n]`` before rounding, in tokens.
-
-        Examples
-        --------
-        >>> rough = EstimateCounter("o200k_base")
-        >>> text = "Tokens aren't words, nor are words tokens."
-        >>> [round(tokens) for tokens in rough.prefixes(text)[[0, 21]]] == [0, rough(text[:21])]
-        True
-        """
-        values = load_weights(self.encoding).values
-        after = 0
-        sums = [np.zeros(0, np.int64)]
-        for row in stretches(check_text(text, self)) if text else ():
-            whole = values(row)
-            parts = [values(part)[:: 1 + BEFORE // WINDOW] for part in _begun(row)]
-            before = after + np.cumsum(whole, dtype=np.int64) - whole
-            sums.append((before[:, np.newaxis] + np.stack([0 * whole, *parts], axis=1)).reshape(-1))
-            after += int(whole.sum(dtype=np.int64))
-        tokens: npt.NDArray[np.float64] = (
-            np.append(np.concatenate(sums), after)[unit_ends(text)] / SCALE
-        )
-        return tokens
-
-    def fitting(self, text: str, limit: int) -> int:
-        """Find how much of a text is estimated to fit, in one pass.
-
-        Parameters
-        ----------
-        text : str
-            Any string.
-        limit : int
-            In tokens.
-
-        Returns
-        -------
-        int
-            Most characters whose prefix's estimate is at most the limit.
-
-        Examples
-        --------
-        >>> rough = EstimateCounter("o200k_base")
-        >>> cut = rough.fitting("one two three " * 100, 30)
-        >>> rough(("one two three " * 100)[:cut])
-        30
-        """
-        if limit >= 0:
-            return int(np.flatnonzero(self.prefixes(text) <= limit)[-1])
-        return 0
-
-    def between(self, text: str, places: Sequence[int]) -> npt.NDArray[np.float64]:
-        """Estimate the tokens between places of a text, in one pass.
-
-        Parameters
-        ----------
-        text : str
-            Any string.
-        places : sequence of int
-            Character offsets, rising.
-
-        Returns
-        -------
-        ndarray of float64, shape (len(places) - 1,)
-            In tokens; a window that a place divides belongs to what comes before.
-
-        Examples
-        --------
-        >>> words = "one two three four " * 100
-        >>> first, second = EstimateCounter("o200k_base").between(words, [0, 950, 1_900])
-        >>> bool(abs(first - second) < 1), bool(abs(first + second - 400) < 20)
-        (True, True)
-        """
-        rows = list(stretches(check_text(text, self)))
-        values = np.concatenate([*map(load_weights(self.encoding).values, rows)])
-        before = np.asarray(places, np.intp)
-        if any(map(has_surrogates, rows)):
-            before = units_before(text, before)
-        ends = -(-before // WINDOW)
-        tokens: npt.NDArray[np.float64] = _between(values, ends[:-1], ends[1:]) / SCALE
-        return tokens
-
     def _sums(self, texts: list[str]) -> Sums:
         if not texts:
             return np.zeros(0, np.int64)
@@ -584,17 +462,6 @@ def _between(
         np.append(values, 0), np.stack([starts, ends], axis=1).reshape(-1), dtype=np.int64
     )[::2]
     return np.where(ends > starts, sums, 0)
-
-
-def _begun(row: Row) -> list[Row]:
-    """Return each window after its first one, two and three units, one row each, with its context before them."""
-    rows = np.lib.stride_tricks.sliding_window_view(row, BEFORE + WINDOW)[::WINDOW]
-    begun: list[Row] = []
-    for units in range(1, WINDOW):
-        part = cast(Row, rows.reshape(-1).copy())
-        part.reshape(rows.shape)[:, BEFORE + units :] = 0
-        begun.append(part)
-    return begun
 
 
 __all__ = ["EstimateCounter", "table_names"]

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.files import read_toml
 from budgetkit.models import resolve
+from budgetkit.models.names import openai_family
 from budgetkit.requests import framing_for
 from budgetkit.requests.billing.images import size_in
-from budgetkit.requests.billing.openai import FAMILIES, family_of, namespace, schema_block
+from budgetkit.requests.billing.openai import FAMILIES, namespace, schema_block
 
 N = bk.counter("o200k_base")
 HELLO = {"role": "user", "content": "Hello world"}
@@ -911,9 +912,10 @@ def test_every_family_is_reached_by_a_name() -> None:
         *("gpt-4-0613", "gpt-3.5-turbo-0301", "gpt-4-turbo", "gpt-4.1-mini", "o1-mini", "o3"),
         *("o4-mini", "gpt-5-nano", "gpt-5.5"),
     ]
-    assert {family.name for name in names if (family := family_of(name))} == set(FAMILIES)
+    assert {family for name in names if (family := openai_family(name))} == set(FAMILIES)
     assert [
-        family_of(name) for name in ("claude-3-opus", "gemini-pro", "mistral-large", "gpt-oss-120b")
+        openai_family(name)
+        for name in ("claude-3-opus", "gemini-pro", "mistral-large", "gpt-oss-120b")
     ] == [None] * 4
 
 

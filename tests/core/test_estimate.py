@@ -3,7 +3,6 @@
 import hashlib
 import json
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from budgetkit import corpora, files
 from budgetkit.counters import EstimateCounter, counter
-from budgetkit.counters.estimate import LEVELS, RUN, WINDOW, load_weights, stretches, table_names
+from budgetkit.counters.estimate import LEVELS, RUN, WINDOW, table_names
 from tests.conftest import examples
 
 ROUGH = EstimateCounter("o200k_base")
@@ -40,17 +39,6 @@ def test_an_encoding_without_a_table_is_an_error_that_says_which_have_one() -> N
         counter("estimate:p50k_base")
 
 
-@pytest.mark.parametrize("encoding", table_names())
-@given(text=texts)
-@settings(max_examples=examples(60))
-def test_one_pass_gives_the_estimate_of_every_prefix(encoding: str, text: str) -> None:
-    rough = EstimateCounter(encoding)
-    prefixes = rough.prefixes(text)
-    assert prefixes.shape == (len(text) + 1,)
-    for end in range(len(text) + 1):
-        assert max(int(prefixes[end] + 0.5), min(end, 1)) == rough(text[:end])
-
-
 @given(st.lists(texts, max_size=8))
 def test_a_batch_is_the_same_as_one_by_one(batch: list[str]) -> None:
     assert ROUGH.many(batch) == [ROUGH(text) for text in batch]
@@ -64,8 +52,8 @@ def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(
     text = "a" * lead + "".join(batch) * 3
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("budgetkit.counters.estimate.STRETCH", 64)
-        small = (ROUGH(text), ROUGH.prefixes(text).tolist())
-    assert small == (ROUGH(text), ROUGH.prefixes(text).tolist())
+        small = ROUGH(text)
+    assert small == ROUGH(text)
 
 
 @given(texts, st.integers(1, 9))
@@ -76,32 +64,9 @@ def test_text_that_is_hardly_and_text_that_is_mostly_not_ascii_are_looked_up_ali
     mixed = text + "plain words, mostly" * few
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("budgetkit.counters.estimate._FEW", 10**9)
-        dense = ROUGH.prefixes(mixed).tolist()
+        dense = [ROUGH(mixed[:end]) for end in range(len(mixed))]
         patch.setattr("budgetkit.counters.estimate._FEW", 1)
-        assert ROUGH.prefixes(mixed).tolist() == dense
-
-
-@given(texts, st.lists(st.integers(0, 200), min_size=1, max_size=6))
-def test_what_lies_between_places_adds_up_from_whole_windows(text: str, chosen: list[int]) -> None:
-    places = sorted({0, len(text), *(place for place in chosen if place < len(text))})
-    between = ROUGH.between(text, places)
-    assert len(between) == len(places) - 1
-    ends = [len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in places]
-    values = np.concatenate([*map(load_weights("o200k_base").values, stretches(text))])
-    sums = [
-        int(values[-(-a // 4) : -(-b // 4)].sum(dtype=np.int64)) / 128 for a, b in pairwise(ends)
-    ]
-    assert between.tolist() == sums
-
-
-@given(texts, st.integers(0, 100))
-def test_what_is_said_to_fit_is_estimated_to_fit_and_one_more_character_is_not(
-    text: str, limit: int
-) -> None:
-    cut = ROUGH.fitting(text, limit)
-    prefixes = ROUGH.prefixes(text)
-    assert prefixes[cut] <= limit
-    assert (prefixes[cut + 1 :] > limit).all()
+        assert [ROUGH(mixed[:end]) for end in range(len(mixed))] == dense
 
 
 @pytest.mark.parametrize("encoding", table_names())

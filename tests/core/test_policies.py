@@ -63,34 +63,18 @@ def test_a_target_lies_above_nothing_and_below_its_trigger(high: float, low: flo
 def test_prompt_poet_removes_whole_steps() -> None:
     """P10: a surplus of 1,001 with a step of 500 removes 1,500."""
     room = PruningContext(tokens=11_001, limit=10_000)
-    (policy,) = bk.policies.prompt_poet(500).stages
+    (policy,) = Step(500).stages
     assert room.tokens - policy.cuts(room)[0].down_to == 1_500
     assert policy.cuts(PruningContext(tokens=10_000, limit=10_000)) == ()
 
 
 def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
-    oldest = bk.policies.octopus()
-    window = bk.policies.octopus("window", turns=3)
-    summaries = bk.policies.octopus("summarise", floor=9)
-    assert (oldest.stages, oldest.unit, oldest.floor) == (
+    octopus = bk.policies.system("octopus")
+    assert (octopus.stages, octopus.unit, octopus.floor) == (
         (OldestFirst(),),
         "turn",
         Floor(4_000, "tokens"),
     )
-    assert (window.stages, window.unit, window.floor) == (
-        (SlidingWindow(3, unit="turn"),),
-        "turn",
-        oldest.floor,
-    )
-    assert (summaries.stages, summaries.unit, summaries.floor) == (
-        (Summarise(),),
-        "message",
-        Floor(9, "tokens"),
-    )
-    with pytest.raises(
-        ValueError, match="Invalid prune: 'best'. Choose one of: oldest, window, summarise"
-    ):
-        bk.policies.octopus("best")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["agent-framework", "haystack", "octopus", "prompt-poet"])

@@ -167,7 +167,7 @@ def test_a_policys_name() -> None:
     assert set(NAMED) == set(CHOICES)
     for name, choice in CHOICES.items():
         assert policy_of(name) == choice.policy({}, bk.policies.Floor())
-    assert policy_of("octopus") == bk.policies.octopus()
+    assert policy_of("octopus") == bk.policies.system("octopus")
     with pytest.raises(
         LookupError, match="Unknown policy 'oldest'.* Choose one of: 'oldest first'"
     ):
@@ -215,7 +215,7 @@ def test_every_explorer_takes_a_function_and_a_calibrated_counter(given: Any) ->
         == trace.demand(given, budget.budget.roles)["current"].iloc[-1]
     )
     replayed = bk.ConversationExplorer(trace, policies={"mine": "octopus"}, counter=given)
-    assert replayed.replay.policy == bk.policies.octopus()
+    assert replayed.replay.policy == bk.policies.system("octopus")
     assert replayed.budget.remainder == "history"
     measured = bk.AccuracyExplorer(given, CORPUS)
     assert measured.errors["counter"].tolist() == [name]

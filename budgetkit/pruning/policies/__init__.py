@@ -27,8 +27,6 @@ from budgetkit.pruning.policies.systems import (
     NAMED,
     SYSTEMS,
     System,
-    octopus,
-    prompt_poet,
     system,
 )
 
@@ -55,8 +53,6 @@ __all__ = [
     "Step",
     "Summarise",
     "TriggerTarget",
-    "octopus",
-    "prompt_poet",
     "system",
 ]
 

@@ -4,7 +4,7 @@ Each row is a rule *modelled on* a system: what its documentation or its code sa
 parts of :mod:`budgetkit.pruning.policies.pruners`. What nobody publishes is named under `assumed`.
 
 Two systems have numbers of their own and are functions, too. Without arguments each returns the row of its name, so
-that ``octopus()``, ``system("octopus")`` and the name "octopus" are one policy.
+that ``system("octopus")`` and the name "octopus" are one policy.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.errors import unknown_name
 from budgetkit.files import Table, read_rows, read_toml
@@ -172,60 +171,6 @@ def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
 
 #: The rows of data/systems.toml by name.
 SYSTEMS: Final[Mapping[str, dict[str, Any]]] = Table(lambda: read_rows("systems.toml", "system"))
-
-
-def octopus(
-    prune: Literal["oldest", "window", "summarise"] = "oldest", floor: int = 4_000, turns: int = 10
-) -> System:
-    """Octopus: only the history is pruned, and 4,000 tokens of it always stay.
-
-    Parameters
-    ----------
-    prune : {"oldest", "window", "summarise"}
-        Its three pruners: the oldest exchange goes, the last `turns` stay, or the oldest 30 % become a summary.
-    floor : int, default 4,000
-        What always stays, in tokens; may exceed the budget.
-    turns : int, default 10
-        Length of the window.
-
-    Returns
-    -------
-    System
-        Whole turns go, as an answer at the head of the history goes with its question; a summary takes messages.
-
-    Examples
-    --------
-    >>> octopus(floor=2_000).floor, octopus("window").policies
-    (Floor(least=2000, unit='tokens', conflict='exceed'), (SlidingWindow(unit='turn'),))
-    """
-    check_choice("prune", prune, ("oldest", "window", "summarise"))
-    row = replace(system("octopus"), floor=Floor(floor, "tokens"))
-    if prune == "window":
-        return replace(row, policies=(SlidingWindow(turns, unit="turn"),))
-    if prune == "summarise":
-        return replace(row, policies=(Summarise(),), unit="message")
-    return row
-
-
-def prompt_poet(step: int = 1_000) -> System:
-    """prompt-poet: drop the oldest in blocks, so that the cut moves rarely.
-
-    Parameters
-    ----------
-    step : int
-        Size of a block, in tokens.
-
-    Returns
-    -------
-    System
-        Its priorities are left out; they are :class:`budgetkit.pruning.policies.Importance`.
-
-    Examples
-    --------
-    >>> prompt_poet(500).policies
-    (Step(500),)
-    """
-    return replace(system("prompt-poet"), policies=(Step(step),))
 
 
 #: Every policy that goes by a name: those of this kit at usual numbers, and the rows of systems.toml.

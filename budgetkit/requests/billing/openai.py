@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from budgetkit.files import Table, read_rows
 from budgetkit.message import RESULT_ROLES, Message, is_system
-from budgetkit.models.names import FAMILY_ENCODING, openai_family
+from budgetkit.models.names import FAMILY_ENCODING
 from budgetkit.requests.billing.declarations import Charge, Charges, declaration_charge
 from budgetkit.requests.billing.images import image_charges
 from budgetkit.requests.reading.parts import objects_in
@@ -282,16 +282,6 @@ FAMILIES: Final[Mapping[str, OpenAIFamily]] = Table(
         for name, row in read_rows("framings.toml", "family").items()
     }
 )
-
-
-def family_of(model: str) -> OpenAIFamily | None:
-    """Return the family that a model of OpenAI's belongs to, or None for everybody else's.
-
-    >>> [family.name if (family := family_of(name)) else None for name in ("gpt-4", "gpt-4o-mini", "o3", "claude-2")]
-    ['gpt-4-0613', 'gpt-4o', 'o', None]
-    """
-    name = openai_family(model)
-    return FAMILIES[name] if name else None
 
 
 def chat_charges(request: ProviderRequest, family: OpenAIFamily) -> Charges:

@@ -97,8 +97,8 @@ def read_tools(value: Any) -> Toolset:
     ({'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}},)
     >>> read_tools("oops")
     Traceback (most recent call last):
-    ValueError: Invalid tools: 'oops'. Expected a list of schemas, each an object with a name, or an MCP server's answer \\
-to tools/list.
+    ValueError: Invalid tools: 'oops'. Expected a list of schemas, each an object with a name, \
+or an MCP server's answer to tools/list.
     """
     listed = tool_entries(without_envelopes(value))
     tools = [tool for entry in listed for tool in _flat(_without_nulls(entry))]
