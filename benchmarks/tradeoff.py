@@ -98,7 +98,9 @@ def measured(
         half=texts["source"].map(half), exact=ExactCounter(exact).many(texts["text"].tolist())
     )
     tables = {exact: table_of(exact)}
-    with mock.patch.multiple(estimate, table=tables.__getitem__, table_names=lambda: (*tables,)):
+    with mock.patch.multiple(
+        estimate, load_weights=tables.__getitem__, table_names=lambda: (*tables,)
+    ):
         ways = [*known_ways(texts, exact)]
         ways += trained_ways(lessons, half, exact, tables, parts) if lessons else []
         large = joined(lessons)

@@ -90,13 +90,10 @@ class Windows:
         before *= _ODD[1]
         np.add(keys[0], before, out=keys[1])
         if self.units is not None:
-            self._units_as_keys(keys[1])
+            first, second = self._wide_pairs()
+            key = (_folded(first) * _ODD[0] + _folded(second)) * _ODD[1]
+            keys[1][self.wide] = np.where(_is_wide(first | second), key, keys[1][self.wide])
         return keys
-
-    def _units_as_keys(self, long: Keys) -> None:
-        first, second = self._wide_pairs()
-        key = (_folded(first) * _ODD[0] + _folded(second)) * _ODD[1]
-        long[self.wide] = np.where(_is_wide(first | second), key, long[self.wide])
 
     def raw(self) -> Keys:
         """Give the keys of the pairs of `wide` windows, a row of first and one of second pairs; 0 is nobody's."""
@@ -241,28 +238,20 @@ class Weights:
         entry_pairs[0] += entry_pairs[1]
         total = entry_pairs[0].astype(np.int16)
         at = missing[0].nonzero()[0]
-        if len(at):
-            total[at] += self._unknown(stretch, at)
+        if len(at):  # a window that is not held has the weights of its shape and its pairs
+            pairs, shape = stretch.plain(at)
+            both = self.pairs.take(pairs, mode="wrap")
+            total[at] += self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
         if stretch.units is not None:
             first, second = look_up_entries(self.raw, stretch.raw())[0].view(np.int32)
             total[stretch.wide] += (first + second - 2 * LEAST).astype(np.int16)
         at = stretch.runs()
-        return self._with_runs(total, at, stretch) if len(at) else total
-
-    def _unknown(self, stretch: Windows, at: Places) -> Values:
-        pairs, shape = stretch.plain(at)
-        total = self.shapes.take(shape, mode="wrap")
-        both = self.pairs.take(pairs, mode="wrap")
-        total += both[0::2]
-        total += both[1::2]
-        return total
-
-    def _with_runs(self, total: Values, at: Places, stretch: Windows) -> Values:
-        first, second = stretch.ends(at)
-        ascii_pair = (first < 128) & (second < 128)
-        cost = np.where(first == second, self.run_units[first], np.int16(-1))
-        cost = np.where(ascii_pair, self.runs[first & 127, second & 127], cost)
-        total[at] = np.where(cost >= 0, 2 * cost, total[at])
+        if len(at):
+            units_of_run, next_units = stretch.ends(at)
+            is_ascii = (units_of_run < 128) & (next_units < 128)
+            cost = np.where(units_of_run == next_units, self.run_units[units_of_run], np.int16(-1))
+            cost = np.where(is_ascii, self.runs[units_of_run & 127, next_units & 127], cost)
+            total[at] = np.where(cost >= 0, 2 * cost, total[at])
         return total
 
 

@@ -407,7 +407,8 @@ def read_budget(budget: AnyBudget) -> AnyBudget:
     """
     if isinstance(budget, Path):
         return budget_in(_text_at(budget), one_line(str(budget)))
-    if isinstance(budget, str) and _is_saved_text(budget):
+    # a saved state is a JSON object or has several lines, a name is neither
+    if isinstance(budget, str) and (budget.lstrip().startswith("{") or "\n" in budget.strip()):
         budget = _data_in(budget, "a configuration or saved state")
     if not isinstance(budget, Mapping):
         return budget
@@ -454,11 +455,6 @@ _KNOWN = (
     "a Budget, a preset or its name, a saved state or configuration as text or data, "
     "or the pathlib.Path of its file"
 )
-
-
-def _is_saved_text(text: str) -> bool:
-    """Tell a saved state from a name: it is a JSON object, or has several lines."""
-    return text.lstrip().startswith("{") or "\n" in text.strip()
 
 
 def _data_in(text: str, what: str) -> Any:

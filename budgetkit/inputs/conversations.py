@@ -204,15 +204,11 @@ def piece_of(value: Any, role: str, where: str = "a section") -> Piece:
     if isinstance(value, Passage):
         return _of_fields(value.raw, role, where)
     if isinstance(value, Mapping):
-        if _is_message(value):
+        # a message says who speaks, a passage does not
+        if "role" in value or (isinstance(value.get("type"), str) and "content" in value):
             return Piece(messages_of([value])[0])
         return _of_fields(value, role, where)
     return _of_object(value, role, where)
-
-
-def _is_message(value: Mapping[str, Any]) -> bool:
-    """Tell a message from a passage: it says who speaks."""
-    return "role" in value or (isinstance(value.get("type"), str) and "content" in value)
 
 
 def _of_fields(fields: Mapping[str, Any], role: str, where: str) -> Piece:

@@ -220,9 +220,15 @@ def _overlaid(
         settings |= inner
         for name, sections in rules.items():
             for section, rule in _mapping(name, sections).items():
-                settings["allocations"][section] = settings["allocations"].get(
-                    section, {}
-                ) | _rule_agent_prompt(section, rule)
+                what = f"section {brief(section)}"
+                fields = _mapping(what, rule)
+                known = _known_fields(what, fields, {"max_tokens", "priority", "enabled"})
+                if "max_tokens" in fields:  # None is no cap, not an omission
+                    known["max_tokens"] = fields["max_tokens"]
+                settings["allocations"][section] = {
+                    **settings["allocations"].get(section, {}),
+                    **known,
+                }
     settings["allocations"] |= {name: settings["allocations"].pop(name) for name in CURRENT}  # last
     check_choice("overflow_policy", settings["overflow_policy"], POLICIES)
     _check_switch("enabled of context_budget", settings["enabled"])
@@ -239,18 +245,6 @@ def _inner(configuration: object) -> object:
                 f"No context_budget under agent, which has {quoted(outer)}. Add it, or leave the configuration out."
             )
     return outer.get("context_budget", outer)
-
-
-def _rule_agent_prompt(section: object, rule: object) -> dict[str, Any]:
-    rule_fields = _mapping(f"section {brief(section)}", rule)
-    # None is no cap, not nothing said.
-    cap = {"max_tokens": rule_fields["max_tokens"]} if "max_tokens" in rule_fields else {}
-    return (
-        _known_fields(
-            f"section {brief(section)}", rule_fields, {"max_tokens", "priority", "enabled"}
-        )
-        | cap
-    )
 
 
 def _known_fields(what: str, mapping: object, names: set[str]) -> dict[str, Any]:
@@ -299,15 +293,10 @@ def _amount(what: str, value: object) -> Amount | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     if isinstance(value, str) and value.strip().endswith("%"):
-        return _percent(what, value.strip()[:-1])
+        number = value.strip()[:-1]
+        try:
+            return Share(Decimal(number if exact_number(number) is not None else "none") / 100)
+        except (InvalidOperation, ValueError):
+            limits = "a percentage from '0%' to '100%'"
+            raise ValueError(out_of_range(what, f"{number}%", limits)) from None
     raise ValueError(wrong_type(what, value, "tokens (500), a percentage ('12.5%') or None"))
-
-
-def _percent(what: str, number: str) -> Share:
-    exact = exact_number(number)
-    try:
-        return Share(Decimal(number if exact is not None else "none") / 100)
-    except (InvalidOperation, ValueError):
-        raise ValueError(
-            out_of_range(what, f"{number}%", "a percentage from '0%' to '100%'")
-        ) from None

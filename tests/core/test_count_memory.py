@@ -23,7 +23,7 @@ def test_counters_of_one_encoding_share_what_they_remember() -> None:
     text = "a text that no other test counts"
     known = counter("gpt-4o")(text)
     never = mock.Mock(side_effect=AssertionError("counted again"))
-    with mock.patch.object(encodings, "counting", return_value=never):
+    with mock.patch.object(encodings, "counting_function", return_value=never):
         assert counter("o200k_base")(text) == known
 
 

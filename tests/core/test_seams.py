@@ -227,7 +227,7 @@ def test_one_tokenizer_serves_all_threads() -> None:
     expected = [len(encodings.tokens("cl100k_base", text)) for text in texts]
     memory("cl100k_base").forget()
     with (
-        mock.patch.object(encodings, "_made", wraps=encodings._build_encoding) as build,
+        mock.patch.object(encodings, "_build_encoding", wraps=encodings._build_encoding) as build,
         ThreadPoolExecutor(4) as pool,
     ):
         assert [*pool.map(ExactCounter("cl100k_base"), texts)] == expected

@@ -8,7 +8,7 @@ is kept, and if the history is still over its limit after the cuts, the oldest m
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import MISSING, dataclass, field
 from types import FunctionType
 from typing import Any, Literal, get_args
 
@@ -410,7 +410,7 @@ class Policy:
     def __repr__(self) -> str:
         shown = []
         for place, (name, definition) in enumerate(
-            sorted(self.__dataclass_fields__.items(), key=_own_first)
+            sorted(self.__dataclass_fields__.items(), key=lambda named: named[1].kw_only)
         ):
             value = getattr(self, name)
             default = definition.default
@@ -426,7 +426,3 @@ class Policy:
                 is_first = place == 0 and not definition.kw_only
                 shown.append(written if is_first else f"{name}={written}")
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-def _own_first(named: tuple[str, Field[Any]]) -> bool:
-    return bool(named[1].kw_only)

@@ -408,13 +408,11 @@ def _gemini_charges(request: ProviderRequest, frame: Frame) -> Charges:
         goes_on = (
             before is not None and before.role in RESULT_ROLES and message.role in RESULT_ROLES
         )
-        yield Charge(
-            "message",
-            message.role,
-            _words_of(message),
-            0 if goes_on else frame.content,
-            message=index,
-        )
+        words = message.texts
+        if message.role in RESULT_ROLES:  # a result is JSON: all keys and values
+            words = tuple(text for part in words for text in leaves(parsed(part)))
+        fixed = 0 if goes_on else frame.content
+        yield Charge("message", message.role, words, fixed, message=index)
         for call in message.tool_calls:
             words = (call.name, *leaves(parsed(call.arguments)))
             yield Charge("message", f"call {call.name}", words, frame.call, message=index)
@@ -447,13 +445,6 @@ def _gemini_tools(request: ProviderRequest, frame: Frame) -> Charges:
             if as_object(schema.get("items")):
                 fixed += frame.items
         yield Charge("tools", tool_name(tool), tuple(text for text in texts if text), fixed)
-
-
-def _words_of(message: Message) -> tuple[str, ...]:
-    """List the texts of a message; of a result, which is JSON, all keys and values."""
-    if message.role not in RESULT_ROLES:
-        return message.texts
-    return tuple(text for part in message.texts for text in leaves(parsed(part)))
 
 
 def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:

@@ -229,20 +229,14 @@ def schema_block(schema: Schema) -> str:
     return f"# Response Formats\n\n## {schema.get('name') or ''}\n\n{described}{shown}"
 
 
-def _is_unseen(key: str, schema: Schema) -> bool:
-    """Tell whether a schema key is hidden from the model.
-
-    A format is shown only for a text.
-    """
-    return key in _UNSEEN or (key == "format" and schema.get("type") != "string")
-
-
 def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
     """Leave out the keys that the model is not shown; names of properties always stay."""
     if depth > _DEEPEST_SHOWN:
         return None
     if isinstance(value, Mapping):
-        fields = {key: inner for key, inner in value.items() if names or not _is_unseen(key, value)}
+        # a format is shown only for a text
+        unseen = _UNSEEN if value.get("type") == "string" else {*_UNSEEN, "format"}
+        fields = {key: inner for key, inner in value.items() if names or key not in unseen}
         return {
             key: _visible_schema(inner, not names and key in _NAMES, depth + 1)
             for key, inner in fields.items()

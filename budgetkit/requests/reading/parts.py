@@ -217,21 +217,16 @@ def _image_part(part: Raw) -> Record:
         encoded = b64encode(encoded).decode("ascii")
     address = value_at(part, format_table("paths")["image_url"])
     if isinstance(encoded, str):
-        address = f"data:{_media_type(part)};base64,{encoded}"
+        mime = value_at(part, format_table("paths")["mime"])
+        image_format = value_at(part, "image.format")  # Converse has the second half alone
+        if not isinstance(mime, str):
+            mime = f"image/{image_format}" if isinstance(image_format, str) else "image"
+        address = f"data:{mime};base64,{encoded}"
     size = {name: part[name] for name in ("width", "height") if name in part}
     detail = str(value_at(part, format_table("paths")["detail"]) or "").casefold()
     url = {"url": address} if isinstance(address, str) else {}
     shown = without_empty(detail=detail.removeprefix("media_resolution_"))
     return {"type": "image_url", "image_url": url, **size, **shown}
-
-
-def _media_type(part: Raw) -> str:
-    """Return a picture's media type, as "image/png"; Converse has its second half alone."""
-    mime = value_at(part, format_table("paths")["mime"])
-    image_format = value_at(part, "image.format")
-    if isinstance(mime, str):
-        return mime
-    return f"image/{image_format}" if isinstance(image_format, str) else "image"
 
 
 def objects_in(value: Any) -> list[Raw]:
