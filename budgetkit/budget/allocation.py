@@ -126,10 +126,7 @@ class Allocation:
         of = f"of {brief(self.section)}"
         for name in ("floor", "cap", "weight", "limit_items"):
             value = getattr(self, name)
-            if name in ("floor", "cap"):
-                check = amount_of
-            else:
-                check = check_tokens
+            check = amount_of if name in ("floor", "cap") else check_tokens
             if value is not None or name == "weight":
                 object.__setattr__(self, name, check(f"{name} {of}", value))
         if self.weight > MOST_WEIGHT:

@@ -92,10 +92,7 @@ def quoted(names: Iterable[object]) -> str:
     'system', 'history'
     """
     every = list(names)
-    if len(every) > _NAMES:
-        more = [f"{len(every) - _NAMES:,} more"]
-    else:
-        more = []
+    more = [f"{len(every) - _NAMES:,} more"] if len(every) > _NAMES else []
     return ", ".join([*map(brief, every[:_NAMES]), *more])
 
 

@@ -86,10 +86,7 @@ class CalibratedCounter(CounterBase):
     @property
     def name(self) -> str:
         """The model, and how its count is estimated."""
-        if self.mark:
-            marks = f" + {self.mark:.4g} a punctuation mark"
-        else:
-            marks = ""
+        marks = f" + {self.mark:.4g} a punctuation mark" if self.mark else ""
         return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}{marks}, {self.source})"
 
     @property

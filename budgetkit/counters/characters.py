@@ -114,10 +114,7 @@ class CharacterCounter(CounterBase):
         It includes the conventions.
         """
         base = f"{_PLURALS[self.unit]}/{_ratio_text(Fraction(self._units, self._tokens))}"
-        if self.minimum == 1:
-            minimum = ""
-        else:
-            minimum = f"minimum {self.minimum}"
+        minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
         conventions = ", ".join(
             filter(None, ["" if self.rounding == "floor" else self.rounding, minimum])
         )

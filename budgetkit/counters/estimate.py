@@ -106,10 +106,7 @@ class Windows:
 
     def runs(self) -> Places:
         """Find the windows that end `RUN` equal ones of two equal pairs."""
-        if self.units is None:
-            row = self.found
-        else:
-            row = self.units.view(np.uint64)
+        row = self.found if self.units is None else self.units.view(np.uint64)
         same = row[1:] == row[:-1]
         if b"\1\1" not in same.tobytes():
             return _NONE

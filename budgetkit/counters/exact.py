@@ -208,10 +208,7 @@ class ExactCounter(CounterBase):
     @property
     def name(self) -> str:
         """The model or encoding, and whether another's encoding stands in."""
-        if self.stand_in:
-            note = f" ({self.encoding} stands in)"
-        else:
-            note = ""
+        note = f" ({self.encoding} stands in)" if self.stand_in else ""
         return f"{self.model or self.encoding}{note}"
 
     def __call__(self, text: str) -> int:

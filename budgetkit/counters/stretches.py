@@ -61,10 +61,7 @@ def count_stretch(name: str, read: Read) -> int:
     while text := text_at(read, at):
         size = len(text.encode())
         cut, counted = _window(name, text, not read(at + size, 1))
-        if cut:
-            end = at + cut
-        else:
-            end = piece_end(encodings.pattern_of(name), read, at)
+        end = at + cut if cut else piece_end(encodings.pattern_of(name), read, at)
         total += counted if cut else _count_piece(name, read, at, end)
         at = end
     return total
@@ -73,10 +70,7 @@ def count_stretch(name: str, read: Read) -> int:
 @lru_cache(maxsize=64)
 def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
     """Return how many bytes of a window are certainly whole pieces, and their tokens."""
-    if is_last:
-        cut = len(text)
-    else:
-        cut = settled(encodings.pattern_of(name), text)
+    cut = len(text) if is_last else settled(encodings.pattern_of(name), text)
     return len(text[:cut].encode()), encodings.counting_function(name)(text[:cut])
 
 

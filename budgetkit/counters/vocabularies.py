@@ -236,10 +236,7 @@ def nearer(model: str) -> str:
     command = f"pip install 'budgetkit[{row['extra']}]'"
     if row["kind"] != "ctok":
         return f"counted exactly after {command}"
-    if sys.version_info[:2] >= _CTOK_PYTHON:
-        python = ""
-    else:
-        python = " on Python 3.12 or later"
+    python = "" if sys.version_info[:2] >= _CTOK_PYTHON else " on Python 3.12 or later"
     return f"counted nearly exactly{python} after {command} (ctok, unofficial)"
 
 

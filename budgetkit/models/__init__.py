@@ -227,10 +227,7 @@ class Model:
 
     def _repr_html_(self) -> str:
         longest = self.max_output or 0
-        if self.kind == "input":
-            prompt = self.window
-        else:
-            prompt = self.window - longest
+        prompt = self.window if self.kind == "input" else self.window - longest
         rows = [
             (name, getattr(self, name))
             for name in self.__slots__

@@ -109,10 +109,7 @@ def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
         why = "no cut was given for it; pass one, as in fit(budget, items, bk.truncation.cutter(count))"
     else:
         why = "what it is grouped with was dropped; mend that section"
-    if rules.get(loss.reason) == "drop":
-        whole = " whole, as drop says,"
-    else:
-        whole = ""
+    whole = " whole, as drop says," if rules.get(loss.reason) == "drop" else ""
     needed = " is required and" if allocation.required else ""
     return f"{one_line(allocation.section)}{needed} loses {_amount(loss)}{whole} because {why}."
 
@@ -121,10 +118,7 @@ def _cap_advice(demand: int, cap: int, pool: int) -> str:
     """Describe how far a cap can rise: to the demand, or by the pool."""
     if demand <= cap + pool:
         return f"raise the cap to {demand:,}, or shorten it"
-    if pool:
-        room = f"it can be raised to {cap + pool:,}"
-    else:
-        room = "no room is left to raise it"
+    room = f"it can be raised to {cap + pool:,}" if pool else "no room is left to raise it"
     return f"{room}; lower other caps or a reserve, choose a larger window, or shorten it"
 
 
@@ -597,10 +591,7 @@ def _window_of(amount: Amount | None, tokens: int) -> Fraction:
     if not isinstance(amount, Share):
         return Fraction(0)
     ratio = exact_number(amount.ratio) or Fraction(0)
-    if amount.at_most is None:
-        enough = tokens + 1
-    else:
-        enough = amount.at_most
+    enough = tokens + 1 if amount.at_most is None else amount.at_most
     return enough / ratio if ratio else Fraction(0)
 
 
@@ -885,10 +876,7 @@ class _Checks(Case):
             return
         substitute = self.estimated_by
         if substitute is None:
-            if self.model.encoding_is_own:
-                substitute = ""
-            else:
-                substitute = self.model.encoding
+            substitute = "" if self.model.encoding_is_own else self.model.encoding
         if substitute:
             name = one_line(self.model.name)
             yield (

@@ -396,10 +396,7 @@ def _plan_point(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.
 
 
 def _index(frame: pd.DataFrame) -> pd.DataFrame:
-    if any(frame.index.names):
-        index = frame.index
-    else:
-        index = frame.index.rename("row")
+    index = frame.index if any(frame.index.names) else frame.index.rename("row")
     return index.to_frame(index=False)
 
 

@@ -124,10 +124,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     """
     if cut is not None and not callable(cut):
         raise TypeError(wrong_type("cut", cut, "a function of an item, a limit and an allocation"))
-    if isinstance(items, Items):
-        columns = items
-    else:
-        columns = Items(items)
+    columns = items if isinstance(items, Items) else Items(items)
     role_tables = (table for table in columns.roles)  # read only where a section is unknown
     budget = with_undeclared(budget, columns.demand, role_tables)
     demands = {section: columns.demand.get(section, 0) for section in budget.sections}

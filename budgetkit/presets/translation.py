@@ -182,10 +182,7 @@ def _with_names(budget: Budget, names: Mapping[str, str]) -> Budget:
         replace(r, serves=names.get(r.serves, r.serves) if r.serves else None)
         for r in budget.reserves
     ]
-    if budget.remainder:
-        last = names.get(budget.remainder, budget.remainder)
-    else:
-        last = None
+    last = names.get(budget.remainder, budget.remainder) if budget.remainder else None
     return replace(budget, allocations=lines, reserves=reserves, remainder=last)
 
 

@@ -423,10 +423,7 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
     for unit in leaving:
         history.drop(unit, SUMMARISED)
     # Where only some of the newest messages stay, the summary stands behind them, else before what stays.
-    if compaction.important_only:
-        place = replaced[-1]
-    else:
-        place = replaced[0]
+    place = replaced[-1] if compaction.important_only else replaced[0]
     counted = yield place, replaced
     wrote = size if counted is None else counted
     # Nothing is put back behind a summary that was really written.
@@ -477,10 +474,7 @@ def _summarise(
         replaced, last_turn = _take_oldest(rounds, history, policy)
         read = before - history.tokens
         counted = yield replaced[0], replaced
-        if counted is None:
-            wrote = tokens_of(rounds.size, read)
-        else:
-            wrote = counted
+        wrote = tokens_of(rounds.size, read) if counted is None else counted
         # A summary that saves nothing is not written: what it would replace is gone.
         if wrote >= read:
             history.dropped_tokens += read

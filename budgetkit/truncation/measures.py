@@ -115,10 +115,7 @@ class SeamMeasure(Measure):
         side.go_beyond(limit)
         side.know_around(max(0, min(room, full - 1)), full)
         first_full = bisect_left(side.tokens, full)
-        if first_full < len(side.places):
-            top = side.places[first_full]
-        else:
-            top = len(self.text)
+        top = side.places[first_full] if first_full < len(side.places) else len(self.text)
         low = side.places[max(0, bisect_right(side.tokens, room) - 1)]
         self.near = _NEAR if top - low <= _SEAMLESS else 0
         return low, top

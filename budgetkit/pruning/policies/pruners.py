@@ -337,10 +337,7 @@ class Trigger:
         """Say whether a rule acts as things stand."""
         if self.kind == "idle":
             return room.pause > self.value or (room.pause == self.value and not self.above)
-        if self.kind == "messages":
-            size = room.messages
-        else:
-            size = room.used("window")
+        size = room.messages if self.kind == "messages" else room.used("window")
         mark = self.mark(room.window)
         return self.kind == "always" or size > mark or (size == mark and not self.above)
 

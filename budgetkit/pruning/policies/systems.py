@@ -125,10 +125,7 @@ def system(name: str, summary_tokens: int | None = None) -> System:
         raise LookupError(unknown_name("system", name, SYSTEMS))
     row = SYSTEMS[name]
     least, most = row.get("summary_tokens", read_toml("systems.toml")["defaults"]["summary_tokens"])
-    if summary_tokens is None:
-        length = (least + most) // 2
-    else:
-        length = summary_tokens
+    length = (least + most) // 2 if summary_tokens is None else summary_tokens
     return System(
         unit=row.get("unit", "message"),
         floor=Floor(**row["floor"]) if "floor" in row else Floor(),

@@ -128,10 +128,7 @@ class ToolConstants:
             fixed += self.per_function + (self.properties if properties else 0)
             for name, schema in properties.items():
                 choices = schema.get("enum")
-                if isinstance(choices, list | tuple):
-                    choices = choices
-                else:
-                    choices = ()
+                choices = choices if isinstance(choices, list | tuple) else ()
                 texts += [
                     f"{name}:{schema.get('type', 'any')}:{_description(schema)}",
                     *map(str, choices),

@@ -481,10 +481,7 @@ def _template_charges(request: ProviderRequest, frame: Frame) -> Charges:
             thought = message.raw.get("reasoning_content")
         else:
             thought = None
-        if isinstance(thought, str):
-            texts = (*message.texts, thought)
-        else:
-            texts = message.texts
+        texts = (*message.texts, thought) if isinstance(thought, str) else message.texts
         yield Charge("message", message.role, texts, fixed, message=index)
         for call in message.tool_calls:
             yield replace(_call(call, frame), message=index)

@@ -219,10 +219,7 @@ def schema_block(schema: Schema) -> str:
     >>> schema_block({"name": "Reply", "schema": shape})
     '# Response Formats\n\n## Reply\n\n{"type":"object","properties":{"default":{"type":"string"}}}'
     """
-    if schema.get("description"):
-        described = f"// {schema['description']}\n"
-    else:
-        described = ""
+    described = f"// {schema['description']}\n" if schema.get("description") else ""
     shown = json.dumps(
         _visible_schema(schema.get("schema") or {}), separators=(",", ":"), default=str
     )
@@ -292,10 +289,7 @@ def answer_charges(message: Message) -> list[Charge]:
     One call costs 6 tokens, its name and its arguments; several cost 10 and their JSON.
     """
     calls = message.tool_calls
-    if message.text:
-        charges = [Charge("message", "answer", message.texts)]
-    else:
-        charges = []
+    charges = [Charge("message", "answer", message.texts)] if message.text else []
     if len(calls) == 1:
         charges.append(
             Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6)

@@ -315,10 +315,7 @@ class RequestCount:
 
     def __repr__(self) -> str:
         between = "" if self.exact else f", interval={self.interval}"
-        if self.uncounted:
-            missing = f", uncounted={self.uncounted}"
-        else:
-            missing = ""
+        missing = f", uncounted={self.uncounted}" if self.uncounted else ""
         unknown = f"; {self.unknown}" if self.unknown else ""
         facts = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{unknown}"
         return f"RequestCount(model={self.model!r}, {facts})"
@@ -332,16 +329,10 @@ class RequestCount:
             between = (
                 f", {low:,} to {f'{high:,}' if high is not None else 'nobody can say how many'}"
             )
-        if self.uncounted:
-            missing = f" Not counted: {', '.join(self.uncounted)}."
-        else:
-            missing = ""
+        missing = f" Not counted: {', '.join(self.uncounted)}." if self.uncounted else ""
         if self.interval_words:
             between += f" ({self.interval_words})"
-        if self.basis == "estimate":
-            basis = "an estimate"
-        else:
-            basis = self.basis
+        basis = "an estimate" if self.basis == "estimate" else self.basis
         sure = f", {basis}{between}."
         rows = [
             (row.kind, row.part, "" if row.message is None else row.message, row.tokens)

@@ -160,10 +160,7 @@ def read_records(
         if spelling is None and row is not None and row.items and isinstance(raw, Mapping):
             is_item_of_a_kind = "role" not in raw and isinstance(raw.get("type"), str)
             spelling = _NEW_ITEM if is_item_of_a_kind else None
-        if spelling is None:
-            messages = [raw]
-        else:
-            messages = _messages(raw, spelling)
+        messages = [raw] if spelling is None else _messages(raw, spelling)
         for message in messages:
             if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
                 read.messages.append(located(line, message))
@@ -187,10 +184,7 @@ def system_messages(body: Raw, row: Format) -> list[Record]:
     >>> [m["content"] for m in system_messages({"system": "Be brief."}, Format(name="", label="", system="system"))]
     ['Be brief.']
     """
-    if row.system:
-        system = unpacked(value_at(body, row.system, unpack=True))
-    else:
-        system = None
+    system = unpacked(value_at(body, row.system, unpack=True)) if row.system else None
     if (
         isinstance(system, list)
         and system
@@ -504,10 +498,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
             last[name] = text if last.get(name) is None else f"{last[name]}\n{text}"
     if calls := message.get("tool_calls"):
         last["tool_calls"] = [*(last.get("tool_calls") or []), *calls]
-    if isinstance(last["native"], list):
-        natives = last["native"]
-    else:
-        natives = [last["native"]]
+    natives = last["native"] if isinstance(last["native"], list) else [last["native"]]
     last["native"] = [*natives, message.get("native", message)]
     return True
 

@@ -102,10 +102,7 @@ or an MCP server's answer to tools/list.
     """
     listed = tool_entries(without_envelopes(value))
     tools = [tool for entry in listed for tool in _flat(_without_nulls(entry))]
-    if has_more_pages(value):
-        uncounted = ["further pages of tools"]
-    else:
-        uncounted = []
+    uncounted = ["further pages of tools"] if has_more_pages(value) else []
     functions: list[Schema] = []
     for tool in tools:
         builtin = _builtin(tool)
@@ -166,10 +163,7 @@ def _without_nulls(entry: Schema) -> Schema:
 
 def has_more_pages(value: Any) -> bool:
     """Say whether an MCP server answered with the first of several pages."""
-    if isinstance(value, Mapping):
-        answer = value.get("result", value)
-    else:
-        answer = None
+    answer = value.get("result", value) if isinstance(value, Mapping) else None
     return isinstance(answer, Mapping) and "tools" in answer and bool(answer.get("nextCursor"))
 
 

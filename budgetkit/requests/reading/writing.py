@@ -346,10 +346,7 @@ def _items(message: Message) -> list[Record]:
     items: list[Record] = []
     if _parts_to_send(message) or not message.tool_calls:
         content = message.raw.get("content")
-        if message.role == "assistant":
-            kind = "output_text"
-        else:
-            kind = "input_text"
+        kind = "output_text" if message.role == "assistant" else "input_text"
         if isinstance(content, list | tuple):
             content = [_item_part(part, kind) for part in _parts_to_send(message)]
         role = "user" if message.role in RESULT_ROLES else message.role
@@ -371,14 +368,8 @@ def _item_part(part: Raw, kind: str) -> Record:
         return {"type": kind, "text": part.get("text")}
     if part.get("type") == "image_url":
         inner = part.get("image_url")
-        if isinstance(inner, Mapping):
-            fields = dict(inner)
-        else:
-            fields = {"url": inner}
-        if "detail" in fields:
-            detail = {"detail": fields["detail"]}
-        else:
-            detail = {}
+        fields = dict(inner) if isinstance(inner, Mapping) else {"url": inner}
+        detail = {"detail": fields["detail"]} if "detail" in fields else {}
         return {"type": "input_image", "image_url": fields.get("url"), **detail}
     return dict(part)
 
@@ -390,10 +381,7 @@ def _block(part: Raw, form: str) -> Record:
             return dict(part)
         return {"text": part["text"]}
     image = part.get("image_url")
-    if isinstance(image, Mapping):
-        address = image.get("url")
-    else:
-        address = image
+    address = image.get("url") if isinstance(image, Mapping) else image
     if not isinstance(address, str):
         return dict(part)
     header, _, data = address.partition(";base64,")
