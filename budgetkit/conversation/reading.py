@@ -86,8 +86,9 @@ def check_sendable(messages: Iterable[Message]) -> None:
             _ = message.contexts, message.tool_calls, message.images
             json.dumps(raw, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
+            reason = one_line(str(error)).removesuffix(".")
             raise ValueError(
-                f"a message of {brief(message.role)} cannot be kept: {one_line(str(error))}; a message is texts, "
+                f"a message of {brief(message.role)} cannot be kept: {reason}; a message is texts, "
                 "numbers, lists and objects, as JSON has them; write it so"
             ) from None
 

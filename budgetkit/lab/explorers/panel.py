@@ -177,7 +177,7 @@ class Number:
         try:
             amount = self._amount(value)
         except ValueError as problem:
-            raise ValueError(f"{problem}; {stays}; {WAYS}.") from None
+            raise ValueError(f"{str(problem).removesuffix('.')}; {stays}; {WAYS}.") from None
         size = amount.of(self.whole or 0) if isinstance(amount, Share) else amount
         if self.least <= size <= self.most:
             return amount if self.per == 1 else size / self.per
