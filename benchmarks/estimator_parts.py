@@ -41,7 +41,7 @@ class WithoutLong(Weights):
     def values(self, units: Any) -> Any:
         """Look up what each window adds."""
         stretch = windows(units, self.classes)
-        own = (stretch.found[FIRST:] * GOLDEN)[np.newaxis]
+        own = (stretch.pairs[FIRST:] * GOLDEN)[np.newaxis]
         found, missing = look_up_entries(self.hashed[:1], own)
         return self._completed(
             stretch, (found[0] + np.uint32(LEAST)).astype(np.int16), missing[0], raw=True
@@ -74,7 +74,7 @@ class WithoutShapes(Weights):
     """Looks up pairs alone where a window is not held."""
 
     def _unknown(self, stretch: Any, at: Any) -> Any:
-        both = self.pairs.take(stretch.found[FIRST:][at].view(np.uint16), mode="wrap")
+        both = self.pairs.take(stretch.pairs[FIRST:][at].view(np.uint16), mode="wrap")
         return both[0::2] + both[1::2]
 
 
@@ -84,7 +84,7 @@ class PairsAlone(WithoutLong):
     def values(self, units: Any) -> Any:
         """Look up what each window adds."""
         stretch = windows(units, self.classes)
-        both = self.pairs.take(stretch.found[FIRST:].view(np.uint16), mode="wrap")
+        both = self.pairs.take(stretch.pairs[FIRST:].view(np.uint16), mode="wrap")
         total = both[0::2] + both[1::2] + np.int16(2 * LEAST)
         at = stretch.runs()
         return self._with_runs(total, at, stretch) if len(at) else total

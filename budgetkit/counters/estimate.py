@@ -68,25 +68,25 @@ _NOT_ASCII = np.uint32(0xFF80FF80)
 class Windows:
     """The windows of one stretch of text, without its context."""
 
-    found: Keys
+    pairs: Keys
     units: Units | None
     wide: Which
 
     def plain(self, at: Which) -> tuple[Units, Keys]:
         """Give the places of some windows' pairs in their table, first and second in turn, and of their shapes."""
-        pairs = self.found[_FIRST:][at]
+        pairs = self.pairs[_FIRST:][at]
         shape = pairs & _KINDS
-        shape |= (self.found[_FIRST - 1 : -1][at] & _KINDS) >> _NIBBLE
+        shape |= (self.pairs[_FIRST - 1 : -1][at] & _KINDS) >> _NIBBLE
         shape *= _ODD[0]
         shape >>= _PAIR
         return pairs.view(np.uint16), shape
 
     def keys(self) -> Keys:
         """Give the keys of every window, 32 bits, a row for each of `HASHED`."""
-        found = self.found
-        keys = np.empty((len(HASHED), len(found) - _FIRST), np.uint32)
-        np.multiply(found[_FIRST:], _ODD[0], out=keys[0])
-        before = found[_FIRST - 1 : -1] >> _PAIR
+        pairs = self.pairs
+        keys = np.empty((len(HASHED), len(pairs) - _FIRST), np.uint32)
+        np.multiply(pairs[_FIRST:], _ODD[0], out=keys[0])
+        before = pairs[_FIRST - 1 : -1] >> _PAIR
         before *= _ODD[1]
         np.add(keys[0], before, out=keys[1])
         if self.units is not None:
@@ -106,13 +106,13 @@ class Windows:
 
     def runs(self) -> Places:
         """Find the windows that end `RUN` equal ones of two equal pairs."""
-        row = self.found if self.units is None else self.units.view(np.uint64)
+        row = self.pairs if self.units is None else self.units.view(np.uint64)
         same = row[1:] == row[:-1]
         if b"\1\1" not in same.tobytes():
             return _NONE
         at = _places(same[RUN - 2 :] & same[RUN - 3 : -1])
         if self.units is None:
-            pairs = self.found.view(np.uint16)
+            pairs = self.pairs.view(np.uint16)
         else:
             pairs = self.units.view(np.uint32)
         first = (at + _FIRST) * 2
@@ -120,7 +120,7 @@ class Windows:
 
     def ends(self, at: Places) -> tuple[Units, Units]:
         """Return the first two units of each window."""
-        source = self.found.view(np.uint8) if self.units is None else self.units
+        source = self.pairs.view(np.uint8) if self.units is None else self.units
         first = at * WINDOW + BEFORE
         return source.take(first).astype(np.uint16), source.take(first + 1).astype(np.uint16)
 
@@ -233,7 +233,7 @@ class Weights:
         stretch = windows(units, self.classes)
         entry_pairs, missing = look_up_entries(self.hashed, stretch.keys())
         entry_pairs[0] += entry_pairs[1]
-        total = entry_pairs[0].astype(np.int16)
+        total: Values = entry_pairs[0].astype(np.int16)
         at = missing[0].nonzero()[0]
         if len(at):  # a window that is not held has the weights of its shape and its pairs
             pairs, shape = stretch.plain(at)

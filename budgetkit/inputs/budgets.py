@@ -200,10 +200,10 @@ def _policy(value: object) -> Policy | None:
     if name not in classes:
         raise ValueError(unknown_name("policy class", name, classes))
     kind = classes[name]
-    known = list(signature(kind).parameters)
-    unknown = [field for field in settings if field not in known]
+    field_names = list(signature(kind).parameters)
+    unknown = [field for field in settings if field not in field_names]
     if unknown:
-        raise ValueError(unknown_name(f"field of {name}:", unknown[0], known))
+        raise ValueError(unknown_name(f"field of {name}:", unknown[0], field_names))
     try:
         return kind(**settings)
     except (TypeError, ValueError) as problem:
@@ -517,7 +517,7 @@ def _nested_policies(policy: Policy) -> list[Policy]:
     inner: Iterable[Policy] = ()
     if isinstance(policy, Chain):
         inner = policy.policies
-    return [policy, *(part for each in inner for part in _nested_policies(each))]
+    return [policy, *(part for rule in inner for part in _nested_policies(rule))]
 
 
 def policies_of(

@@ -501,10 +501,10 @@ def _by_usual_window(name: str) -> Model | None:
         return None
     often = Counter(window for window, *_ in entries)
     usual = min(often, key=lambda window: (-often[window], window))
-    window, source, listed = next(entry for entry in entries if entry[0] == usual)
+    window, source, listed_id = next(entry for entry in entries if entry[0] == usual)
     says_where = "/" in name or host_of(name)
     return Model(
-        name if says_where else listed,
+        name if says_where else listed_id,
         window,
         source=source,
         provenance=f"{source}, of which {name} is a spelling",

@@ -79,10 +79,10 @@ def _as_listed(name: str) -> str:
     for text in _ways_to_write(last):
         ends = [place.start() for place in _BETWEEN.finditer(text)]
         for end in [len(text), *reversed(ends)]:
-            listed = _listed_letters().get(_letters(text[:end]))
-            if listed is not None:
+            listed_model = _listed_letters().get(_letters(text[:end]))
+            if listed_model is not None:
                 rest = text[end:].replace("_", "-")
-                return f"{path}{slash}{listed}{rest}"
+                return f"{path}{slash}{listed_model}{rest}"
     return f"{path}{slash}{next(_ways_to_write(last))}"
 
 

@@ -464,13 +464,15 @@ class _LossExplainer:
         if far == now:
             return
         changes = changes or (lambda n: {line: n})
-        own = self.plan.budget.deficit
+        deficit = self.plan.budget.deficit
         size = nearest_value(lambda n: self._keeps(self._changed(changes(n))), now, far)
-        if size is not None and self._changed(changes(size), own) is None:
+        if size is not None and self._changed(changes(size), deficit) is None:
             # It is kept there, but the claims exceed the window: farther on they may not.
-            size = nearest_value(lambda n: self._keeps(self._changed(changes(n), own)), size, far)
+            size = nearest_value(
+                lambda n: self._keeps(self._changed(changes(n), deficit)), size, far
+            )
         if size is not None:
-            budget = self._changed(changes(size), own)
+            budget = self._changed(changes(size), deficit)
             yield Mend(line, now, size, beginning + ending.format(now, size), budget)
 
     def _changed(self, changes: dict[str, Any], deficit: Deficit = "signed") -> Budget | None:

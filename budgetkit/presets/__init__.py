@@ -158,7 +158,7 @@ CONTEXT_BUDGET_SCHEMA: dict[str, Any]
 def __getattr__(name: str) -> Any:
     """Read the schema when it is first asked for."""
     if name != "CONTEXT_BUDGET_SCHEMA":
-        functions = [each for each in sorted(__all__) if each.islower()]
+        functions = [function for function in sorted(__all__) if function.islower()]
         raise AttributeError(unknown_name("preset", name, functions))
     return globals().setdefault(name, json.loads(read_bytes("context_budget.schema.json")))
 

@@ -410,7 +410,7 @@ class Policy:
     def __repr__(self) -> str:
         shown = []
         for place, (name, definition) in enumerate(
-            sorted(self.__dataclass_fields__.items(), key=lambda named: named[1].kw_only)
+            sorted(self.__dataclass_fields__.items(), key=lambda named: bool(named[1].kw_only))
         ):
             value = getattr(self, name)
             default = definition.default

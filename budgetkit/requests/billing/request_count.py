@@ -187,10 +187,10 @@ def _part_names(request: ProviderRequest) -> Iterator[str]:
     for name in ("required", "none", "sequential", "thinking", "audio"):
         if getattr(request, name):
             yield name
-    spoken = [message for message in request.messages if message.role not in RESULT_ROLES]
-    if any(message.name is not None for message in spoken):
+    dialogue = [message for message in request.messages if message.role not in RESULT_ROLES]
+    if any(message.name is not None for message in dialogue):
         yield "name"
-    if any(len(message.texts) > 1 for message in spoken):
+    if any(len(message.texts) > 1 for message in dialogue):
         yield "several parts"
     if any(message.images for message in request.messages):
         yield "image"

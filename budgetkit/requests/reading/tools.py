@@ -100,8 +100,8 @@ def read_tools(value: Any) -> Toolset:
     ValueError: Invalid tools: 'oops'. Expected a list of schemas, each an object with a name, \
 or an MCP server's answer to tools/list.
     """
-    listed = tool_entries(without_envelopes(value))
-    tools = [tool for entry in listed for tool in _flat(_without_nulls(entry))]
+    raw_tools = tool_entries(without_envelopes(value))
+    tools = [tool for entry in raw_tools for tool in _flat(_without_nulls(entry))]
     uncounted = ["further pages of tools"] if has_more_pages(value) else []
     functions: list[Schema] = []
     for tool in tools:
@@ -120,7 +120,7 @@ or an MCP server's answer to tools/list.
 
     # entries as their provider takes them; an MCP server's tools are of no provider
     sent: list[Schema] = []
-    for entry in listed:
+    for entry in raw_tools:
         is_wrapped = any(field in entry for field in ("toolSpec", *_DECLARATIONS, *_NO_TOOLS))
         sent += [entry] if is_wrapped else _flat(_without_nulls(entry))
     return Toolset(
