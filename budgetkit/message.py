@@ -15,7 +15,7 @@ from typing import Any
 
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.errors import wrong_kind, wrong_type
-from budgetkit.budget.quoting import quoted
+from budgetkit.budget.quoting import brief, nearest_name, quoted
 
 #: A JSON object as it was read, and one that is being made.
 Raw = Mapping[str, Any]
