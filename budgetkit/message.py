@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.errors import wrong_type
-from budgetkit.budget.quoting import quoted
+from budgetkit.budget.errors import wrong_kind, wrong_type
+from budgetkit.budget.quoting import brief, nearest_name, quoted
 
 #: A JSON object as it was read, and one that is being made.
 Raw = Mapping[str, Any]
@@ -40,6 +40,13 @@ _OTHER_CONTENT = (
     "audio",
     "contexts",
 )
+
+# Keys of a message that are counted, and others that are spelt much like them.
+_COUNTED_KEYS = ("content", "tool_calls", "function_call", "reasoning_content", "refusal", "parts")
+_MESSAGE_KEYS = {*_COUNTED_KEYS, "context", "contexts", "contents", "tool_call", "tool_call_id"}
+_MESSAGE_KEYS |= {"part", "party"}
+# Keys of the function, or the custom tool, that a message calls.
+_CALLED_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,8 @@ class Message:
                 f"Message without a role: {_fields_without_role(self.raw)}. Choose one of: {', '.join(ROLES)}."
             )
         if not isinstance(role, str) or not role:
-            raise ValueError(wrong_type("role of a message", role, f"one of {', '.join(ROLES)}"))
+            refusal = wrong_kind if role else wrong_type
+            raise ValueError(refusal("role of a message", role, f"one of {', '.join(ROLES)}"))
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
     def _check_content(self, what: str) -> None:
@@ -152,12 +160,12 @@ class Message:
         calls = self.raw.get("tool_calls")
         if content is not None and not isinstance(content, str | list | tuple):
             raise ValueError(
-                wrong_type(f"content of {what}", content, "text, a list of parts or null")
+                wrong_kind(f"content of {what}", content, "text, a list of parts or null")
             )
         for part in content if isinstance(content, list | tuple) else ():
             if not isinstance(part, str | Mapping):
                 raise ValueError(
-                    wrong_type(f"part of {what}", part, "a text, or an object with a type")
+                    wrong_kind(f"part of {what}", part, "a text, or an object with a type")
                 )
         if isinstance(calls, list | tuple):
             call_list = calls
@@ -167,7 +175,7 @@ class Message:
             call_list = (None,)
         if not all(isinstance(call, Mapping) for call in call_list):
             raise ValueError(
-                wrong_type(
+                wrong_kind(
                     f"tool_calls of {what}", calls, "a list of objects with an id and a function"
                 )
             )
@@ -246,7 +254,7 @@ class Message:
         passages = self.raw.get("contexts") or ()
         if not isinstance(passages, list | tuple):
             raise ValueError(
-                wrong_type(
+                wrong_kind(
                     "contexts", passages, "a list of passages, each a text or an object with 'text'"
                 )
             )
@@ -316,6 +324,29 @@ class Message:
             return Message({**raw, "content": text})
         others = [part for part in self.parts if not any(field in part for field in _TEXT_FIELDS)]
         return Message({**raw, "content": [{"type": "text", "text": text}, *others]})
+
+
+def misspelt_keys(raw: Raw) -> Iterator[tuple[str, str]]:
+    """Find the misspelt keys of a message and its tool calls, whose values are not counted.
+
+    Yields
+    ------
+    tuple of str
+        The problem and the advice.
+
+    Examples
+    --------
+    >>> list(misspelt_keys({"role": "user", "contnet": "Hello world"}))
+    [("Unknown key 'contnet'", "Write 'content'")]
+    """
+    for key in raw.keys() - _MESSAGE_KEYS:
+        if meant := nearest_name(str(key), _COUNTED_KEYS):
+            yield f"Unknown key {brief(key)}", f"Write {brief(meant)}"
+    calls = raw.get("tool_calls")
+    for call in calls if isinstance(calls, list | tuple) else ():
+        called = call.get("function", call.get("custom")) if isinstance(call, Mapping) else None
+        for key in (called.keys() if isinstance(called, Mapping) else set()) - _CALLED_KEYS:
+            yield f"Unknown key {brief(key)} of a tool call", "Correct it"
 
 
 def empty_notices(messages: Iterable[Message]) -> list[str]:

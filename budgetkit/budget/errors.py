@@ -43,6 +43,17 @@ def wrong_type(what: str, value: object, expected: str) -> str:
     return f"Invalid {what}: {brief(value)}. Expected {expected}."
 
 
+def wrong_kind(what: str, value: object, expected: str) -> str:
+    """Return the error for a value of the wrong type that may hold what was said, and is not quoted.
+
+    Examples
+    --------
+    >>> print(wrong_kind("content of a user message", 3, "text, a list of parts or null"))
+    Invalid content of a user message: a value of type int. Expected text, a list of parts or null.
+    """
+    return f"Invalid {what}: a value of type {type(value).__name__}. Expected {expected}."
+
+
 def wrong_choice(what: str, value: object, choices: Iterable[str]) -> str:
     """Return the error for a value that is not one of a few.
 

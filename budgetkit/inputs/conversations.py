@@ -13,7 +13,7 @@ from os import PathLike
 from typing import Any, Final
 
 from budgetkit.budget.errors import wrong_type
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import quoted
 from budgetkit.message import Passage
 from budgetkit.models import Model, resolve
 from budgetkit.plan import Item
@@ -258,7 +258,7 @@ def _score(fields: Mapping[str, Any]) -> float:
 
 def _invalid_piece(value: Any, where: str) -> ValueError:
     if isinstance(value, Mapping):
-        shown = brief(dict(value))
+        shown = f"an object with {quoted(value) or 'nothing'}"
     else:
         shown = f"a value of type {type(value).__name__}"
     return ValueError(f"Invalid value for {where}: {shown}. Expected {_EXPECTED}.")

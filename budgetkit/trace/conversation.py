@@ -90,7 +90,9 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
     if loaded is not None:
         return loaded
     if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
-        raise TypeError(f"messages are {brief(values)}; known is a list of them; {_ADVICE}")
+        raise TypeError(
+            f"messages of type {type(values).__name__}; known is a list of them; {_ADVICE}"
+        )
     if hasattr(values, "columns"):
         raise TypeError(f"messages are a table; known is a list of them; {_ADVICE}")
     raw = [plain(value) for value in values]
@@ -254,7 +256,7 @@ class Trace:
         if isinstance(self.messages, str | bytes | Mapping) or not isinstance(
             self.messages, Iterable
         ):
-            problem = f"messages are {brief(self.messages)}; known is a list of them"
+            problem = f"messages of type {type(self.messages).__name__}; known is a list of them"
             raise TypeError(f"{problem}; put one message into a list")
         messages = tuple(self.messages)
         are_read = all(isinstance(message, Message) for message in messages)

@@ -215,9 +215,9 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
             message.tool_call_id is None or message.tool_call_id not in called
         ):
             choices = ", ".join(map(one_line, sorted(called)[:5])) or "none"
-            problem = (
-                f"{place}: a tool result for call {brief(message.raw.get('tool_call_id') or None)}"
-            )
+            id = message.tool_call_id
+            named = f"for call {brief(id)}" if id else "without the id of a call"
+            problem = f"{place}: a tool result {named}"
             wanted = "put the assistant message with that call before it, or leave it out"
             raise ValueError(f"{problem}; the calls before it are {choices}; {wanted}")
 
@@ -252,7 +252,7 @@ def _contexts(
         index = meta.get("contexts_apply_to_message", last_user(messages))
         if not isinstance(index, int) or not 0 <= index < len(messages):
             choices = f"the conversation has messages 0 to {len(messages) - 1}; correct meta.contexts_apply_to_message"
-            raise ValueError(f"{where}: contexts for message {brief(index)}; {choices}")
+            raise ValueError(f"{where}: contexts for a message that is not there; {choices}")
         try:
             contexts[index] = (*contexts.get(index, ()), *map(Passage.of, passages))
         except (ValueError, TypeError) as error:

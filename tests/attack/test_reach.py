@@ -155,6 +155,55 @@ def test_no_command_opens_a_file_outside_the_named_folder(
     assert SECRET not in shown(explorer)
 
 
+@pytest.mark.parametrize("tab", range(4))
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_named_file_is_opened_alone(
+    folder: Path, tab: int, is_link: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of its sub-agents, which lie beside it, were opened too."""
+    record = {"type": "user", "uuid": "u1", "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z"}
+    said = {"message": {"role": "user", "content": "Where is it?"}}
+    (folder / "mine.jsonl").write_text(json.dumps({**record, **said}) + "\n")
+    agent = folder / "mine" / "subagents" / "agent-a1.jsonl"
+    agent.parent.mkdir(parents=True)
+    if is_link:
+        agent.symlink_to(folder.parent / "outside" / "secret.jsonl")
+    else:
+        message = {"role": "user", "content": SECRET}
+        side = {**record, "isSidechain": True, "agentId": "a1", "message": message}
+        agent.write_text(json.dumps(side) + "\n")
+    (folder / "other.jsonl").write_text(TALK)
+    app = bk.App(window=8_192, files=folder / "mine.jsonl")
+    explorer = opened_tab(app, tab, monkeypatch)
+    paths = ["mine.jsonl", str(folder / "mine.jsonl"), *strangers(folder)]
+    paths += ["other.jsonl", "*.jsonl", ".", "mine", "mine/subagents/agent-a1.jsonl", "link_*"]
+    named = str((folder / "mine.jsonl").resolve())
+    with noting_files() as notes:
+        for path in paths:
+            send(explorer, {"kind": "path", "path": path})
+        inside = {str(Path(note).resolve()) for note in notes if str(folder) in note}
+        assert not leaks(notes, folder)
+    assert inside == {named}
+    assert SECRET not in shown(explorer)
+
+
+def test_no_link_in_the_named_folder_is_followed_out_of_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = bk.App(window=8_192, files=folder)
+    explorer = opened_tab(app, 0, monkeypatch)
+    (folder / "again.jsonl").symlink_to(folder / "mine.jsonl")
+    (folder / "chain.jsonl").symlink_to(folder / "link_secret.jsonl")
+    with noting_files() as notes:
+        for path in ("link_secret.jsonl", "chain.jsonl", "out/secret.jsonl", "out", "link_*.jsonl"):
+            send(explorer, {"kind": "path", "path": path})
+            assert "is opened" in explorer.status, path
+        send(explorer, {"kind": "path", "path": "again.jsonl"})  # one that stays within it is
+        assert "is opened" not in explorer.status
+    assert not leaks(notes, folder)
+    assert SECRET not in shown(explorer)
+
+
 @pytest.mark.parametrize("tab", [0, 3])
 def test_no_saved_state_opens_a_file(
     folder: Path, tab: int, monkeypatch: pytest.MonkeyPatch

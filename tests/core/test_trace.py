@@ -518,7 +518,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "role of a number": (
         b'[{"role": 3}, {"role": "user"}]\n',
-        r"line 1, message 1: Invalid role of a message: 3. Expected one of system",
+        r"line 1, message 1: Invalid role of a message: a value of type int. Expected one of system",
     ),
     "empty role": (
         b'[{"role": ""}, {"role": "user"}]\n',
@@ -534,7 +534,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "parts of nothing": (
         b'[{"role": "user", "content": [5, null]}]\n',
-        r"message 1: Invalid part of a user message: 5. Expected a text, or an object with a type",
+        r"message 1: Invalid part of a user message: a value of type int. Expected a text, or an object with a type",
     ),
     "message of text": (
         b'[{"role": "user"}, "Hello"]\n',
@@ -546,7 +546,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "tool calls of text": (
         b'[{"role": "assistant", "tool_calls": ["look"]}]\n',
-        r"message 1: Invalid tool_calls of an assistant message: \['look'\]. Expected a list of objects",
+        r"message 1: Invalid tool_calls of an assistant message: a value of type list. Expected a list of objects",
     ),
     "orphan tool result": (
         b'{"messages": [{"role": "user"}, {"role": "tool", "tool_call_id": "c9", "content": "x"}]}\n',

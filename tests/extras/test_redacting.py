@@ -1,8 +1,12 @@
 """A conversation to share: filler that counts like the words, and every figure as it was."""
 
 import json
+import re
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 import pytest
 import regex
@@ -135,6 +139,38 @@ def test_no_word_is_left_whatever_the_types(odd: Any) -> None:
     assert "zqmark" not in repr(
         (bk.redaction.redact(trace, EXACT).messages, bk.redaction.redact(trace, EXACT).tools)
     )
+
+
+WRONG: tuple[Any, ...] = (
+    *("zqmark", ["zqmark"], {"zqmark": 1}, {"text": "zqmark"}, [["zqmark"]], [{"id": "zqmark"}]),
+    *(["zqmark", 7], {"role": "zqmark"}, [{"function": "zqmark"}], [{"type": ["zqmark"]}]),
+)
+FIELDS = ("role", "content", "tool_calls", "tool_call_id", "function_call", "contexts", "name")
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_no_refusal_quotes_what_was_said(wrong: Any) -> None:
+    """Of fields of a wrong type the value was quoted, in an error that is posted with the redacted file."""
+    said: list[Any] = [wrong, *({"role": "user", "content": "Hi", name: wrong} for name in FIELDS)]
+    # an id is quoted, to find its message
+    named = [name for name in FIELDS if name != "tool_call_id" or not isinstance(wrong, str)]
+    said += [{"role": "tool", "content": "So", name: wrong} for name in named]
+    sources: list[Any] = [[message] for message in said]
+    tables = ("tools", "functions", "contexts", "meta", "usage", "compactions")
+    hello = {"role": "user", "content": "Hi"}
+    sources += [{"messages": [hello], name: wrong} for name in tables]
+    place = {"contexts_apply_to_message": wrong}
+    sources.append({"messages": [hello], "contexts": ["Text"], "meta": place})
+    for source in sources:
+        stream = BytesIO(json.dumps(source).encode())
+        for load in (partial(bk.redaction.redact, source, EXACT), partial(bk.load_traces, stream)):
+            with catch_warnings(action="ignore"):
+                try:
+                    load()
+                except (ValueError, TypeError) as error:
+                    # names of fields say which format a file is most like
+                    refusal = re.sub("(an object with|the fields) .*?[.;]", "", str(error))
+                    assert "zqmark" not in refusal, source
 
 
 @pytest.mark.parametrize("sign", ["🎉", "👩🏽‍⚕️", "🇳🇬", "☪", "\ud83c"])

@@ -45,6 +45,7 @@ from budgetkit.inputs import (
 from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.replay import prices, replay
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
+from budgetkit.message import misspelt_keys
 from budgetkit.models import Model, resolve
 from budgetkit.models import today as this_day
 from budgetkit.plan import Plan, allocate
@@ -52,6 +53,8 @@ from budgetkit.plan.advice import ADD_BUFFER, Finding, findings, has_buffer
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.pruning import Policy, policy_of
 from budgetkit.requests import Framing, framing_of, read_tools
+from budgetkit.requests.billing.declarations import unwritten_tools
+from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import Toolset, tool_name
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
@@ -60,19 +63,6 @@ Columns = dict[str, dict[str, Any]]
 _PATH = re.compile(
     r"(?!/[\w@+-]*\Z)(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}"
 )
-
-# Keys of a message that are counted, and others that are spelt much like them.
-_COUNTED_KEYS = ("content", "tool_calls", "function_call", "reasoning_content", "refusal")
-_MESSAGE_KEYS = {
-    *_COUNTED_KEYS,
-    "context",
-    "contexts",
-    "contents",
-    "tool_call",
-    "tool_call_id",
-}
-#: Keys of the function, or the custom tool, that a message calls.
-_CALL_KEYS = {"name", "arguments", "input", "parsed_arguments"}
 
 
 @dataclass(frozen=True)
@@ -314,7 +304,11 @@ def check(
     cut = list[bool]()
     conversations_failing = 0
     lost = [0]
-    uncounted = [*toolset.uncounted]
+    own_tools = ProviderRequest("chat", tools=toolset.functions)
+    uncounted = [
+        *toolset.uncounted,
+        *unwritten_tools(toolset.functions, framing.charges(own_tools) if tools else ()),
+    ]
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
             raise TypeError(
@@ -400,19 +394,10 @@ def _texts(prompts: Any) -> dict[str, str]:
 def _check_messages(trace: Trace) -> None:
     """Refuse a conversation with a misspelt key, whose value would not be counted."""
     for place, message in enumerate(trace.messages, start=1):
-        for key in message.raw.keys() - _MESSAGE_KEYS:
-            if meant := nearest_name(str(key), _COUNTED_KEYS):
-                raise ValueError(
-                    f"Unknown key {brief(key)} in message {place} of {one_line(trace.id)}. Write {brief(meant)}, or "
-                    "leave it out."
-                )
-        for call in message.raw.get("tool_calls") or ():
-            called = call.get("function", call.get("custom"))
-            for key in (called.keys() if isinstance(called, Mapping) else set()) - _CALL_KEYS:
-                raise ValueError(
-                    f"Unknown key {brief(key)} of a tool call in message {place} of {one_line(trace.id)}. "
-                    "Correct it, or leave it out."
-                )
+        for problem, advice in misspelt_keys(message.raw):
+            raise ValueError(
+                f"{problem} in message {place} of {one_line(trace.id)}. {advice}, or leave it out."
+            )
 
 
 def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:

@@ -140,6 +140,8 @@ class App:
         Its box for paths is hidden if there is no folder to open.
         """
         explorer.reach = self._reach
+        root = self._reach.root if self._reach else None
+        explorer.library.conversations.reads_alone = root is not None and root.is_file()
         explorer.take(explorer.settings, afresh=True)
 
     def _display_(self) -> Tabs:

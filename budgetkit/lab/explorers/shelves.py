@@ -206,6 +206,8 @@ class Conversations(Shelf[list[Trace]]):
     """The conversations of each file."""
 
     noun = "trace"
+    #: Whether a path stands for its file alone, without the files of sub-agents beside it.
+    reads_alone = False
 
     @property
     def shipped(self) -> Sequence[str]:
@@ -239,11 +241,14 @@ class Conversations(Shelf[list[Trace]]):
     def _load(
         self, name: str, source: str | bytes, columns: Mapping[str, str] | None
     ) -> list[Trace]:
-        if isinstance(source, str):
-            return load_traces(source, self._progress(name), columns)
-        stream = BytesIO(source)
-        stream.name = name
-        return load_traces(stream, self._progress(name), columns)
+        if isinstance(source, bytes):
+            stream = BytesIO(source)
+            stream.name = name
+            return load_traces(stream, self._progress(name), columns)
+        if self.reads_alone and source not in self.shipped:
+            with Path(source).open("rb") as file:
+                return load_traces(file, self._progress(name), columns)
+        return load_traces(source, self._progress(name), columns)
 
     def _progress(self, name: str) -> Callable[[int, int], None]:
         def progress(done: int, whole: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +18,10 @@ from typing import Any
 from budgetkit.files import write_whole
 from budgetkit.lab.sessions.session import Session
 from budgetkit.message import Data
-from budgetkit.trace.loading import sub_agents_of
+from budgetkit.trace import Trace, usage_frame
+from budgetkit.trace.containers import opened
+from budgetkit.trace.loading import conversations, sub_agents_of
+from budgetkit.trace.opening import made_trace
 
 #: Sums of a session, as :meth:`Session.totals` has them, and its model.
 BILLED = (
@@ -31,6 +35,9 @@ BILLED = (
     "model",
 )
 _MOST = 50_000  # bills that are kept
+# A bill reads no texts: of one longer than the first number of characters, the second is kept.
+_LONG = 2_000
+_KEPT = 100
 
 
 class Bills:
@@ -90,9 +97,11 @@ def cache_folder() -> Path | None:
 def bill(path: str | os.PathLike[str]) -> Data:
     """Read a session's sums, its sub-agents among them; None for each where it cannot be read or has no usage."""
     try:
-        session = Session(path)
+        trace, *beside = _outlines(Path(path))
+        session = Session(trace)
         totals = session.totals()
-        for agent in session.agents:
+        agents = (trace for trace in beside if usage_frame(trace)["side_chain"].any())
+        for agent in map(Session, agents):
             totals["requests"] += len(agent.usage)
             totals["cost"] += float(agent.cost.sum())
     except (ValueError, OSError, TypeError):
@@ -103,6 +112,27 @@ def bill(path: str | os.PathLike[str]) -> Data:
         name: None if totals[name] != totals[name] else totals[name]  # noqa: PLR0124
         for name in BILLED
     }
+
+
+def _outlines(path: Path) -> Iterator[Trace]:
+    """Read a session and its sub-agents without the long texts, which are most of a file."""
+    for file in (path, *sub_agents_of(path)):
+        with file.open("rb") as stream:
+            for name, numbered in opened(stream, file.name):
+                records = ((line, _outline(value)) for line, value in numbered)
+                for line, conversation in conversations(records, name):
+                    yield made_trace(conversation, path.stem, f"{name}, line {line}")
+
+
+def _outline(value: Any) -> Any:
+    """Keep of a long text its beginning and its length."""
+    if isinstance(value, str) and len(value) > _LONG:
+        return f"{value[:_KEPT]} {len(value)}"
+    if isinstance(value, dict):
+        return {name: _outline(field) for name, field in value.items()}
+    if isinstance(value, list):
+        return [_outline(entry) for entry in value]
+    return value
 
 
 def _key(path: Path) -> str:

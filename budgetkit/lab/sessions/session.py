@@ -414,13 +414,13 @@ class Session:
             model's price) and steps_cost (what they cost because of it), misses (their number), missed (tokens),
             missed_cost, unexplained (share of the missed tokens) and compactions.
         """
-        frame = self.requests()
+        billed = self._billed
         missed = self._misses
         names = ("prompt", "read", "written", "fresh", "answered")
         strange = missed.loc[missed["cause"] == UNEXPLAINED, "missed"].sum()
         return {
-            "requests": len(frame),
-            **{name: int(frame[name].sum()) for name in names},
+            "requests": len(billed),
+            **{name: int(billed[name].sum()) for name in names},
             "cost": float(self.cost.sum()),
             "steps": int(np.count_nonzero(self.steps_cost > 1e-9)),
             "steps_cost": float(self.steps_cost.sum()),

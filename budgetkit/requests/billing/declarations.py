@@ -15,9 +15,9 @@ json
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from budgetkit.counters import count_of
 from budgetkit.counters.protocol import as_counter
@@ -26,6 +26,7 @@ from budgetkit.requests.reading.forms import origin_of
 from budgetkit.requests.reading.request import ProviderRequest, as_object
 from budgetkit.requests.reading.tools import (
     Schema,
+    inlined,
     parameters_of,
     properties_of,
     tool_name,
@@ -293,6 +294,59 @@ def unruled_thinking(messages: Sequence[Message], shape: str, rules: Rules | Non
         if carries_thinking(message) and (rules is None or rules.leaves_thinking(message, shape)):
             return ["thinking in the history"]
     return []
+
+
+# Keys of a schema whose texts some providers' forms of a tool leave out.
+_APART = frozenset({"allOf", "not", "if", "then", "else", "prefixItems", "contains"})
+_APART |= {"patternProperties", "additionalProperties", "propertyNames", "dependentSchemas"}
+_APART |= {"unevaluatedItems", "unevaluatedProperties", "additionalItems"}
+_CHOICES = frozenset({"anyOf", "any_of", "oneOf"})
+_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas"})
+
+
+def unwritten_tools(tools: Sequence[Schema], charges: Iterable[Charge]) -> list[str]:
+    """Name the tools whose schemas hold a text that no charge counts.
+
+    >>> word = {"type": "string", "description": "A word"}
+    >>> tool = {"name": "look", "parameters": {"type": "object", "additionalProperties": word}}
+    >>> unwritten_tools([tool], [Charge("tools", "", ("type look = () => any;",))])
+    ['a part of the schema of tool look']
+    """
+    counted = "\n".join(text for charge in charges for text in charge.texts)
+    names = []
+    for tool in tools:
+        parameters = inlined(parameters_of(tool))
+        texts = [*_texts_apart(parameters, False)]
+        # Choices between whole sets of parameters are in no form; those of a property are.
+        for key in _CHOICES & parameters.keys():
+            texts += _texts_apart(parameters[key], True)
+        lines = (text.strip().partition("\n")[0].strip() for text in texts)
+        if any(
+            line not in counted and json.dumps(line, ensure_ascii=False)[1:-1] not in counted
+            for line in lines
+        ):
+            names.append(f"a part of the schema of tool {tool_name(tool)}")
+    return names
+
+
+def _texts_apart(schema: Any, is_apart: bool) -> Iterator[str]:
+    """List the texts of a schema that stand under other keys than its properties."""
+    if isinstance(schema, list | tuple):
+        for choice in schema:
+            yield from _texts_apart(choice, is_apart)
+    if not isinstance(schema, Mapping):
+        return
+    if is_apart:
+        choices = schema.get("enum")
+        texts = [schema.get("description"), *as_object(schema.get("properties"))]
+        texts += choices if isinstance(choices, list | tuple) else ()
+        yield from (text for text in texts if isinstance(text, str))
+    for key, inner in schema.items():
+        is_inner = is_apart or key in _APART or (key == "items" and not isinstance(inner, Mapping))
+        if key in _BY_NAME:
+            inner = [*as_object(inner).values()]
+        if key in _BY_NAME or key in _APART or key in _CHOICES or key == "items":
+            yield from _texts_apart(inner, is_inner)
 
 
 def carries_thinking(message: Message) -> bool:

@@ -11,10 +11,10 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.budget.html import element, html_table, notebook_div
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import brief, quoted, warn_caller
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.files import read_table
-from budgetkit.message import RESULT_ROLES, Image, Message
+from budgetkit.message import RESULT_ROLES, Image, Message, misspelt_keys
 from budgetkit.models import Model, found_by, model_name, resolve, similar_models
 from budgetkit.promise import range_of
 from budgetkit.requests.billing.declarations import (
@@ -22,6 +22,7 @@ from budgetkit.requests.billing.declarations import (
     count_charges,
     thinking_charges,
     unruled_thinking,
+    unwritten_tools,
 )
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
@@ -393,6 +394,10 @@ def count_request(
     (40, [3, 8, 14, 15])
     """
     read = read_request(request)
+    for place, message in enumerate(read.messages, start=1):
+        raw = message.raw.get("native", message.raw)
+        for problem, advice in misspelt_keys(raw if isinstance(raw, Mapping) else {}):
+            warn_caller(f"{problem} in message {place} is not counted. {advice}, or leave it out.")
     if model is None:
         name = read.model or _ASSUMED.get(read.shape, "unknown")
         resolved = resolve(name)
@@ -420,6 +425,7 @@ def count_request(
     left = [kind for kind in read.uncounted if not measured[kind] or measured[kind] < parts[kind]]
     left += unruled_thinking(billed.messages, billed.shape, rules)
     left += filter(None, [hidden_prompt(host or resolved.host)])
+    left += unwritten_tools(billed.tools, charges)
     billed = replace(billed, uncounted=tuple(dict.fromkeys(left)))
     unsized = [
         image for message in billed.messages for image in message.images if sized(image) is None

@@ -31,9 +31,11 @@ def value_at(value: Any, path: str, unpack: bool = False) -> Any:
     >>> value_at({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), value_at({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
     """
-    return next(
-        (at for steps in _steps(path) if (at := _walk(value, steps, unpack)) is not None), None
-    )
+    for steps in _steps(path):
+        at = _walk(value, steps, unpack)
+        if at is not None:
+            return at
+    return None
 
 
 def without_empty(**fields: Any) -> Record:
@@ -83,6 +85,9 @@ def _steps(path: str) -> tuple[tuple[str, ...], ...]:
 
 def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
+        if type(value) is dict and step != "*":  # as nearly always
+            value = value.get(step)
+            continue
         value = unpacked(value) if unpack else value
         if step == "*":
             members: Iterable[Any] = ()

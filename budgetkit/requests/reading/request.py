@@ -241,6 +241,9 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
             elif message.tool_calls and "reasoning_content" in message.raw:
                 reasons = True
         signs = ["reasoning before a call"] if reasons else []
+        # Which of it the provider reads again is not published, nor how many tokens it has.
+        if any(item.get("encrypted_content") for item in objects_in(records)):
+            signs.append("encrypted reasoning")
     elif shape == "gemini":
         parts = [
             part for content in objects_in(records) for part in objects_in(content.get("parts"))

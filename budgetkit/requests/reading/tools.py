@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from budgetkit.budget.errors import wrong_type
+from budgetkit.budget.errors import wrong_kind
 from budgetkit.budget.quoting import brief
 
 Schema = Mapping[str, Any]
@@ -34,6 +34,7 @@ _DEEPEST_ENVELOPE: Final = 4
 _NO_TOOLS: Final = {"cachePoint"}
 _DEFINITIONS: Final = ("definitions", "$defs")
 _CHOICES: Final = ("anyOf", "any_of", "oneOf", "allOf")
+_WITH_TEXT: Final = {"properties", "items", "description", "enum"}
 _MOST_REFERENCES: Final = 1_000  # definitions that refer to each other can double at every step
 _DEEPEST_SCHEMA: Final = 100
 # Fields by which something without a name is still known to be meant as a function.
@@ -97,7 +98,7 @@ def read_tools(value: Any) -> Toolset:
     ({'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}},)
     >>> read_tools("oops")
     Traceback (most recent call last):
-    ValueError: Invalid tools: 'oops'. Expected a list of schemas, each an object with a name, \
+    ValueError: Invalid tools: a value of type str. Expected a list of schemas, each an object with a name, \
 or an MCP server's answer to tools/list.
     """
     raw_tools = tool_entries(without_envelopes(value))
@@ -174,11 +175,11 @@ def tool_entries(value: Any) -> Sequence[Schema]:
     if isinstance(value, Mapping):
         return (value,)
     if not isinstance(value, list | tuple):
-        raise ValueError(wrong_type("tools", value, _EXPECTED))
+        raise ValueError(wrong_kind("tools", value, _EXPECTED))
     tools = [_sdk_fields(tool) for tool in value]
     for tool in tools:
         if not isinstance(tool, Mapping):
-            raise ValueError(wrong_type("tool", tool, _EXPECTED))
+            raise ValueError(wrong_kind("tool", tool, _EXPECTED))
     return tools
 
 
@@ -294,7 +295,7 @@ def inlined(schema: Schema) -> Schema:
 
 
 def inner_schemas(schema: Schema) -> list[Schema]:
-    """List a schema's items and its choices that are objects or lists themselves.
+    """List a schema's items and its choices that hold more than a type.
 
     >>> inner_schemas({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
     [{'type': 'array', 'items': {'type': 'string'}}]
@@ -306,7 +307,7 @@ def inner_schemas(schema: Schema) -> list[Schema]:
         inner += [
             choice
             for choice in (choices if isinstance(choices, list | tuple) else ())
-            if isinstance(choice, Mapping) and ("properties" in choice or "items" in choice)
+            if isinstance(choice, Mapping) and _WITH_TEXT & choice.keys()
         ]
     return inner
 

@@ -223,7 +223,8 @@ def _column(first: list[dict[str, object]]) -> str:
 
 
 def _conversations(path: Path) -> Corpus:
-    traces = load_traces(str(path))
+    with path.open("rb") as file:  # alone, without the files of sub-agents beside it
+        traces = load_traces(file)
     results = [
         Document(
             message.text, message.role, "conversation", path.name, f"{trace.id}, message {number}"
