@@ -458,7 +458,7 @@ def test_every_control_has_a_tip_in_plain_words(make: Callable[..., Any]) -> Non
     controls = explorer.panel.controls.values()
     assert len(controls) > 5
     tips = [(control["label"], control["tip"]) for control in controls]
-    tips += [(choice[0], choice[1]) for choice in explorer.view.choices.get("policies", ())]
+    tips += [(choice[0], choice[2]) for choice in explorer.view.choices.get("policies", ())]
     assert [label for label, tip in tips if not tip or tip == label] == []
 
 

@@ -280,7 +280,8 @@ function createReader(model) {
     put(scroll, { "aria-label": heading });
     keep(list, blocks.map((block, i) => ({ key: `at ${i}`, ...block })), (block) => makeBlock(reader, block), paintBlock);
     if (lit) light();
-    if (follows && follows === expected) root.scrollIntoView({ block: "nearest" });
+    // In a tab it is as long as the page: its heading comes into sight, under the figure that was clicked.
+    if (follows && follows === expected) (root.closest(".bk-questions") ? title : root).scrollIntoView({ block: "nearest" });
     expected = null;
   };
   reader.expect = (click) => (expected = click);
