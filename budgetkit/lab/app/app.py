@@ -18,7 +18,6 @@ from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.reach import Reach
-from budgetkit.lab.explorers.report import picture
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import Tabs
 from budgetkit.trace import Trace
@@ -154,7 +153,7 @@ class App:
         from IPython.display import display
 
         shown = self.tabs[self._shown] or self.card
-        self.card.still.show(picture(shown.view.state, repr(shown)))
+        shown.show_still()
         data, metadata = self._repr_mimebundle_()
         display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
