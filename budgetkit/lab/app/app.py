@@ -103,6 +103,7 @@ class App:
         self.view = Tabs(titles=[tab.title for tab in TABS])
         self.view.hold(0, self.card.view)
         self.view.observe(lambda change: self._turn_to(change["new"]), "shown")
+        self.view.on_msg(self._show_example)
 
     def open(self, number: int) -> None:
         """Open a tab.
@@ -113,6 +114,11 @@ class App:
             Which, from 0.
         """
         self.view.shown = number
+
+    def _show_example(self, view: Tabs, values: dict[str, Any], buffers: list[Any]) -> None:
+        """Show the budget and the conversation of an example that was pressed."""
+        self.open(0)
+        self.card.set(**values)
 
     def _turn_to(self, number: int) -> None:
         """Open a tab with the budget and conversation of the one before."""

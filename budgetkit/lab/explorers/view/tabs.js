@@ -1,4 +1,11 @@
-// The tabs of the app: a name for each, and below them the view of the one that is open.
+// The tabs of the app: what it is for, examples to press, a name for each, and below them the view of the one that is open.
+
+const EXAMPLES = {
+  "Support chat in 8k": { trace: "support-chat", preset: "chat", window: 8192 },
+  "Coding agent in 16k": { trace: "coding-agent", preset: "working_memory", window: 16384 },
+  "Mixed languages in 8k": { trace: "mixed-language", preset: "chat", window: 8192 },
+  "Recorded session in 64k": { trace: "made-up-session", preset: "working_memory", window: 65536 },
+};
 
 function render({ model, el, host }) {
   const panel = element("div", { role: "tabpanel" });
@@ -7,7 +14,15 @@ function render({ model, el, host }) {
     model.save_changes();
   };
   const bar = createTabs("Explorers", open);
-  const root = element("div", { class: "bk-app" }, bar.root, panel);
+  const examples = Object.entries(EXAMPLES).map(([name, values]) => {
+    const button = element("button", { type: "button" }, name);
+    button.addEventListener("click", () => model.send(values));
+    return button;
+  });
+  const title = element("h1", {}, "budgetkit");
+  const sentence = element("p", {}, "Split a model's context window among the parts of a conversation, and see what fits.");
+  const list = element("div", { role: "group", "aria-label": "Examples" }, ...examples);
+  const root = element("div", { class: "bk-app" }, element("div", { class: "bk-title" }, title, sentence, list), bar.root, panel);
   const places = new Map(); // reference of a view -> where it is shown
   const paint = () => {
     const shown = model.get("shown");
