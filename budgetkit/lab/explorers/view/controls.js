@@ -68,10 +68,11 @@ function makeText({ key, among, hint, digits, half }, panel) {
   return element("label", { class: half ? "bk-field bk-half" : "bk-field" }, element("span"), input, ...(list ? [list] : []));
 }
 
-function paintText(node, { key, label, tip, value, among, locked }, panel) {
+function paintText(node, { key, label, tip, value, among, locked, half }, panel) {
   const [name, input, list] = node.children;
   say(name, label);
-  put(input, { title: tip });
+  // What is half as wide has a short name: of what it is at least stands in its tip.
+  put(input, { title: tip, "aria-label": half && tip !== label ? `${label}: ${tip}` : null });
   input.disabled = Boolean(locked);
   writeBox(input, key, value, panel);
   relist(list, panel.choices[among], (text) => element("option", { value: text }));

@@ -39,7 +39,7 @@ function render({ model, el }) {
   const alive = () => !gone;
   const courier = createCourier(model, (isBusy) => put(head, { "data-busy": isBusy || null }));
   const status = createStatus();
-  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of), (name) => courier.post({ kind: "model", name }));
+  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of), (name) => courier.post({ kind: "model", name }), { folds, tell: courier.post });
   const uploads = createUploads(model, report);
   const opens = (isSetup) => {
     const wanted = model.get("opens").filter(({ purpose }) => (purpose === "setup") === isSetup);
