@@ -70,7 +70,7 @@ SHOTS = {
 DOWN_TO = {
     "card": ".bk-errors",
     "explorer": ".bk-card[data-key=sections]",
-    "conversation": ".bk-card[data-key=caching]",
+    "conversation": ".bk-tabbar",
 }
 #: Every state that somebody meets: what is explored, by name.
 STATES = {

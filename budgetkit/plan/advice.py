@@ -91,7 +91,10 @@ def loss_sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     if loss.reason == OVER_CAP and cap == 0:
         why = f"it is switched off by its cap of 0; give it a cap of {loss.demand:,}"
     elif loss.reason == OVER_CAP:
-        why = f"it is over its cap ({cap:,}); {_cap_advice(loss.demand, cap or 0, max(0, budget.shared_pool))}"
+        # What others took of the pool is theirs.
+        taken = sum(max(0, g.granted - (budget.caps[g.section] or 0)) for g in grants)
+        pool = max(0, budget.shared_pool - taken)
+        why = f"it is over its cap ({cap:,}); {_cap_advice(loss.demand, cap or 0, pool)}"
     elif loss.reason == WINDOW_FULL:
         why = (
             f"the window ({budget.window:,}) has no room for it; lower a reserve, shorten another section, "

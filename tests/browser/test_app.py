@@ -100,3 +100,9 @@ def test_a_file_that_cannot_be_read_is_told_before_anything_is_served(tmp_path: 
     )
     assert run.returncode == 1
     assert "none.jsonl" in run.stderr.splitlines()[-1]
+
+
+def test_an_example_is_one_press(app: Page) -> None:
+    expect(app.locator(".bk-title h1")).to_have_text("budgetkit")
+    app.get_by_role("button", name="Mixed languages in 8k").click()
+    expect(app.locator(".bk-headline h2:visible")).to_have_text("10 of 35 turns fit.")

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -19,6 +20,7 @@ from tests.browser.conftest import (
     listening,
     opened_tab,
 )
+from tests.browser.explored import written
 from tests.browser.states import ALL_HAVE_RUN
 
 FIRST = "00-start.ipynb"
@@ -150,3 +152,32 @@ def test_no_other_notebook_is_run(made_lab: Server, chromium: Browser) -> None:
         other.shut_down()
         other.command("docmanager:open", path="notebooks/other.ipynb")
         other.shut_down()
+
+
+def test_a_reopened_notebook_shows_the_last_picture_and_goes_on_from_it(
+    notebook: Callable[..., Notebook], tab: Page, tmp_path: Path, server: Server
+) -> None:
+    cell = 'explorer = bk.DesignCard("chat", "mixed-language", window=8_192)\nexplorer'
+    lab = notebook(written(tmp_path, cell))
+    lab.run_all()
+    expect(tab.locator(".bk-kpi")).to_have_count(4)
+    lab.execute("explorer.set(window=20_000); explorer.move('output', '30%')")
+    stored = server.root / "notebooks" / "own.ipynb"
+    # The picture follows once nothing has moved for a moment.
+    for _ in range(20):
+        lab.command("docmanager:save")
+        if "20,000" in stored.read_text():
+            break
+        tab.wait_for_timeout(250)
+    assert "20,000" in stored.read_text()
+    lab.shut_down()
+    reopened = Notebook(tab, server, "own.ipynb")
+    expect(tab.locator(".bk-still")).to_contain_text("window=20,000")
+    expect(tab.locator(".bk-still")).to_contain_text("run the cell to go on from it")
+    expect(tab.get_by_text("model not found")).to_be_hidden()
+    reopened.run_all()
+    expect(reopened.control("Window").locator("input[type=text]")).to_have_value("20,000")
+    expect(reopened.control("output").locator("input[type=text]")).to_have_value("6,000")
+    expect(tab.locator(".bk-still")).to_be_hidden()
+    tab.get_by_role("button", name="Reset", exact=True).click()
+    expect(reopened.control("Window").locator("input[type=text]")).to_have_value("8,192")

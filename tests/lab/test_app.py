@@ -126,3 +126,13 @@ def test_without_a_conversation_the_tabs_stand_all_the_same() -> None:
         app.open(number)
     # Pruning shows one that is shipped, and keeps it to itself.
     assert app.card.config["trace"] is None
+
+
+def test_an_example_that_is_pressed_is_shown_in_the_first_tab() -> None:
+    app = opened()
+    app.open(TURNS)
+    example = {"trace": "support-chat", "preset": "chat", "window": 16_384}
+    app.view._handle_custom_msg(example, [])
+    assert app.view.shown == DESIGN
+    card = bk.DesignCard("chat", "support-chat", window=16_384)
+    assert app.card.view.state["headline"] == card.view.state["headline"]

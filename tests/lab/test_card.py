@@ -142,11 +142,11 @@ def test_what_a_tool_is_called_with_is_code() -> None:
 @pytest.mark.parametrize(
     ("really", "said"),
     [
-        (3_600, ("waste", "400 unused")),
-        (4_000, ("exact", "as planned")),
-        (4_500, ("safe", "500 from safety")),
-        (5_500, ("pool", "1,000 from the pool")),
-        (5_600, ("over", "100 too many")),
+        (3_600, ("waste", "fits, 400 unused")),
+        (4_000, ("exact", "fits")),
+        (4_500, ("safe", "fits, 500 from safety")),
+        (5_500, ("pool", "eats 1,000 of the pool")),
+        (5_600, ("over", "overflows by 100")),
     ],
 )
 def test_safety_gives_first_then_the_pool_then_the_window_is_full(
@@ -186,16 +186,16 @@ def test_a_slider_moves_what_the_errors_mean_and_counts_nothing_again(
     rows = card.view.state["strip"]["rows"]
     assert rows[0]["verdict"].endswith("from safety")
     card.undo()
-    assert card.view.state["strip"]["rows"][0]["verdict"].endswith("from the pool")
+    assert card.view.state["strip"]["rows"][0]["verdict"].endswith("of the pool")
 
 
 def test_the_sentence_says_what_the_budget_means() -> None:
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
-    said = card.view.state["headline"]["text"]
-    assert said == (
-        "The conversation may take 1,638 tokens, enough for 10 of 35 turns; 1,586 of 1,640 shared are left, "
-        "1,228 wait for the answer."
-    )
+    assert card.view.state["headline"] == {
+        "over": "Chat with some retrieval, gpt-4o, 8,192 tokens",
+        "title": "10 of 35 turns fit.",
+        "text": "From turn 11 the oldest messages are cut. 1,586 tokens are free.",
+    }
     card.move("conversation", "90%")
     assert card.view.state["headline"]["text"].startswith(
         "Reserves and caps promise 4,094 tokens more"
@@ -226,14 +226,14 @@ def test_a_cheap_counter_that_is_chosen_is_the_one_that_is_judged() -> None:
 def test_the_counter_of_the_plan_and_the_compared_one_are_two_boxes() -> None:
     """One box "Counter" changed the plan and the comparison: 10 of 35 turns became 16 of 35."""
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
-    sentence, errors = card.view.state["headline"]["text"], card.errors["error"].tolist()
-    assert "10 of 35 turns" in sentence
+    headline, errors = card.view.state["headline"], card.errors["error"].tolist()
+    assert headline["title"] == "10 of 35 turns fit."
     card.set(compare="words/0.75")
     assert card.view.state["strip"]["title"] == "How far off is words/0.75?"
-    assert card.view.state["headline"]["text"] == sentence
+    assert card.view.state["headline"] == headline
     card.set(compare="chars/4")
     card.set(counter="words/0.75")
-    assert card.view.state["headline"]["text"] != sentence
+    assert card.view.state["headline"]["title"] == "16 of 35 turns fit."
     assert card.view.state["strip"]["title"] == "How far off is chars/4?"
     assert card.errors["error"].tolist() == errors
     card.set(compare="abacus")
@@ -287,7 +287,7 @@ def test_an_estimate_held_against_itself_is_not_called_exact() -> None:
     if card.counters.is_one_count and not best.exact:
         assert {row["level"] for row in card.view.state["strip"]["rows"]} == {"same"}
     card.set(model="gpt-4o")
-    assert "as planned" not in {row["verdict"] for row in card.view.state["strip"]["rows"]}
+    assert "fits" not in {row["verdict"] for row in card.view.state["strip"]["rows"]}
 
 
 def test_what_is_lost_is_named_rightly() -> None:
@@ -297,8 +297,7 @@ def test_what_is_lost_is_named_rightly() -> None:
     turns = card.stage.results.turns
     assert turns is not None
     assert not turns.columns(card.plan.budget)["history"]["cut"].any()
-    assert "enough for all 75 turns" in text
-    assert "The first loss is in knowledge, at turn 1." in text
+    assert "From turn 1 the least relevant texts of knowledge are cut." in text
     pool = next(kpi for kpi in card.view.state["kpis"] if kpi["key"] == "pool")
     assert "inside the history budget" in pool["change"]
     assert card.view.state["strip"]["behind"] == "nothing behind it"
@@ -366,15 +365,12 @@ def test_an_overrun_has_its_own_state() -> None:
     missing = -card.plan.free
     assert missing > 0
     state = card.view.state
-    assert state["headline"]["text"].startswith(
-        f"The window is overrun by {missing:,} tokens: user alone takes "
-    )
+    assert state["headline"]["title"] == f"The window is overrun by {missing:,} tokens."
+    assert state["headline"]["text"].startswith("user alone takes ")
     assert {row["level"] for row in state["strip"]["rows"]} == {"overrun", "none"}
     assert f"overrun by {missing:,} tokens" in state["strip"]["note"]
     assert state["status"]["level"] == "over"
-    assert not any(
-        "as planned" in row["verdict"] or row["really"] for row in state["strip"]["rows"]
-    )
+    assert not any("fits" in row["verdict"] or row["really"] for row in state["strip"]["rows"])
 
 
 def test_how_a_count_would_come_nearer_is_said_once_on_a_card(

@@ -17,6 +17,7 @@ from budgetkit.lab.explorers.conversation import replay_run as replays
 from budgetkit.lab.explorers.conversation.explorer import GONE, NEWEST
 from budgetkit.lab.explorers.conversation.settings import CHOICES, chosen_policy
 from budgetkit.lab.explorers.reading import LONGEST
+from budgetkit.lab.figures.question import dollars
 from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.outlook import contexts, pace_of
@@ -125,13 +126,7 @@ def test_each_figure_is_the_one_that_a_cell_draws() -> None:
         == figures.dropping.spec(explorer.replay)["data"]
     )
     assert explorer.view.figure_spending["spec"] == figures.spending.spec(explorer.replays)
-    assert [
-        card["title"]
-        for card in map(partial(getattr, explorer.view), ["figure_ranking", "figure_fan"])
-    ] == [
-        "Which policy costs least?",
-        "When is the window full, if it goes on like this?",
-    ]
+    assert explorer.view.figure_fan["title"] == "When is the window full, if it goes on like this?"
     json.dumps([getattr(explorer.view, f"figure_{name}") for name in explorer.view.figures])
 
 
@@ -263,13 +258,40 @@ def test_a_summary_and_a_placeholder_are_shown_as_what_they_are() -> None:
 # --- every control, set from code, does what a hand does ------------------------------------------
 
 
+def lanes(explorer: ConversationExplorer) -> list[dict[str, Any]]:
+    return list(explorer.panel.controls["policies"]["lanes"])
+
+
+def test_the_compared_rules_stand_as_they_rank_with_what_each_comes_to() -> None:
+    explorer = agent("oldest first", "claude-code", "down to a mark")
+    ranking = explorer.ranking.set_index("policy")
+    assert [lane["key"] for lane in lanes(explorer)] == list(ranking.index)
+    line = {
+        trace["name"]: trace["line"]["color"]
+        for trace in figures.spending.spec(explorer.replays)["data"]
+    }
+    for lane in lanes(explorer):
+        name, frame = lane["key"], explorer.replays[lane["key"]].frame()
+        assert lane["main"] == (name == "oldest first")
+        assert lane["color"] == line[name]
+        assert lane["cost"] == dollars(ranking["cost"][name])
+        assert lane["cached"] == f"{ranking['cached_share'][name]:.0%}"
+        assert lane["cuts"] == f"{(frame['dropped'] > 0).sum():,}"
+        assert max(lane["sizes"]) == frame["sent"].max()
+    known = {
+        name: (label, product) for name, label, _, product in explorer.view.choices["policies"]
+    }
+    assert known["claude-code"] == ("Claude Code", True)
+    assert known["oldest first"] == ("oldest first", False)
+
+
 @pytest.mark.slow
 def test_policies_are_ticked_and_the_last_one_stays() -> None:
     explorer = explorer_of(conversation(30), "oldest first")
     explorer.set(policies=[*explorer.settings.chosen, "haystack"])
     assert list(explorer.replays) == ["oldest first", "haystack"]
     explorer.set(policies=[name for name in explorer.settings.chosen if name != "oldest first"])
-    assert (list(explorer.replays), shown(explorer, "main")) == (["haystack"], "haystack")
+    assert (list(explorer.replays), explorer.config["main"]) == (["haystack"], "haystack")
     assert explorer.replay.policy == system("haystack")
     explorer.set(policies=[name for name in explorer.settings.chosen if name != "haystack"])
     assert "No policy is chosen. Choose at least one." in said(explorer)
@@ -401,11 +423,7 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     assert kpi(explorer, "cost")[0] == "unknown"
     assert "The price for cache read of mistral-large-latest is not known" in said(explorer)
     assert "tokens are weighed" in explorer.view.figure_spending["note"]
-    explorer.view.opened = ["ranking"]
-    ranked: Any = explorer.view.figure_ranking["table"]
-    assert [row[-2] for row in ranked["rows"]] == ["", "", ""], (
-        "a cost that is not known is no number"
-    )
+    assert all(lane["cost"].endswith(" x") for lane in lanes(explorer)), "no dollars are invented"
     typed(explorer, "price_cache_read", "$0.2")
     assert kpi(explorer, "cost")[0].startswith("$")
     assert shown(explorer, "price_input") == 2, "the listed price"
@@ -671,15 +689,13 @@ def test_the_config_is_plain_data() -> None:
 def test_a_table_is_sent_only_while_it_is_open_and_a_long_one_is_cut_in_words() -> None:
     explorer = explorer_of(conversation(300, 1), "oldest first")
     assert explorer.view.figure_timeline["table"] is None
-    explorer.view.opened = ["timeline", "ranking"]
+    explorer.view.opened = ["timeline"]
     table: Any = explorer.view.figure_timeline["table"]
     assert len(table["rows"]) == 1_000
     assert (
         "The table shows the first 1,000 of its 1,800 rows."
         in explorer.view.figure_timeline["note"]
     )
-    ranked: Any = explorer.view.figure_ranking["table"]
-    assert ranked["columns"][-1]["name"] == "evidence"
 
 
 def test_a_broken_letter_in_a_message_reaches_the_page_as_a_sign() -> None:

@@ -335,9 +335,10 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     # And each section has its own sentence, once.
     assert explorer.status == "What is asked loses 60 tokens."
     assert explorer.view.state["status"]["more"] == [
-        "history loses 50 of 90 tokens because it is over its cap (40); it can be raised to 57; lower other caps or a "
-        "reserve, choose a larger window, or shorten it.",
-        "system loses 7 of 10 tokens because it is over its cap (3); raise the cap to 10, or shorten it.",
+        "history loses 50 of 90 tokens because it is over its cap (40); no room is left to raise it; lower other caps "
+        "or a reserve, choose a larger window, or shorten it.",
+        "system loses 7 of 10 tokens because it is over its cap (3); no room is left to raise it; lower other caps "
+        "or a reserve, choose a larger window, or shorten it.",
         "notes loses 3 of 20 tokens because the window (60) has no room for it; lower a reserve, shorten another "
         "section, or choose a window larger by 3.",
     ]

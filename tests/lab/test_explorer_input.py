@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -392,6 +393,46 @@ def test_the_picture_that_is_stored_is_small_and_safe_and_says_what_the_view_say
     assert not any(mark in drawn for mark in ("<script", "onerror", "javascript:", "http"))
 
 
+def test_a_saved_notebook_takes_up_its_settings_where_the_cell_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stored(explorer: Any) -> str:
+        return picture(explorer.view.state, repr(explorer), explorer._kept)
+
+    def rerun(explorer: Any, cell: str) -> Any:
+        shell = SimpleNamespace(get_parent=lambda: {"metadata": {"cellId": cell}})
+        monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+        monkeypatch.setattr(explorer.still, "show", lambda drawn: None)
+        explorer.show_still()
+        return explorer
+
+    asked = {"window": "16,384", "line_output": "30%", "model": "gpt-5", "line_user": 90}
+    last = BudgetExplorer("chat", "support-chat", window=8_192)
+    last.set(**asked)
+    talk = bk.ConversationExplorer("support-chat", window=8_192)
+    talk.set(policies=["claude-code", "last turns"], trace="coding-agent", request=7)
+    untouched = BudgetExplorer("chat")
+    assert "data-kept" not in stored(untouched)
+    outputs = {"a": last, "b": talk, "c": last, "d": untouched}
+    cells = [
+        {"id": cell, "outputs": [{"data": {"text/html": stored(of).splitlines(True)}}]}
+        for cell, of in outputs.items()
+    ]
+    notebook = tmp_path / "own.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"id": "text"}, *cells]}))
+    monkeypatch.setenv("JPY_SESSION_NAME", str(notebook))
+    monkeypatch.setattr("budgetkit.lab.explorers.report._SHOWN", set())
+    again = rerun(BudgetExplorer("chat", "support-chat", window=8_192), "a")
+    assert (again.budget, again.settings.model) == (last.budget, "gpt-5")
+    once_more = rerun(BudgetExplorer("chat", "support-chat", window=8_192), "a")
+    assert once_more.budget.window == 8_192, "in the same kernel the code holds"
+    spoken = rerun(bk.ConversationExplorer("support-chat", window=8_192), "b")
+    assert spoken.config == talk.config | {"main": spoken.config["main"]}
+    edited = rerun(BudgetExplorer("chat", "support-chat", window=32_768), "c")
+    assert edited.budget.window == 32_768, "the cell was edited"
+    assert rerun(BudgetExplorer("chat"), "d").settings == untouched.settings
+
+
 def test_no_name_in_a_file_becomes_markup_in_the_picture() -> None:
     budget = bk.Budget(1_000, [], [bk.Allocation("<img src=x onerror=alert(1)>", 100)])
     assert "<img" not in picture(BudgetExplorer(budget).view.state, "<b>")
@@ -458,7 +499,7 @@ def test_every_control_has_a_tip_in_plain_words(make: Callable[..., Any]) -> Non
     controls = explorer.panel.controls.values()
     assert len(controls) > 5
     tips = [(control["label"], control["tip"]) for control in controls]
-    tips += [(choice[0], choice[1]) for choice in explorer.view.choices.get("policies", ())]
+    tips += [(choice[0], choice[2]) for choice in explorer.view.choices.get("policies", ())]
     assert [label for label, tip in tips if not tip or tip == label] == []
 
 

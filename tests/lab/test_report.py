@@ -117,7 +117,7 @@ def test_a_report_is_one_file_that_forbids_itself_any_request(
     )
     assert list(tmp_path.iterdir()) == [tmp_path / "report.html"]
     assert [*page.data["tables"]] == [
-        *("timeline", "caching", "dropping", "fan", "spending", "ranking"),
+        *("timeline", "caching", "dropping", "fan", "spending"),
     ]
     assert page.found["h1"].startswith("coding-agent in 16,000 tokens of gpt-4o: oldest first")
 

@@ -121,13 +121,10 @@ def check_figures(state: dict[str, Any], plan: Plan) -> None:
 
 
 def check_headline(state: dict[str, Any], plan: Plan) -> None:
-    text, budget = state["headline"]["text"], plan.budget
-    answer = sum(
-        budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output"
-    )
+    text, budget = f"{state['headline']['title']} {state['headline']['text']}", plan.budget
     if plan.free < 0:
-        assert text.startswith(f"The window is overrun by {-plan.free:,} tokens: ")
-        section, tokens = re.search(r": (.+) alone takes ([\d,]+) of", text).groups()  # type: ignore[union-attr]
+        assert text.startswith(f"The window is overrun by {-plan.free:,} tokens. ")
+        section, tokens = re.search(r"\. (.+) alone takes ([\d,]+) of", text).groups()  # type: ignore[union-attr]
         assert (
             plan[section].granted
             == int(tokens.replace(",", ""))
@@ -135,30 +132,23 @@ def check_headline(state: dict[str, Any], plan: Plan) -> None:
         )
         return
     if budget.unclaimed < 0 and not takes_the_rest(budget):
-        assert (
-            text
-            == f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
+        assert text == (
+            "The budget does not fit. "
+            f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
         )
         return
-    assert (f"{answer:,} wait for the answer" in text) == bool(answer)
-    too_many, left = claimed_too_many(plan), unclaimed(plan)
-    if budget.remainder is None:
-        assert f"share {signed(budget.shared_pool)} tokens" in text
-    elif plan.remainder > 0:
-        assert f"The {budget.remainder} may take {plan.remainder:,} tokens" in text
-    else:
-        assert text.startswith(f"Nothing is left for the {budget.remainder}")
+    if budget.remainder is not None and plan.remainder <= 0:
+        assert text.startswith(f"Nothing is left for {budget.remainder}.")
+        assert numbers(text) == ({-plan.remainder} if plan.remainder else set())
         return
-    if takes_the_rest(budget):
-        return
-    says_over = "too many" in text or "more than the window has" in text
-    assert says_over == bool(too_many)
-    shared = numbers(
-        text.partition("wait for")[0].partition(";" if budget.remainder else "share")[2]
-    ) - {answer}
-    assert shared == (
-        {too_many} if too_many and budget.remainder else {budget.shared_pool, too_many or left}
-    )
+    too_many = claimed_too_many(plan)
+    assert ("more than the window has" in text) == bool(too_many)
+    assert (f"{too_many:,} more" if too_many else f" {unclaimed(plan):,} tokens are free.") in text
+    verdict = re.match(r"([\d,]+) of ([\d,]+) (turns?|sections?) fit\.", text)
+    if verdict and verdict[3].startswith("section"):
+        whole = sum(grant.cut == 0 for grant in plan.grants)
+        assert (verdict[1], verdict[2]) == (f"{whole:,}", f"{len(plan.grants):,}")
+    assert verdict
 
 
 def unclaimed(plan: Plan) -> int:
@@ -186,7 +176,8 @@ def claimed_too_many(plan: Plan) -> int:
 
 def check_bar(state: dict[str, Any], plan: Plan) -> None:
     """The bar says the same number as the sentence over it, and its segments are as long as they say."""
-    bar, text = state["bar"], state["headline"]["text"]
+    bar = state["bar"]
+    text = f"{state['headline']['title']} {state['headline']['text']}"
     segments = {
         segment["name"]: segment for segment in bar["segments"] if segment["kind"] == "pool"
     }
@@ -198,11 +189,11 @@ def check_bar(state: dict[str, Any], plan: Plan) -> None:
     if over:
         assert over in numbers(text) or text.startswith("Nothing is left"), (text, over)
         assert drawn > bar["window"]
-        assert "more are shared" not in text
+        assert "are free" not in text
     left = max(0, unclaimed(plan))
     assert [segment["tokens"] for segment in segments.values()] == [left]
     if "left of pool" in segments and not over and plan.budget.remainder and plan.remainder > 0:
-        assert f"{left:,} of {plan.budget.shared_pool:,} shared are left" in text
+        assert f" {left:,} tokens are free." in text
 
 
 def check_losses(state: dict[str, Any], plan: Plan) -> None:
@@ -330,4 +321,4 @@ def test_a_required_section_above_its_cap_takes_the_pool_in_every_sentence() -> 
     """In a window of 500 the system prompt has 306 tokens; its cap of 50 and the pool of 100 hold 150 of them."""
     state = bk.DesignCard("chat", "mixed-language", model="gpt-4o", window=500).view.state
     assert state["bar"]["end_text"] == "the window ends at 500; 210 too many"
-    assert "; the sections take 210 more than the window has, " in state["headline"]["text"]
+    assert "The sections take 210 more than the window has." in state["headline"]["text"]

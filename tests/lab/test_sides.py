@@ -31,9 +31,9 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
         other = bk.DesignCard("chat", "mixed-language", model=name, window=8_192)
         assert rows["shared pool"][place] == f"{other.budget.shared_pool:,}"
         assert rows["history budget"][place] == f"{other.plan.remainder:,} (conversation)"
-        told = re.search(r"enough for (\d+) of 35 turns", other.view.state["headline"]["text"])
+        told = re.search(r"(\d+) of 35 turns fit", other.view.state["headline"]["title"])
         assert told is not None
-        assert rows["turns until the first cut"][place] == f"{told[1]} of 35 turns"
+        assert rows["fits"][place] == f"{told[1]} of 35 turns"
         error = other.errors.set_index(["kind", "where"])["error"]["CJK", "conversation"]
         assert f"{100 * error:.0f} %".replace("-", "\u2212") in rows["cheap count on CJK"][place]
         price = bk.cost.prices(name).input

@@ -18,7 +18,6 @@ from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.reach import Reach
-from budgetkit.lab.explorers.report import picture
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import Tabs
 from budgetkit.trace import Trace
@@ -104,6 +103,7 @@ class App:
         self.view = Tabs(titles=[tab.title for tab in TABS])
         self.view.hold(0, self.card.view)
         self.view.observe(lambda change: self._turn_to(change["new"]), "shown")
+        self.view.on_msg(self._show_example)
 
     def open(self, number: int) -> None:
         """Open a tab.
@@ -114,6 +114,11 @@ class App:
             Which, from 0.
         """
         self.view.shown = number
+
+    def _show_example(self, view: Tabs, values: dict[str, Any], buffers: list[Any]) -> None:
+        """Show the budget and the conversation of an example that was pressed."""
+        self.open(0)
+        self.card.set(**values)
 
     def _turn_to(self, number: int) -> None:
         """Open a tab with the budget and conversation of the one before."""
@@ -156,7 +161,7 @@ class App:
         from IPython.display import display
 
         shown = self.tabs[self._shown] or self.card
-        self.card.still.show(picture(shown.view.state, repr(shown)))
+        shown.show_still()
         data, metadata = self._repr_mimebundle_()
         display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 

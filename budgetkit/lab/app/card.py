@@ -19,6 +19,7 @@ from budgetkit.lab.explorers.budget.charts import scene
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.lab.explorers.budget.notices import status
 from budgetkit.lab.explorers.budget.results import BudgetStage
+from budgetkit.lab.explorers.budget.why import remedies
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.shelves import advice
@@ -103,7 +104,7 @@ class DesignCard(BudgetExplorer):
         },
         view=CardView,
         scene=card_scene,
-        status=status,
+        status=lambda stage: {**status(stage), "remedies": remedies(stage)},
         charts=lambda stage, opened: {},
         reader=nothing,
     )

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget.html import POOL, colour
-from budgetkit.budget.quoting import many
 from budgetkit.counters import Counter, spread_of
 from budgetkit.lab.accuracy.corpora import Corpus, Document, shipped
 from budgetkit.lab.accuracy.errors import compare
@@ -20,11 +19,9 @@ from budgetkit.lab.explorers.budget.charts import kpis
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest, too_many
 from budgetkit.message import Message
 from budgetkit.models import Model
-from budgetkit.plan import Plan
 from budgetkit.plan.items import Ints
 from budgetkit.presets import PRESETS
 from budgetkit.trace import Trace
@@ -188,122 +185,75 @@ def _by_kind(errors: pd.DataFrame, where: str) -> Iterator[Misjudgement]:
 
 
 Data = dict[str, Any]
+#: What a section that keeps the other items cuts.
+CUT: Final = {
+    "newest": "the oldest messages",
+    "best": "the least relevant texts",
+    "first": "the last texts",
+}
 #: The key figures of the card: first those that the sliders are moved for.
 FIRST = ("remainder", "pool", "usable", "first")
 
 
 def headline(settings: BudgetSettings, results: BudgetResults) -> Data:
-    """Return the card's title and sentence."""
+    """Return the card's verdict, its sentence, and what it is about."""
     budget = results.plan.budget
     preset = PRESETS.get(budget.name or "")
-    title = budget.name or "A budget of your own"
-    if preset:
-        title = preset.title
+    name = preset.title.partition(":")[0] if preset else budget.name or "A budget of your own"
+    verdict, *more = sentences(results)
     return {
-        "over": f"{settings.model}, {budget.window:,} tokens",
-        "title": title.partition(":")[0],
-        "text": sentence(results),
+        "over": f"{name}, {settings.model}, {budget.window:,} tokens",
+        "title": verdict,
+        "text": " ".join(more),
     }
 
 
-def sentence(results: BudgetResults) -> str:
-    """Summarise the budget in a sentence."""
+def sentences(results: BudgetResults) -> list[str]:
+    """Return the verdict on the budget, then the first cut and what is free."""
     plan = results.plan
     budget = plan.budget
 
     # A window that is overrun leaves nothing to say about the rest.
     if plan.free < 0:
         largest = max(plan.grants, key=lambda grant: grant.granted)
-        return (
-            f"The window is overrun by {too_many(plan):,} tokens: {largest.section} alone takes {largest.granted:,} "
-            f"of {max(0, budget.usable):,} usable."
+        alone = (
+            f"{largest.section} alone takes {largest.granted:,} of {max(0, budget.usable):,} usable"
         )
+        return [f"The window is overrun by {too_many(plan):,} tokens.", f"{alone}."]
     if budget.unclaimed < 0 and not takes_the_rest(budget):
-        return f"Reserves and caps promise {too_many(plan):,} tokens more than the window has."
-
-    answer = _answer(results)
-    if budget.remainder is None:
-        return f"The sections share {signed(budget.shared_pool)} tokens that no cap claims{_taken(plan)}{answer}."
-    if plan.remainder <= 0:
-        if plan.remainder:
-            missing = f", {-plan.remainder:,} tokens are missing"
-        else:
-            missing = ""
-        return f"Nothing is left for the {budget.remainder}{missing}{answer}."
-    room = f"The {budget.remainder} may take {plan.remainder:,} tokens{_lasts(results)}"
-    if takes_the_rest(budget):
-        return f"{room}: all that the others leave{answer}.{_other_loss(results)}"
-    return f"{room}; {_shared(plan)}{answer}.{_other_loss(results)}"
-
-
-def _shared(plan: Plan) -> str:
-    """Return how much of the shared pool is left, as the bar draws it."""
+        promised = f"Reserves and caps promise {too_many(plan):,} tokens more than the window has"
+        return ["The budget does not fit.", f"{promised}."]
+    if budget.remainder is not None and plan.remainder <= 0:
+        missing = f"{-plan.remainder:,} tokens are missing." if plan.remainder else ""
+        return [f"Nothing is left for {budget.remainder}.", missing]
     excess = too_many(plan)
     if excess:
-        return f"the sections take {excess:,} more than the window has"
-    pool = plan.budget.shared_pool
-    left = left_of_pool(plan)
-    if left == pool:
-        return f"{pool:,} more are shared"
-    return f"{left:,} of {pool:,} shared are left"
+        free = f"The sections take {excess:,} more than the window has."
+    else:
+        free = f"{left_of_pool(plan):,} tokens are free."
+    return [*_turns(results), free]
 
 
-def _taken(plan: Plan) -> str:
-    """Return a clause on the shared pool's remaining tokens; empty if untouched.
-
-    This serves a pool that all sections share.
-    """
-    excess = too_many(plan)
-    if excess:
-        return f", and claim {excess:,} too many"
-    left = left_of_pool(plan)
-    if left == plan.budget.shared_pool:
-        return ""
-    return f"; {left:,} are left"
-
-
-def _answer(results: BudgetResults) -> str:
-    """Return how many tokens are reserved for the answer; empty where none are."""
-    budget = results.plan.budget
-    size = sum(
-        budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output"
-    )
-    if not size:
-        return ""
-    return f", {size:,} wait for the answer"
-
-
-def turns_without_loss(results: BudgetResults) -> int | None:
-    """Return for how many turns the remainder loses nothing; None without turns."""
-    remainder = results.plan.budget.remainder
-    if results.turns is None or remainder is None:
-        return None
+def fitting(results: BudgetResults) -> str:
+    """Return the turns that lose nothing, such as "10 of 35 turns"; without turns, the sections."""
+    if results.turns is None:
+        whole = [grant.cut == 0 for grant in results.plan.grants]
+        return f"{sum(whole):,} of {len(whole):,} sections"
     columns = results.turns.columns(results.plan.budget)
-    is_cut = columns[remainder]["cut"] > 0
-    if is_cut.any():
-        return int(np.argmax(is_cut))
-    return len(is_cut)
+    is_whole = sum(column["cut"] for column in columns.values()) == 0
+    return f"{np.count_nonzero(is_whole):,} of {len(is_whole):,} turns"
 
 
-def _lasts(results: BudgetResults) -> str:
-    """Say for how many turns nothing of the remainder is cut."""
-    lasting = turns_without_loss(results)
-    if lasting is None or results.demand is None:
-        return ""
-    turns = len(results.demand)
-    if lasting == turns:
-        return f", enough for {'all ' if turns > 1 else 'the '}{many(turns, 'turn') if turns > 1 else 'one turn'}"
-    if not lasting:
-        return ", too few for the first turn"
-    return f", enough for {lasting:,} of {many(turns, 'turn')}"
-
-
-def _other_loss(results: BudgetResults) -> str:
-    """Return a sentence on the first loss outside the remainder, if any."""
-    if results.first_cut is None or results.first_cut[1] == results.plan.budget.remainder:
-        return ""
+def _turns(results: BudgetResults) -> list[str]:
+    """Return the turns that fit, and the items that are cut from the first loss on."""
+    budget = results.plan.budget
+    fits = f"{fitting(results)} fit."
+    if results.first_cut is None:
+        return [fits]
     turn, section = results.first_cut
-    return f" The first loss is in {section}, at turn {turn:,}."
+    rule = CUT[budget.allocations[budget.sections.index(section)].keep]
+    whose = "" if section == budget.remainder else f" of {section}"
+    return [fits, f"From turn {turn:,} {rule}{whose} are cut."]
 
 
 def key_figures(results: BudgetResults) -> list[Data]:

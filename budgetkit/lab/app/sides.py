@@ -17,11 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from budgetkit.budget.html import HATCHED, colour
-from budgetkit.budget.quoting import many
 from budgetkit.counters import basis_of
 from budgetkit.inputs.conversations import DEFAULT_MODEL
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.app.headline import OWN, Misjudgement, misjudgements, turns_without_loss
+from budgetkit.lab.app.headline import OWN, Misjudgement, fitting, misjudgements
 from budgetkit.lab.app.strip import LABELS
 from budgetkit.lab.explorers.budget.charts import pool_name
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, known_model, results
@@ -90,14 +89,6 @@ class Side:
         return {name: f"{size:,}" for name, size in budget.sizes.items() if name not in caps} | caps
 
     @property
-    def turns(self) -> str:
-        """For how many turns nothing of the remainder is cut."""
-        lasting = turns_without_loss(self.results)
-        if lasting is None or self.results.demand is None:
-            return "no conversation"
-        return f"{lasting:,} of {many(len(self.results.demand), 'turn')}"
-
-    @property
     def cost(self) -> str:
         """The cost of the prompt, with nothing read from a cache."""
         price_list = prices(self.results.model)
@@ -132,7 +123,7 @@ class Side:
             "window": f"{budget.window:,}",
             "shared pool": signed(budget.shared_pool),
             "history budget": remainder,
-            "turns until the first cut": self.turns,
+            "fits": fitting(self.results),
         }
         errors = {f"cheap count on {kind}": error for kind, error in self.errors().items()}
         return {**named, **errors, "cost of the prompt, uncached": self.cost}

@@ -91,7 +91,7 @@ class Room:
     overrun: int = 0
 
     def verdict(self, really: int) -> Verdict:
-        """Return the verdict on a full budget, such as "as planned".
+        """Return the verdict on a full budget, such as "fits".
 
         A surplus is taken from the safety reserve first, then from the shared pool.
         """
@@ -101,14 +101,14 @@ class Room:
             return Verdict("empty", "nothing to fill")
         over = really - self.budget
         if over < 0:
-            return Verdict("waste", f"{-over:,} unused")
+            return Verdict("waste", f"fits, {-over:,} unused")
         if over == 0:
-            return Verdict("exact", "as planned")
+            return Verdict("exact", "fits")
         if over <= self.safety:
-            return Verdict("safe", f"{over:,} from safety")
+            return Verdict("safe", f"fits, {over:,} from safety")
         if over <= self.safety + self.pool:
-            return Verdict("pool", f"{over - self.safety:,} from the pool")
-        return Verdict("over", f"{over - self.safety - self.pool:,} too many")
+            return Verdict("pool", f"eats {over - self.safety:,} of the pool")
+        return Verdict("over", f"overflows by {over - self.safety - self.pool:,}")
 
     def pool_left(self, really: int) -> int:
         """Return the shared pool's tokens left after it covers a surplus."""
@@ -205,9 +205,9 @@ def _note(room: Room, counters: CounterPair) -> str:
         )
     if counters.is_one_count:
         alone = f"It is {counters.basis}; there is no better count to hold it against."
-        return f"{alone} 9 of 10 texts fall within the thin lines."
+        return f"{alone} 9 of 10 texts fall within the lines."
     filled = f"Actual tokens when {short_name(counters.cheap)} fills the {room.budget:,} tokens of {room.name}"
-    return f"{filled}, by {counters.basis}. 9 of 10 texts fall within the thin lines."
+    return f"{filled}, by {counters.basis}. 9 of 10 texts fall within the lines."
 
 
 def _bands(room: Room, start: float, whole: float) -> list[Data]:

@@ -6,6 +6,7 @@ shown follows. A control, a handle in the page and a line of code send the same 
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from budgetkit.files import write_whole
 from budgetkit.lab.explorers.folds import Folds, refusal
 from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.reach import Reach, arguments
-from budgetkit.lab.explorers.report import Still, page, picture
+from budgetkit.lab.explorers.report import Still, page, picture, saved_settings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Command, Data, F, Kind, S, Stage
 from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
@@ -59,7 +60,9 @@ class Explorer(Generic[S, F]):
         self._uploads = Uploads(view, self._run_command)
         view.on_msg(self._receive)
         view.observe(lambda change: self._redraw(), "opened")
-        self._send_state(self._page_state())
+        state = self._page_state()
+        self._values = self.panel.values
+        self._send_state(state)
         self._send_charts()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -351,7 +354,7 @@ class Explorer(Generic[S, F]):
         # Before the charts, so that key figures are painted first.
         self.view.state = {**state, "ack": ack}
         self.view.door = self.kind.door(self.stage)
-        self.still.change(self.view.state, repr(self))
+        self.still.change(self.view.state, repr(self), self._kept)
 
     def _send_charts(self, is_moving: bool = False) -> None:
         with self._lock:
@@ -366,16 +369,45 @@ class Explorer(Generic[S, F]):
                 self.view.reader = reader
                 self.view.folds = self._folds.shown(self.settings, self.view.opened)
 
+    @property
+    def _kept(self) -> str | None:
+        """What was changed since the start, and the start, for the saved notebook; None where nothing was."""
+        now = self.panel.values
+        changed = {key: now[key] for key in now if now[key] != self._values.get(key)}
+        return json.dumps([self._values, changed], default=list) if changed else None
+
+    def _go_on(self, kept: str) -> None:
+        """Go on from the settings that a notebook kept, if they were reached from the same start."""
+        if not kept:
+            return
+        first, changed = json.loads(kept)
+        if first != json.loads(json.dumps(self._values, default=list)):
+            return  # the cell was edited
+        for key, value in [
+            *changed.items(),
+            *changed.items(),
+        ]:  # a control may set another one after it
+            if key in self.panel.controls and self.panel.values[key] != value:
+                self._set(key, value)
+        self._send_state(
+            self._page_state()
+        )  # what can be had no more, as a file that was dropped, is left out
+
     def _display_(self) -> View:
         """Show the explorer in marimo."""
         return self.view
+
+    def show_still(self) -> None:
+        """Show the picture, with the settings that the saved notebook kept."""
+        with self._lock:
+            self._go_on(saved_settings())
+            self.still.show(picture(self.view.state, repr(self), self._kept))
 
     def _ipython_display_(self) -> None:
         """Show the explorer, and beside it the picture that stays when there is no kernel."""
         from IPython.display import display
 
-        with self._lock:
-            self.still.show(picture(self.view.state, repr(self)))
+        self.show_still()
         data, metadata = self._repr_mimebundle_()
         display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 

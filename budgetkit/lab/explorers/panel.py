@@ -60,7 +60,7 @@ TIPS: Final[Mapping[str, str]] = MappingProxyType(
         "Turn": "The turn that is planned; each begins with what the user says",
         "Request": "The request that is shown, as the model got it",
         "A request for": "Whether the model is asked once a turn, or once for each of its answers and tool calls",
-        "In detail": "The policy that the figures show",
+        "Rules compared": "Which rules stand side by side; press a name to see that rule in detail",
         "If it won't fit": "What happens when what must stay is larger than its room",
         "Rules": "How the provider's prompt cache works: what is cached, from which size, at what price",
         "Lifetime": "How long the cache is kept after its last use",
@@ -72,7 +72,6 @@ TIPS: Final[Mapping[str, str]] = MappingProxyType(
         "Path": "A folder, a file or a pattern such as **/*.md on this machine",
         "Kind of text": "The kind of the texts at hand: what is looked at, and what the buffer is for",
         "Classes": "Kinds of text that are looked at; several with Ctrl",
-        "Policies": "The policies that are side by side",
         "Prunes": "Whether the calls and results of the turn that is being answered can be pruned",
         "of": "Unit of the floor",
         "Cut to": "Whether documents are compared whole, or in pieces of about that length",
@@ -284,10 +283,18 @@ class Panel:
         """The controls as the page draws them, by key."""
         return {drawn["key"]: drawn for group in self._groups for drawn in group["controls"]}
 
-    def group(self, heading: str, folds: bool = False) -> None:
-        """Begin a group; one that folds begins folded."""
+    @property
+    def values(self) -> Data:
+        """What each control shows, by key, as `Explorer.set` takes it."""
+        return {
+            key: drawn["text"] or None if drawn["is"] == "line" else drawn["value"]
+            for key, drawn in self.controls.items()
+        }
+
+    def group(self, heading: str, **drawn: Any) -> None:
+        """Begin a group; `folds` has it folded at first, `under` puts it under the first figure."""
         key = f"group {len(self._groups)}"
-        self._groups.append({"key": key, "heading": heading, "folds": folds, "controls": []})
+        self._groups.append({"key": key, "heading": heading, **drawn, "controls": []})
 
     def drop(self, key: str) -> None:
         """Leave out a control."""
@@ -295,14 +302,15 @@ class Panel:
         for group in self._groups:
             group["controls"] = [drawn for drawn in group["controls"] if drawn["key"] != key]
 
-    def _add(self, key: str, kind: str, label: str, command: Input, drawn: Data) -> None:
+    def add(self, key: str, kind: str, label: str, command: Input, drawn: Data) -> None:
+        """Add a control of any kind that the page knows."""
         self.inputs[key] = command
         control = {"is": kind, "key": key, "label": label, "tip": TIPS.get(label, label), **drawn}
         self._groups[-1]["controls"].append(control)
 
     def text(self, key: str, label: str, value: str, command: Input, **drawn: Any) -> None:
         """Add a box for text; `among` names the list that it is completed from."""
-        self._add(key, "text", label, command, {"value": value, **drawn})
+        self.add(key, "text", label, command, {"value": value, **drawn})
 
     def number(self, key: str, label: str, number: Number, command: Input, **drawn: Any) -> None:
         """Add a box for a number, half as wide as the panel."""
@@ -312,14 +320,10 @@ class Panel:
         self, key: str, label: str, value: Any, command: Input, among: str, **drawn: Any
     ) -> None:
         """Add a list to choose from; with `rows`, several can be chosen."""
-        self._add(key, "choice", label, command, {"value": value, "among": among, **drawn})
-
-    def ticks(self, key: str, label: str, value: Sequence[str], command: Input, among: str) -> None:
-        """Add boxes to tick; the choice of the list is a name with its tip."""
-        self._add(key, "ticks", label, command, {"value": value, "among": among})
+        self.add(key, "choice", label, command, {"value": value, "among": among, **drawn})
 
     def line(
         self, key: str, label: str, slide: Data, number: Number, command: Input, **drawn: Any
     ) -> None:
         """Add a slider with a box for its number; `locked` adds a lock."""
-        self._add(key, "line", label, command, {"slide": slide, "text": number.text, **drawn})
+        self.add(key, "line", label, command, {"slide": slide, "text": number.text, **drawn})

@@ -7,12 +7,15 @@ itself, by its policy, any script but its own and any request at all. The same e
 from __future__ import annotations
 
 import json
+import os
+import re
 import threading
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from html import unescape
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -26,6 +29,11 @@ Data = dict[str, Any]
 SETTLED: Final = 0.7  # seconds without a change until the picture is published anew
 _NAMED: Final = 0.08  # of the bar
 _SMALL: Final = "font-size:12px;color:#767676"
+#: Under the picture nothing stands but the explorer: without a kernel JupyterLab says there "model not found".
+_ALONE: Final = (
+    ".jp-OutputArea-child:has(.bk-still)+.jp-OutputArea-child:not(:has(.bk-explorer)){display:none}"
+)
+_SHOWN: Final[set[str]] = set()  # cells that have shown an explorer in this kernel
 
 
 class Still:
@@ -44,27 +52,45 @@ class Still:
         self._last = drawn
         display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
 
-    def change(self, state: Data, title: str) -> None:
+    def change(self, *drawn: Any) -> None:
         """Publish the picture anew once nothing has changed for a moment."""
         if not self._name:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = threading.Timer(SETTLED, self._publish, [state, title])
+        self._timer = threading.Timer(SETTLED, self._publish, drawn)
         self._timer.daemon = True
         self._timer.start()
 
-    def _publish(self, state: Data, title: str) -> None:
+    def _publish(self, state: Data, title: str, kept: str) -> None:
         from IPython.display import update_display
 
-        drawn = picture(state, title)
+        drawn = picture(state, title, kept)
         if drawn != self._last:
             self._last = drawn
             update_display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
 
 
-def picture(state: Data, title: str) -> str:
-    """Return a view as static HTML: key figures, bar, sentence, source.
+def saved_settings() -> str:
+    """Return the settings that the saved notebook keeps of the cell that runs, once a kernel; "" without any."""
+    from IPython import get_ipython
+
+    parent = getattr(get_ipython(), "get_parent", dict)()  # type: ignore[no-untyped-call]
+    running = parent.get("metadata", {}).get("cellId")
+    path = Path(os.environ.get("JPY_SESSION_NAME", ""))
+    if running is None or running in _SHOWN or not path.is_file():
+        return ""
+    _SHOWN.add(running)
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        if cell.get("id") == running:
+            texts = [output.get("data", {}).get("text/html", "") for output in cell["outputs"]]
+            kept = re.search(r'data-kept="([^"]*)"', "".join("".join(text) for text in texts))
+            return unescape(kept[1]) if kept else ""
+    return ""
+
+
+def picture(state: Data, title: str, kept: str | None = None) -> str:
+    """Return a view as static HTML: key figures, bar, sentence, source; `kept` are the settings to go on from.
 
     Examples
     --------
@@ -81,8 +107,10 @@ def picture(state: Data, title: str) -> str:
         _bar(state.get("bar")),
         strip_table(state.get("strip")),
         element("p", state.get("source") or "", style=_SMALL),
-        element("p", "This is how it stood; run the cell to move it.", style=_SMALL),
+        element("p", "This is how it stood; run the cell to go on from it.", style=_SMALL),
+        element("style", Markup(_ALONE)),
         class_="bk-still",
+        data_kept=kept,
     )
 
 

@@ -42,7 +42,6 @@ _ELSEWHERE = {
         "caching",
         "dropping",
         "fan",
-        "ranking",
         "spending",
         "timeline",
     ),

@@ -49,7 +49,16 @@ def bar(stage: BudgetStage) -> Data:
         "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],
         "pinned": None if stage.results.pinned is None else _pinned(stage.results.pinned),
         "hint": _hint(budget, rest),
+        "sums": _sums(plan),
     }
+
+
+def _sums(plan: Plan) -> str:
+    """Return the bar in one line: tokens used, cut and free."""
+    cut = sum(grant.cut for grant in plan.grants)
+    over = too_many(plan)
+    rest = f"too many {over:,}" if over else f"free {left_of_pool(plan):,}"
+    return f"used {plan.used:,} · cut {cut:,} · {rest}"
 
 
 def _ticks(window: int) -> list[int]:
@@ -100,7 +109,6 @@ def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | Non
         "text": f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}"
         if beside
         else f"{tokens:,}",
-        "short": short(tokens),
         "tip": _tip(plan, claim, name),
         "color": colour(line),
         "ink": "var(--bk-ink)" if hatched else ink(colour(line)),

@@ -18,7 +18,7 @@ from budgetkit.lab.explorers.budget.controls import controls
 from budgetkit.lab.explorers.budget.notices import status, texts
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.explorers.budget.why import sections_told
+from budgetkit.lab.explorers.budget.why import remedies, sections_told
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import parted, speaker, whole, words
@@ -179,7 +179,8 @@ def requests(stage: BudgetStage) -> Data:
 def status_with_reasons(stage: BudgetStage) -> Data:
     """Return the status, with the lost section that each sentence is about."""
     notice = status(stage)
-    return {**notice, "asks": sections_told(stage.results.plan, [notice["text"], *notice["more"]])}
+    asks = sections_told(stage.results.plan, [notice["text"], *notice["more"]])
+    return {**notice, "asks": asks, "remedies": remedies(stage)}
 
 
 def heading(stage: BudgetStage) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,9 +18,10 @@ from budgetkit.lab.explorers.budget.results import (
     known_model,
     typed_demand,
 )
-from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
+from budgetkit.lab.explorers.budget.settings import OWN, WINDOWS, BudgetSettings, longest_window
 from budgetkit.lab.explorers.folds import Content, button, choice, text
 from budgetkit.lab.figures.question import signed
+from budgetkit.lab.figures.window import left_of_pool, too_many
 from budgetkit.message import RESULT_ROLES
 from budgetkit.plan import Plan
 from budgetkit.plan.advice import Mend
@@ -91,18 +93,65 @@ class WhyFold(Content):
         if mend.budget is None:
             return {**row, "note": "in the text itself"}
         for to in _ways(stage, mend):
-            stage_after = replace(stage, settings=to)
-            plan = planned(stage_after)
+            plan = planned(replace(stage, settings=to))
             if _keeps(plan, of):
                 self._offers[mend.line] = to
-                shown = bar(replace(stage_after, results=replace(stage.results, plan=plan)))
-                tip = difference(stage.results.plan, plan)
-                return {
-                    **row,
-                    "note": tip,
-                    "button": button("Do it", {"mend": mend.line}, tip=tip, bar=shown),
-                }
+                offer = _offer(replace(stage, settings=to), plan, "Do it", {"mend": mend.line})
+                return {**row, "note": offer["tip"], "button": offer}
         return {**row, "note": "a line that is locked would have to move"}
+
+
+def remedies(stage: BudgetStage) -> list[Data]:
+    """Return single changes to press: each is planned first, and offered only if it keeps its promise."""
+    plan = stage.results.plan
+    budget = plan.budget
+    left = left_of_pool(plan)
+    lost = lost_sections(plan)
+    offers: list[tuple[str, str, int]] = []
+    if left < 0 and budget.reserves:
+        largest = max(budget.reserves, key=lambda reserve: budget.sizes[reserve.name]).name
+        offers.append((f"Lower {largest} to", largest, budget.sizes[largest] + left))
+    if left > 0 and lost and (cap := budget.caps[lost[0]]) is not None:
+        offers.append((f"Raise {lost[0]} to", lost[0], min(plan[lost[0]].demand, cap + left)))
+    longest = longest_window(stage.results.model, budget.kind) or 0
+    wider = [window for window in WINDOWS if budget.window < window <= longest]
+    if lost or left < 0:
+        place = bisect_left(
+            wider, True, key=lambda window: _is_whole(_moved(stage, "window", window))
+        )
+        offers += [("Window", "window", window) for window in wider[place : place + 1]]
+
+    buttons = []
+    for label, line, size in offers:
+        after = _moved(stage, line, size)
+        if (
+            after is None
+            or too_many(after)
+            or any(after[g.section].cut > g.cut for g in plan.grants)
+        ):
+            continue
+        key = line if line == "window" else f"line_{line}"
+        tells = {"kind": "set", "key": key, "value": f"{size:,}"}
+        buttons.append(_offer(stage, after, f"{label} {size:,}", tells))
+    return buttons
+
+
+def _moved(stage: BudgetStage, line: str, size: int) -> Plan | None:
+    """Plan with one line of another size; None where it is locked or cannot be."""
+    try:
+        return planned(replace(stage, settings=move_line(stage, line, size)))
+    except (ValueError, LookupError):
+        return None
+
+
+def _is_whole(plan: Plan | None) -> bool:
+    return plan is not None and not too_many(plan) and not lost_sections(plan)
+
+
+def _offer(stage: BudgetStage, after: Plan, label: str, tells: Data) -> Data:
+    """Return a button for a change, with the bar after it."""
+    shown = bar(replace(stage, results=replace(stage.results, plan=after)))
+    return button(label, tells, tip=difference(stage.results.plan, after), bar=shown)
 
 
 def lost_sections(plan: Plan) -> list[str]:

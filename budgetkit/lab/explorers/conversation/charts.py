@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from budgetkit.budget.html import GREY
@@ -13,8 +14,8 @@ from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.folds import Kpi, figure, listed
-from budgetkit.lab.figures.question import Question, dollars, short
-from budgetkit.lab.replay.figures.replays import LINE_NOTES
+from budgetkit.lab.figures.question import Question, dollars, rows, short
+from budgetkit.lab.replay.figures.replays import LINE_NOTES, LINES
 
 Data = dict[str, Any]
 _MARKS = "The conversation marks which earlier messages a later one needs."
@@ -22,7 +23,21 @@ _GUESS = (
     "Nobody marked which messages are needed, so it is guessed: a message that repeats a rare word, such as a name or "
     "a number, needs the one that said it first. Good to compare policies; it says nothing about answers."
 )
-FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
+FIGURES = ("timeline", "caching", "dropping", "fan", "spending")
+#: The tabs under the first figure: the messages, the other figures, and the folds.
+TABS = {
+    "messages": "Messages",
+    "caching": "Cache",
+    "dropping": "Lifetimes",
+    "fan": "Forecast",
+    "spending": "Cost",
+    "systems": "Products",
+    "turning": "Prices",
+    "reads": "Misses",
+    "billed": "Bill",
+    "check": "Check",
+    "decide": "Best setting",
+}
 
 
 def scene(stage: ConversationStage) -> Data:
@@ -33,7 +48,36 @@ def scene(stage: ConversationStage) -> Data:
         "source": source(stage),
         "kpis": [kpi.drawn for kpi in kpis],
         "figures": [*FIGURES],
+        "tabs": TABS,
     }
+
+
+def lanes(results: ConversationResults) -> list[Data]:
+    """Return a row for each compared rule, the cheapest first."""
+    order = [*results.replays]
+    drawn = []
+    for row in rows(results.compared.ranking):
+        name = row["policy"]
+        replayed = results.replays[name]
+        if np.isnan(row["cost"]):
+            cost = f"{row['relative_cost']:.2f} x"
+        else:
+            cost = dollars(row["cost"])
+        drawn.append(
+            {
+                "key": name,
+                "color": LINES[order.index(name) % len(LINES)],
+                "main": name == results.main,
+                "sizes": replayed.outline,
+                "usable": results.budget.usable,
+                "here": results.request / results.requests,
+                "cost": cost,
+                "cuts": f"{np.count_nonzero(replayed.frame['dropped']):,}",
+                "cached": f"{row['cached_share']:.0%}",
+                "kept": "" if np.isnan(row["evidence"]) else f"{row['evidence']:.0%}",
+            }
+        )
+    return drawn
 
 
 def _first(results: ConversationResults) -> Kpi:
@@ -133,8 +177,6 @@ def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]
         return table, figures.fan.draw(table)
     if name == "spending":
         return results.compared.spending
-    if name == "ranking":
-        return results.compared.ranked
     return results.shown.drawn(name)
 
 
@@ -187,15 +229,6 @@ def _spending_note(table: pd.DataFrame, results: ConversationResults) -> str:
     return f"In all {least} under {brief(low)}, {most} under {brief(high)}."
 
 
-def _ranking_note(table: pd.DataFrame, results: ConversationResults) -> str:
-    first = table.sort_values("relative_cost", kind="stable").iloc[0]
-    if first["evidence"] != first["evidence"]:
-        evidence = ""
-    else:
-        evidence = f", {first['evidence']:.0%} of the needed messages kept"
-    return f"1 is what the same input costs without a cache. {first['policy']} is first{evidence}."
-
-
 def _dropping_note(table: pd.DataFrame, results: ConversationResults) -> str:
     gone = int((table["until"] <= results.request).sum())
     return f"Each line is a message while it is in the window; by {results.named(results.request)} {gone:,} have left."
@@ -228,7 +261,6 @@ NOTES = {
     "timeline": _timeline_note,
     "caching": _caching_note,
     "spending": _spending_note,
-    "ranking": _ranking_note,
     "dropping": _dropping_note,
     "fan": _fan_note,
 }

@@ -1,4 +1,4 @@
-"""Controls of the conversation explorer: the request, policies and their numbers, the budget, cache and prices."""
+"""Controls of the conversation explorer: the request, rules and their numbers, the budget, cache and prices."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from budgetkit.lab.explorers.budget.controls import (
     add_place,
     add_trace,
 )
+from budgetkit.lab.explorers.conversation.charts import lanes
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import (
     CHOICES,
@@ -17,10 +18,12 @@ from budgetkit.lab.explorers.conversation.settings import (
     LONGEST,
     OWN,
     SAYS,
+    label_of,
 )
 from budgetkit.lab.explorers.panel import Number, Panel, command
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
+from budgetkit.pruning.policies import SYSTEMS
 
 MOST_TURNS = 10_000  # that a forecast looks ahead
 
@@ -34,8 +37,7 @@ def controls(stage: ConversationStage) -> Panel:
     panel = Panel(
         counters=[results.budget_results.model.encoding, *RATIOS],
         traces=[(name, name) for name in stage.library.conversations.names],
-        policies=[(name, SAYS.get(name, name)) for name in names],
-        chosen=[(name, name) for name in settings.chosen],
+        policies=[(name, label_of(name), SAYS.get(name, ""), name in SYSTEMS) for name in names],
         by=[("turn", "a turn"), ("request", "an answer")],
         within=[(True, "earlier turns and this one"), (False, "earlier turns only")],
         units=[(unit, unit) for unit in ("messages", "turns", "tokens")],
@@ -49,11 +51,14 @@ def controls(stage: ConversationStage) -> Panel:
     )
     panel.group("")
     add_conversations(panel, stage)
-    panel.group("Policies")
+    panel.group("", under=True)
     place = "Turn" if results.run.by == "turn" else "Request"
     add_place(panel, "request", place, results.request, results.requests)
-    panel.ticks("policies", "Policies", settings.chosen, command("policies", "names"), "policies")
-    panel.choice("main", "In detail", settings.main, command("main", "name"), "chosen")
+    panel.group("", under=True)
+    rules = {"value": settings.chosen, "among": "policies", "lanes": lanes(results)}
+    panel.add("policies", "rules", "Rules compared", command("policies", "names"), rules)
+    panel.inputs["main"] = command("main", "name")
+    panel.group(label_of(settings.main))
     add_numbers(panel, stage)
     panel.group("Budget")
     add_model(panel, stage.budget)

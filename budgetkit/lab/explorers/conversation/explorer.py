@@ -49,8 +49,8 @@ from budgetkit.trace import Trace
 
 Data = dict[str, Any]
 # messages that are there, that have gone, and of the opening
-NEWEST = 40
-GONE = 15
+NEWEST = 16
+GONE = 8
 FIRST = 2
 
 
@@ -74,6 +74,7 @@ def reading(stage: ConversationStage) -> Data:
         "title": f"What does {called} send, and what is missing?",
         "note": _note(results, standing, shown),
         "blocks": list(_blocks(results, standing, shown)),
+        "follows": "request",
     }
 
 

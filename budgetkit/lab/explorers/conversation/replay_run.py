@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,6 @@ from budgetkit.lab import figures
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.replay import Replay, cost, rank_policies, replay, spent
 from budgetkit.lab.replay.cost import Prices
-from budgetkit.lab.replay.figures.replays import RANKING_COLUMNS
 from budgetkit.lab.replay.forecast import Pace, first_over
 from budgetkit.lab.replay.losses import evidence, needed_there
 from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of
@@ -40,6 +39,7 @@ from budgetkit.trace import Trace, usage_frame
 
 Spec = dict[str, Any]
 Drawn = tuple[pd.DataFrame, Spec]
+_STRETCHES: Final = 120  # of a small chart
 
 
 class Replayed:
@@ -54,6 +54,12 @@ class Replayed:
     def frame(self) -> pd.DataFrame:
         """One row a request."""
         return self.outcome.frame()
+
+    @cached_property
+    def outline(self) -> list[int]:
+        """The largest request of each stretch of the conversation, in tokens."""
+        stretches = np.array_split(self.outcome.sent, min(_STRETCHES, len(self.outcome.sent)))
+        return [int(stretch.max()) for stretch in stretches]
 
     @cached_property
     def totals(self) -> dict[str, float]:
@@ -139,12 +145,6 @@ class Compared:
     def spending(self) -> Drawn:
         """The spending so far, as table and figure."""
         return _drawn("spending", self._outcomes)
-
-    @cached_property
-    def ranked(self) -> Drawn:
-        """The ranking: table and figure."""
-        table = self.ranking[[*RANKING_COLUMNS, "evidence"]]
-        return table, figures.ranking.draw(table)
 
 
 def _drawn(name: str, replays: Any) -> Drawn:

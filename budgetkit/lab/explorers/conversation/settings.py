@@ -191,6 +191,13 @@ def _rows() -> Mapping[str, dict[str, Any]]:
 CHOICES: Final[Mapping[str, Choice]] = Table(
     lambda: {name: _choice(name, row.get("numbers", {})) for name, row in _rows().items()}
 )
+
+
+def label_of(name: str) -> str:
+    """Return the display name of a rule."""
+    return str(SYSTEMS[name]["label"]) if name in SYSTEMS else name
+
+
 #: What each of them does, in plain words.
 SAYS: Final[Mapping[str, str]] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
 

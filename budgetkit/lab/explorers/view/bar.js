@@ -105,7 +105,7 @@ function paintSegment(bar, node, { segment, x, width }) {
   put(edge, { x: x + inner - 3, y: top, width: segment.cut && inner > 0 ? 3 : 0, height });
   const fits = (text, weight, { size, edge }) => textWidth(text, `${weight} ${size}px ${bar.font}`) + 2 * edge <= inner;
   const named = whatFits(segment.name, (text, room) => fits(text, 600, room));
-  const size = fits(segment.short, 400, named.room) ? segment.short : "";
+  const size = fits(segment.text, 400, named.room) ? segment.text : "";
   const style = `fill:${segment.ink};font-size:${named.room.size}px`;
   const long = textWidth(segment.name, `600 10px ${bar.font}`);
   const isUpright = !named.text && inner > 13 && long < height;
@@ -355,7 +355,8 @@ function createWindow(post) {
   const legend = element("ul", { class: "bk-legend", "aria-label": "Sections" });
   const title = element("h3", {}, "What fills the window?");
   const hint = element("p", { class: "bk-note" }, "");
-  const card = element("section", { class: "bk-card bk-window" }, title, hint, bar.svg, legend);
+  const sums = element("p", { class: "bk-sums" });
+  const card = element("section", { class: "bk-card bk-window" }, title, hint, bar.svg, sums, legend);
   let hover = () => {};
   return {
     nodes: [card, bar.tip],
@@ -370,6 +371,7 @@ function createWindow(post) {
     draw(state) {
       bar.draw(state);
       say(hint, state.hint);
+      say(sums, state.sums);
       paintLegend(legend, state.segments, (key) => hover(key));
     },
     // The bar as it would be, and as it is where nothing is offered.

@@ -10,6 +10,7 @@ function createCharts(model, alive, post, moving) {
   const charts = { root, model, post, alive, moving, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {}, onClick: () => {}, onHidden: () => {} };
   charts.arrange = (keys) => arrangeCards(charts, keys);
   charts.draw = (key) => {
+    if (!charts.cards.has(key)) return;
     charts.dirty.add(key);
     runCharts(charts);
   };
@@ -94,7 +95,8 @@ async function rest(charts) {
 // The first figure is to be seen without scrolling, under key figures and bar.
 function firstHeight(node) {
   const sight = parseFloat(getComputedStyle(node).getPropertyValue("--bk-sight")) || 900;
-  return Math.round(Math.max(140, Math.min(232, 0.22 * sight)));
+  const least = node.closest(".bk-front") ? 250 : 140; // a scrubber and the rules are all that is below it
+  return Math.round(Math.max(least, Math.min(232, 0.22 * sight)));
 }
 
 // What can be seen goes first.

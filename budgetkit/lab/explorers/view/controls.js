@@ -42,7 +42,7 @@ function makeGroup({ folds }) {
 const CONTROLS = {
   text: { make: makeText, paint: paintText },
   choice: { make: makeChoice, paint: paintChoice },
-  ticks: { make: makeTicks, paint: paintTicks },
+  rules: { make: makeRules, paint: paintRules },
   line: { make: makeLine, paint: paintLine },
 };
 
@@ -68,10 +68,11 @@ function makeText({ key, among, hint, digits, half }, panel) {
   return element("label", { class: half ? "bk-field bk-half" : "bk-field" }, element("span"), input, ...(list ? [list] : []));
 }
 
-function paintText(node, { key, label, tip, value, among, locked }, panel) {
+function paintText(node, { key, label, tip, value, among, locked, half }, panel) {
   const [name, input, list] = node.children;
   say(name, label);
-  put(input, { title: tip });
+  // What is half as wide has a short name: of what it is at least stands in its tip.
+  put(input, { title: tip, "aria-label": half && tip !== label ? `${label}: ${tip}` : null });
   input.disabled = Boolean(locked);
   writeBox(input, key, value, panel);
   relist(list, panel.choices[among], (text) => element("option", { value: text }));
@@ -106,24 +107,71 @@ function paintChoice(node, { key, label, tip, value, among, rows }, panel) {
   });
 }
 
-function makeTicks({ key }, panel) {
-  const node = element("div", { class: "bk-ticks", role: "group" });
-  node.addEventListener("change", ({ target }) => {
-    node.value = node.value.filter((name) => name !== target.name);
-    if (target.checked) node.value.push(target.name);
-    panel.put(key, [...node.value]);
-  });
+// The compared rules: a row for each, the cheapest first, whose name is pressed to show it in detail; the others are
+// added from a list. A row has the rule's prompts as a small chart, and what it comes to.
+const LANE = { width: 240, height: 26 };
+const COLUMNS = ["rule", "prompts", "cost", "cuts", "cached", "kept"];
+
+function makeRules({ key }, panel) {
+  const head = element("tr", {}, ...COLUMNS.map((name) => element("th", { scope: "col" }, name)), element("td"));
+  const lanes = element("tbody");
+  const list = element("div", { class: "bk-rules" });
+  const node = element("section", { class: "bk-card bk-picker" }, element("h3"), element("table", { class: "bk-lanes" }, element("thead", {}, head), lanes), element("details", {}, element("summary", {}, "Add a rule"), list));
+  node.value = [];
+  node.toggle = (name) => {
+    const isIn = node.value.includes(name);
+    node.value = isIn ? node.value.filter((each) => each !== name) : [...node.value, name];
+    panel.put(key, node.value);
+  };
   return node;
 }
 
-function paintTicks(node, { key, label, value, among }, panel) {
-  put(node, { "aria-label": label });
-  const make = ({ key: name }) => element("label", {}, element("input", { type: "checkbox", name }), element("span", {}, name));
+function paintRules(node, { key, label, value, among, lanes }, panel) {
+  const [title, table, add] = node.children;
+  const known = new Map(panel.choices[among].map(([name, text, says, isProduct]) => [name, { key: name, text, says, isProduct }]));
   if (panel.rests(key)) node.value = [...value];
-  keep(node, panel.choices[among].map(([name, tip]) => ({ key: name, tip })), make, (tick, { key: name, tip }) => {
-    put(tick, { title: tip });
-    tick.firstChild.checked = node.value.includes(name);
+  say(title, label);
+  const entries = lanes.map((lane) => ({ ...known.get(lane.key), ...lane, isLast: lanes.length === 1 }));
+  keep(table.lastChild, entries, ({ key: name }) => makeLane(name, node, panel), paintLane);
+  const groups = { "General rules": false, "Products as they ship": true };
+  keep(add.lastChild, Object.keys(groups).map((name) => ({ key: name })), (group) => element("div", { role: "group", "aria-label": group.key }, element("h4", {}, group.key), element("div")), (group, { key: name }) => {
+    const rules = [...known.values()].filter(({ isProduct }) => isProduct === groups[name]);
+    keep(group.lastChild, rules, (rule) => makeRule(rule, node), (button, rule) => put(button, { "aria-pressed": String(node.value.includes(rule.key)) }));
   });
+}
+
+function makeRule({ key, text, says }, node) {
+  const button = element("button", { type: "button", class: "bk-rule" }, element("b", {}, text), element("span", {}, says));
+  button.addEventListener("click", () => node.toggle(key));
+  return button;
+}
+
+function makeLane(name, node, panel) {
+  const choose = element("button", { type: "button", class: "bk-choose" }, element("span", { class: "bk-swatch" }), element("span"));
+  choose.addEventListener("click", () => panel.put("main", name));
+  const remove = element("button", { type: "button", class: "bk-button bk-unpin" }, "×");
+  remove.addEventListener("click", () => node.toggle(name));
+  const chart = shape("svg", { viewBox: `0 0 ${LANE.width} ${LANE.height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, shape("path", { class: "bk-area" }), shape("path", { class: "bk-limit" }), shape("path", { class: "bk-here" }));
+  const cells = [chart, "", "", "", "", remove].map((child) => element("td", {}, child));
+  return element("tr", {}, element("th", { scope: "row" }, choose), ...cells);
+}
+
+function paintLane(row, { text, says, color, main, sizes, usable, here, cost, cuts, cached, kept, isLast }) {
+  const [name, chart, ...numbers] = row.children;
+  const [choose] = name.children;
+  put(choose, { title: says, "aria-pressed": String(main), style: `--bk-color:${color}` });
+  say(choose.lastChild, text);
+  const top = Math.max(usable, ...sizes);
+  const at = (size) => (LANE.height * (1 - size / top)).toFixed(1);
+  const step = LANE.width / sizes.length;
+  const [area, limit, line] = chart.firstChild.children;
+  put(area, { d: `M0,${LANE.height} ${sizes.map((size, i) => `V${at(size)} H${((i + 1) * step).toFixed(1)}`).join(" ")} V${LANE.height} z`, fill: color });
+  put(limit, { d: `M0,${at(usable)} H${LANE.width}` });
+  put(line, { d: `M${here * LANE.width},0 V${LANE.height}` });
+  [cost, cuts, cached, kept].forEach((number, i) => say(numbers[i], number));
+  const [remove] = numbers.at(-1).children;
+  remove.hidden = isLast;
+  put(remove, { "aria-label": `Remove ${text}`, title: `Remove ${text}` });
 }
 
 // A slider, what it comes to, a box for its number and a lock.

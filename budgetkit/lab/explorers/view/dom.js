@@ -69,6 +69,31 @@ function oncePerFrame(call, frame = requestAnimationFrame) {
   };
 }
 
+// A row of tabs, { key, text } each: the arrows go from one to the next.
+function createTabs(label, open) {
+  const root = element("div", { class: "bk-tabbar", role: "tablist", "aria-label": label });
+  root.addEventListener("keydown", (event) => {
+    const tabs = [...root.children];
+    const now = tabs.indexOf(document.activeElement);
+    const next = { ArrowRight: now + 1, ArrowLeft: now - 1 + tabs.length, Home: 0, End: tabs.length - 1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    const tab = tabs[next % tabs.length];
+    open(tab.dataset.key);
+    tab.focus();
+  });
+  const make = ({ key }) => {
+    const tab = element("button", { type: "button", role: "tab" });
+    tab.addEventListener("click", () => open(key));
+    return tab;
+  };
+  const paint = (entries, shown) => keep(root, entries, make, (tab, { key, text }) => {
+    say(tab, text);
+    put(tab, { "aria-selected": String(key === shown), tabindex: key === shown ? 0 : -1 });
+  });
+  return { root, paint };
+}
+
 const widths = new Map();
 let ruler = null;
 

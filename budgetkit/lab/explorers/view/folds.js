@@ -31,6 +31,35 @@ function createFolds(model, alive, preview) {
   return folds;
 }
 
+// What else can be asked, as one row of tabs, of which one is open: what is read, a figure, or a fold.
+function createQuestions(model, reader, charts, folds) {
+  const panel = element("div", { class: "bk-card", role: "tabpanel" }, reader.root, charts.root, folds.root);
+  const keys = () => Object.keys(model.get("state").tabs);
+  const names = () => model.get("folds").map(({ name }) => name);
+  const shown = () => {
+    const opened = model.get("opened");
+    return keys().find((key) => opened.includes(names().includes(key) ? key : `tab ${key}`)) ?? keys()[0];
+  };
+  const open = (key) => {
+    const others = model.get("opened").filter((name) => !names().includes(name) && !name.startsWith("tab "));
+    model.set("opened", [...others, names().includes(key) ? key : `tab ${key}`].sort());
+    model.save_changes();
+    questions.paint();
+  };
+  const bar = createTabs("Questions", open);
+  const root = element("div", { class: "bk-questions" }, bar.root, panel);
+  const questions = { root };
+  questions.paint = () => {
+    const key = shown();
+    const { tabs, figures } = model.get("state");
+    bar.paint(Object.entries(tabs).map(([name, text]) => ({ key: name, text })), key);
+    put(panel, { "aria-label": tabs[key] });
+    reader.root.classList.toggle("bk-away", key !== keys()[0]);
+    charts.arrange(figures.includes(key) ? [key] : []);
+  };
+  return questions;
+}
+
 function makeFold(folds, { key }) {
   const parts = element("div", { class: "bk-parts" });
   const node = element("details", { class: "bk-card bk-fold" }, element("summary", {}, element("h3")), parts);

@@ -130,7 +130,7 @@ function sayNumber(value, kpi) {
 const SIGNS = { fits: "✓", over: "!", cut: "!", error: "✕", busy: "…", note: "i" };
 
 // A sentence about a loss can be pressed: it is asked why.
-function paintStatus(node, status, ask, pick) {
+function paintStatus(node, status, ask, pick, pressing) {
   const [sign, body, progress] = node.children;
   put(node, { class: `bk-status bk-is-${status.level}` });
   say(sign, SIGNS[status.level] ?? "");
@@ -140,9 +140,12 @@ function paintStatus(node, status, ask, pick) {
   });
   const picks = status.picks ?? [];
   if (picks.length) sentences.push({ key: `picks ${picks}`, picks });
-  const make = ({ of, picks }) => element("p", {}, ...(picks ?? []).map((name) => pickButton(name, pick)), of ? askButton(ask) : "");
-  keep(body, sentences, make, (paragraph, { text, of, picks }) => {
+  const { remedies = [] } = status;
+  if (remedies.length) sentences.push({ key: "remedies", remedies: remedies.map((remedy) => ({ ...remedy, key: remedy.tells.key })) });
+  const make = ({ of, picks }) => element("p", {}, ...(picks ?? []).map((name) => pickButton(name, pick)), ...(of ? [askButton(ask)] : []));
+  keep(body, sentences, make, (paragraph, { text, of, picks, remedies }) => {
     if (picks) return;
+    if (remedies) return void keep(put(paragraph, { class: "bk-remedies" }), remedies, () => makeButton(pressing), paintButton);
     if (of) paragraph.firstChild.of = of;
     say(of ? paragraph.firstChild : paragraph, text);
   });
@@ -280,7 +283,8 @@ function createReader(model) {
     put(scroll, { "aria-label": heading });
     keep(list, blocks.map((block, i) => ({ key: `at ${i}`, ...block })), (block) => makeBlock(reader, block), paintBlock);
     if (lit) light();
-    if (follows && follows === expected) root.scrollIntoView({ block: "nearest" });
+    // In a tab it is as long as the page: its heading comes into sight, under the figure that was clicked.
+    if (follows && follows === expected) (root.closest(".bk-questions") ? title : root).scrollIntoView({ block: "nearest" });
     expected = null;
   };
   reader.expect = (click) => (expected = click);

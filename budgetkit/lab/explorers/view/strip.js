@@ -1,8 +1,8 @@
-// The strip: a table with a bar in each row, which a narrow page lays out as three lines a row.
+// The strip: a table with a dot and its interval in each row, which a narrow page lays out as three lines a row.
 
 const STRIP_BAR = 2; // the column of the bars
 const LONG_BETWEEN = 20; // letters of an interval, as of "765,774 to 1,277,583", beside which two columns leave no room for bars
-const STRIP_LAYERS = ["safety", "pool", "unused", "within", "beyond", "line", "interval", "least", "most"];
+const STRIP_LAYERS = { safety: "rect", pool: "rect", line: "rect", interval: "path", dot: "path" };
 
 function createStrip(heading = "h3") {
   const title = element(heading);
@@ -42,9 +42,9 @@ function paintScale(scale, strip) {
 
 function makeRow() {
   const svg = shape("svg", { class: "bk-reach", viewBox: "0 0 100 14", preserveAspectRatio: "none", "aria-hidden": "true" });
-  for (const name of STRIP_LAYERS) svg.append(shape("rect", { class: `bk-${name}` }));
+  for (const [name, tag] of Object.entries(STRIP_LAYERS)) svg.append(shape(tag, { class: `bk-${name}` }));
   const cell = (...children) => element("td", { role: "cell" }, ...children);
-  const cells = [cell(), cell(svg), cell(), cell(element("b"), element("small")), cell(element("b"), element("small")), cell()];
+  const cells = [cell(), cell(svg), cell(), cell(element("b"), " ", element("small")), cell(element("b"), " ", element("small")), cell()];
   return element("tr", { role: "row" }, element("th", { scope: "row", role: "rowheader" }), ...cells);
 }
 
@@ -64,18 +64,14 @@ function paintRow(node, row, strip) {
   paintReach(bar.firstChild, row, strip);
 }
 
-// What the budget really takes, over who gives what is too much; the thin line reaches over nine texts in ten.
+// A dot where the budget really ends, over who gives what is too much; its line reaches over nine texts in ten.
 function paintReach(svg, row, strip) {
-  const [safety, pool, unused, within, beyond, line, interval, least, most] = svg.children;
+  const [safety, pool, line, interval, dot] = svg.children;
   const [low, high] = row.interval;
   strip.bands.forEach((band, i) => put([safety, pool][i], { x: band.x, width: band.width, y: 0, height: 14 }));
-  put(unused, { x: row.bar, width: row.bar ? Math.max(0, strip.line - row.bar) : 0, y: 3, height: 8 });
-  put(within, { x: 0, width: Math.min(row.bar, strip.line), y: 3, height: 8 });
-  put(beyond, { x: strip.line, width: Math.max(0, row.bar - strip.line), y: 3, height: 8 });
   put(line, { x: strip.line - 0.15, width: row.bar ? 0.3 : 0, y: 0, height: 14 });
-  put(interval, { x: low, width: Math.max(0, high - low), y: 6.4, height: 1.2 });
-  put(least, { x: low, width: high > low ? 0.3 : 0, y: 4, height: 6 });
-  put(most, { x: high - 0.3, width: high > low && high < 100 ? 0.3 : 0, y: 4, height: 6 });
+  put(interval, { d: high > low ? `M${low},7 H${high}` : null });
+  put(dot, { d: row.bar ? `M${row.bar},7 h0.01` : null });
 }
 
 // The window as one small bar, its lines in their colours.

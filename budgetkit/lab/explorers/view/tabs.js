@@ -1,30 +1,32 @@
-// The tabs of the app: a name for each, and below them the view of the one that is open.
+// The tabs of the app: what it is for, examples to press, a name for each, and below them the view of the one that is open.
+
+const EXAMPLES = {
+  "Support chat in 8k": { trace: "support-chat", preset: "chat", window: 8192 },
+  "Coding agent in 16k": { trace: "coding-agent", preset: "working_memory", window: 16384 },
+  "Mixed languages in 8k": { trace: "mixed-language", preset: "chat", window: 8192 },
+  "Recorded session in 64k": { trace: "made-up-session", preset: "working_memory", window: 65536 },
+};
 
 function render({ model, el, host }) {
   const panel = element("div", { role: "tabpanel" });
-  const tabs = model.get("titles").map((title, i) => {
-    const tab = element("button", { type: "button", role: "tab" }, title);
-    tab.addEventListener("click", () => open(i));
-    return tab;
-  });
-  const bar = element("div", { class: "bk-tabbar", role: "tablist", "aria-label": "Explorers" }, ...tabs);
-  const root = element("div", { class: "bk-app" }, bar, panel);
-  const places = new Map(); // reference of a view -> where it is shown
-  const open = (i) => {
-    model.set("shown", i);
+  const open = (place) => {
+    model.set("shown", Number(place));
     model.save_changes();
   };
-  bar.addEventListener("keydown", (event) => {
-    const now = model.get("shown");
-    const next = { ArrowRight: now + 1, ArrowLeft: now - 1 + tabs.length, Home: 0, End: tabs.length - 1 }[event.key];
-    if (next === undefined) return;
-    event.preventDefault();
-    open(next % tabs.length);
-    tabs[next % tabs.length].focus();
+  const bar = createTabs("Explorers", open);
+  const examples = Object.entries(EXAMPLES).map(([name, values]) => {
+    const button = element("button", { type: "button" }, name);
+    button.addEventListener("click", () => model.send(values));
+    return button;
   });
+  const title = element("h1", {}, "budgetkit");
+  const sentence = element("p", {}, "Split a model's context window among the parts of a conversation, and see what fits.");
+  const list = element("div", { role: "group", "aria-label": "Examples" }, ...examples);
+  const root = element("div", { class: "bk-app" }, element("div", { class: "bk-title" }, title, sentence, list), bar.root, panel);
+  const places = new Map(); // reference of a view -> where it is shown
   const paint = () => {
     const shown = model.get("shown");
-    tabs.forEach((tab, i) => put(tab, { "aria-selected": String(i === shown), tabindex: i === shown ? 0 : -1 }));
+    bar.paint(model.get("titles").map((text, i) => ({ key: String(i), text })), String(shown));
     put(panel, { "aria-label": model.get("titles")[shown] });
     const view = model.get("views")[shown];
     if (view && !places.has(view)) {

@@ -39,7 +39,7 @@ function render({ model, el }) {
   const alive = () => !gone;
   const courier = createCourier(model, (isBusy) => put(head, { "data-busy": isBusy || null }));
   const status = createStatus();
-  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of), (name) => courier.post({ kind: "model", name }));
+  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of), (name) => courier.post({ kind: "model", name }), { folds, tell: courier.post });
   const uploads = createUploads(model, report);
   const opens = (isSetup) => {
     const wanted = model.get("opens").filter(({ purpose }) => (purpose === "setup") === isSetup);
@@ -52,19 +52,28 @@ function render({ model, el }) {
   const pane = hasBar ? createWindow(courier.post) : null;
   const isCard = Boolean(model.get("state").strip);
   const card = createCard(isCard, actions);
-  const source = element("p", { class: "bk-source" });
+  const provenance = element("summary");
+  const source = element("details", { class: "bk-source" }, provenance);
   const door = createDoor("text" in model.get("door"), courier.post, opens(false));
   const strip = element("div", { class: "bk-header bk-strip" }, source, ...(isCard ? [] : [door.line, actions.root]));
   const top = isCard ? [element("div", { class: "bk-header bk-strip" }, door.line, actions.root), door.facts, ...card.over] : [strip, door.facts];
-  const head = element("div", { class: "bk-view bk-head" }, ...top, kpis, status);
+  // What a conversation comes to is one sentence, its window and its rules; all else is a row of tabs below.
+  const isStory = Boolean(model.get("state").tabs);
+  const head = element("div", { class: "bk-view bk-head" }, ...top, ...(isStory ? [status, kpis] : [kpis, status]));
   const front = element("div", { class: "bk-view bk-front" }, ...(pane ? pane.nodes : []), ...card.under);
 
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
   const folds = createFolds(model, alive, (bar) => pane?.preview(bar, model.get("state").bar));
   const takeaway = createTakeaway(model, opens(true));
-  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), folds.root, charts.root, takeaway.root);
-  const dock = element("div", { class: "bk-view bk-dock" }, reader.root);
+  const more = createCharts(model, alive, courier.post, () => false);
+  more.root.classList.add("bk-folded-figure");
+  const questions = isStory ? createQuestions(model, reader, more, folds) : null;
+  const under = createControls(courier.post);
+  if (isStory) front.append(charts.root, under.root);
+  const below = isStory ? [questions.root] : [folds.root, charts.root];
+  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), ...below, takeaway.root);
+  const dock = element("div", { class: "bk-view bk-dock" }, ...(isStory ? [] : [reader.root]));
 
   el.classList.add("bk-host");
   const controls = createControls(courier.post, { follow: (...moved) => pane?.follow(...moved), steady: (on) => steady(on) });
@@ -90,14 +99,16 @@ function render({ model, el }) {
       clearTimeout(resting);
       if (state.ack) resting = setTimeout(() => (model.set("rested", state.serial), model.save_changes()), SETTLING);
     }
-    controls.paint(state.controls, model.get("choices"));
+    controls.paint(state.controls.filter((group) => !group.under), model.get("choices"));
+    under.paint(state.controls.filter((group) => group.under), model.get("choices"));
     paintKpis(kpis, state.kpis);
     report(tellBeside(box, state.status));
     pane?.draw(state.bar);
     card.paint(state);
     actions.paint(state.actions);
-    say(put(source, { title: state.source }), state.source);
-    charts.arrange(state.figures);
+    say(put(provenance, { title: state.source }), state.source);
+    charts.arrange(isStory ? state.figures.slice(0, 1) : state.figures);
+    questions?.paint();
     folds.settle();
     put(head, { "data-serial": state.serial });
   };
@@ -113,6 +124,7 @@ function render({ model, el }) {
     fitKpis(kpis);
     pane?.redraw();
     charts.drawAll();
+    more.drawAll();
     folds.redraw();
   };
   const receive = (message, buffers) => {
@@ -126,7 +138,7 @@ function render({ model, el }) {
     "change:door": () => door.paint(model.get("door")),
     "change:texts": takeaway.paint,
     "change:reader": oncePerFrame(reader.paint, (paint) => painted().then(paint)),
-    "change:opened": () => [charts.drawAll(), folds.paint()],
+    "change:opened": () => [charts.drawAll(), questions?.paint(), more.drawAll(), folds.paint()],
     "change:folds": folds.paint,
     "msg:custom": receive,
     // The view of an anywidget has no sign of a kernel that is gone; its model says so.
@@ -136,7 +148,7 @@ function render({ model, el }) {
       report({ level: "note", text: GONE });
     },
   };
-  for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);
+  for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => [charts.draw(key), more.draw(key)];
   for (const [name, call] of Object.entries(changes)) model.on(name, (changes[name] = told(call)));
 
   const sizes = new ResizeObserver(redraw);

@@ -18,7 +18,6 @@ from budgetkit.budget.html import (
     PALE,
     PURPLE,
     SKY,
-    SLATE,
     WINE,
     colour,
     translucent,
@@ -27,9 +26,7 @@ from budgetkit.lab.figures.question import (
     Question,
     Spec,
     across,
-    bars,
     counted,
-    dollars,
     label,
     layout,
     line,
@@ -39,7 +36,7 @@ from budgetkit.lab.figures.question import (
     rows,
     short,
 )
-from budgetkit.lab.replay import Replay, rank_policies
+from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.forecast import fan as spread_of
 from budgetkit.lab.replay.forecast import straight_line
 from budgetkit.message import Data
@@ -321,57 +318,6 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
     )
 
 
-#: The columns of a ranking of policies that are shown.
-RANKING_COLUMNS = [
-    "policy",
-    "relative_cost",
-    "cached_share",
-    "sent",
-    "dropped",
-    "summary_calls",
-    "over",
-    "cost",
-]
-
-
-def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    return rank_policies(replays)[RANKING_COLUMNS]
-
-
-def _draw_ranking(table: pd.DataFrame) -> Spec:
-    table = table.sort_values("relative_cost", kind="stable")
-    hover = "%{x:.2f} of what it would cost without a cache<extra></extra>"
-    bar = bars(table["relative_cost"], hovertemplate=hover, marker={"color": SLATE})
-    beside = {"xanchor": "left", "xshift": 6, "align": "left"}
-    notes = [
-        note(_ranked(row), row["relative_cost"], i, **beside) for i, row in enumerate(rows(table))
-    ]
-    x = {
-        "range": [0, max(1.0, float(table["relative_cost"].max())) * 3.2],
-        "tickformat": ".1f",
-        "nticks": 5,
-    }
-    names = [label(name) for name in table["policy"]]
-    y = {
-        "autorange": "reversed",
-        "tickvals": bar["y"],
-        "ticktext": names,
-        "showgrid": False,
-        "zeroline": False,
-    }
-    return {
-        "data": [bar],
-        "layout": layout(max(4, len(table)) * 54 + 60, x, y, bargap=0.45, annotations=notes),
-    }
-
-
-def _ranked(row: Data) -> str:
-    share = row.get("evidence", np.nan)
-    cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
-    evidence = "" if np.isnan(share) else f", {share:.0%} of what is needed"
-    return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
-
-
 #: Draw each request by section, with the usable window and the requests at which something left the history.
 timeline = Question("What fills the window, request by request?", _timeline_table, _draw_timeline)
 #: Draw what of each request is read from the prompt cache, written to it, or neither.
@@ -380,5 +326,3 @@ caching = Question("How much is read again from the cache?", _caching_table, _dr
 spending = Question("What has it cost so far?", _spending_table, _draw_spending)
 #: Draw for each message from which request to which it is in the window.
 dropping = Question("Which messages were there, and until when?", _dropping_table, _draw_dropping)
-#: Draw policies side by side, the cheapest first.
-ranking = Question("Which policy costs least?", _ranking_table, _draw_ranking)

@@ -1,0 +1,205 @@
+"""Numbers with one meaning agree wherever they stand on a page, over what Hypothesis draws."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.explorers.conversation.settings import CHOICES
+from budgetkit.presets import PRESETS
+from tests.conftest import examples
+
+MODELS = ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "o3", "mistral-large-latest")
+WINDOWS = (700, 2_048, 4_096, 8_192, 16_384, 32_768, 128_000)
+TALKS = ("mixed-language", "support-chat", "coding-agent", "made-up-session")
+SEEDED = settings(max_examples=examples(60), derandomize=True, deadline=None)
+
+
+def first(pattern: str, text: str) -> int | None:
+    """Read a number of a text; None where it is not said."""
+    found = re.search(pattern, text)
+    return int(found[1].replace(",", "")) if found else None
+
+
+def figures_of(state: dict[str, Any]) -> dict[str, str]:
+    return {kpi["key"]: str(kpi["value"]) for kpi in state["kpis"]}
+
+
+def sentences_of(state: dict[str, Any]) -> str:
+    return " ".join([state["status"]["text"], *state["status"]["more"]])
+
+
+@cache
+def pages(talk: str) -> tuple[bk.DesignCard, bk.BudgetExplorer]:
+    return bk.DesignCard("chat", talk, model="gpt-4o"), bk.BudgetExplorer(
+        "chat", talk, model="gpt-4o"
+    )
+
+
+@SEEDED
+@given(
+    talk=st.sampled_from(TALKS),
+    preset=st.sampled_from([*PRESETS]),
+    model=st.sampled_from(MODELS),
+    window=st.sampled_from(WINDOWS),
+    place=st.floats(0, 1),
+)
+def test_a_budget_says_each_number_once(
+    talk: str, preset: str, model: str, window: int, place: float
+) -> None:
+    card, explorer = pages(talk)
+    last = len(explorer.stage.results.trace.turns)  # type: ignore[union-attr]
+    wanted = BudgetSettings(
+        preset=preset, model=model, window=window, trace=talk, turn=max(1, round(place * last))
+    )
+    for page in (card, explorer):
+        page.take(wanted, afresh=True)
+    if card.settings != wanted:
+        return  # the preset has no budget of that window
+    state, beside = card.view.state, explorer.view.state
+    headline = f"{state['headline']['title']} {state['headline']['text']}"
+    figures, status, bar = figures_of(beside), sentences_of(state), state["bar"]
+    assert status == sentences_of(beside)
+    assert {key: figures.get(key) for key in figures_of(state)} == figures_of(state)
+
+    # The bar, its line and its tips; the headline and the key figures over it.
+    cut = sum(grant.cut for grant in card.plan.grants)
+    assert first(r"cut ([\d,]+)", bar["sums"]) == cut
+    (pool,) = (segment for segment in bar["segments"] if segment["kind"] == "pool")
+    free = first(r"([\d,]+) tokens are free", headline)
+    if free is not None:
+        assert pool["tokens"] == free == first(r"free ([\d,]+)", bar["sums"])
+        assert first(r": ([\d,]+) tokens", pool["tip"]) == free
+    over = first(r"too many ([\d,]+)", bar["sums"])
+    drawn = sum(segment["tokens"] for segment in bar["segments"])
+    assert (over is not None) == (drawn > bar["window"])
+    if over is not None:
+        assert over == first(r"; ([\d,]+) too many", bar["end_text"])
+    assert bar["usable_text"] == f"usable {figures['usable']}"
+    for segment in bar["segments"]:
+        if segment["key"] in card.plan.budget.sections:
+            assert f"gets {card.plan[segment['key']].granted:,}" in segment["tip"]
+
+    # The notice, the figures beside it and their tables.
+    told = [int(size.replace(",", "")) for size in re.findall(r"loses ([\d,]+) of", status)]
+    assert sum(told) == cut
+    granted = first(r"^([\d,]+) of", explorer.view.figure_sections["note"])
+    if granted is not None:
+        assert granted == first(r"used ([\d,]+)", bar["sums"])
+    turn = first(r"turn ([\d,]+)", figures.get("first", ""))
+    for text in (headline, explorer.view.figure_turns["note"]):
+        said = first(r"(?:From|first cut comes at) turn ([\d,]+)", text)
+        assert said is None or said == turn
+    fits = re.search(r"([\d,]+) of ([\d,]+) turns? fit", headline)
+    if fits:
+        fitting, turns = (int(number.replace(",", "")) for number in fits.groups())
+        assert (fitting == turns) == (turn is None)
+        assert turn is None or fitting >= turn - 1
+
+    # A remedy that is pressed is enough: what it names is set, all fits, and nothing is cut that was not.
+    before = {grant.section: grant.cut for grant in card.plan.grants}
+    for remedy in state["status"]["remedies"]:
+        tells = remedy["tells"]
+        if remedy["text"].startswith("Raise "):
+            section = re.escape(tells["key"].removeprefix("line_"))
+            most = first(rf"{section} loses [^.]*?raised to ([\d,]+)", status)
+            assert most is None or f"{most:,}" == tells["value"]
+        card.take(wanted, afresh=True)
+        card._receive(card.view, dict(tells), [])
+        after = {grant.section: grant.cut for grant in card.plan.grants}
+        assert card.panel.values[tells["key"]] == tells["value"], card.status
+        assert "too many" not in card.view.state["bar"]["sums"]
+        assert all(after[section] <= before[section] for section in before)
+        assert remedy["bar"]["segments"] == card.view.state["bar"]["segments"]
+        if tells["key"] == "window":
+            assert not any(after.values())
+
+
+@cache
+def talk_page(talk: str) -> ConversationExplorer:
+    return ConversationExplorer(talk)
+
+
+@SEEDED
+@given(
+    talk=st.sampled_from(TALKS),
+    window=st.sampled_from(WINDOWS[2:]),
+    rules=st.lists(st.sampled_from([*CHOICES]), min_size=1, max_size=3, unique=True),
+    place=st.floats(0, 1),
+)
+def test_a_conversation_says_each_number_once(
+    talk: str, window: int, rules: list[str], place: float
+) -> None:
+    explorer = talk_page(talk)
+    explorer.set(window=window, policies=rules)
+    explorer.set(main=rules[-1])
+    requests = explorer.stage.results.requests
+    explorer.set(request=max(1, round(place * requests)))
+    state, view = explorer.view.state, explorer.view
+    figures, text = figures_of(state), state["status"]["text"]
+    assert state["status"]["level"] != "error", text
+    (lane,) = (lane for lane in explorer.panel.controls["policies"]["lanes"] if lane["main"])
+
+    # The verdict, the first key figure and the chart.
+    said = first(r"^From (?:turn|request) ([\d,]+)", text)
+    by_request = "request " in text.partition(" on ")[0]
+    (kpi,) = (kpi for kpi in state["kpis"] if kpi["key"] == "first")
+    told = kpi["change"] if by_request else kpi["value"]
+    assert first(r"(?:turn|request) ([\d,]+)", told) == said
+    timeline = view.figure_timeline["note"]
+    assert lane["cuts"] == f"{first(r'cuts at ([0-9,]+) request', timeline) or 0:,}"
+    if lane["cuts"] != "0":
+        assert said is not None
+
+    # The lane, the key figures and the notes say what the rule costs and keeps.
+    if figures["cost"] != "unknown":
+        assert lane["cost"] == figures["cost"]
+        spent = view.figure_spending["note"]
+        if len(rules) == 1:
+            assert lane["cost"] in spent
+    assert abs(float(lane["cached"].rstrip("%")) - float(figures["cached"].rstrip("%"))) <= 0.5
+    if lane["kept"]:
+        assert lane["kept"] == figures["evidence"]
+
+    # The request on show: key figure, chart, cache and messages.
+    sent = first(r"sends ([\d,]+) tokens", timeline)
+    assert figures["now"] == f"{sent:,}"
+    assert first(r", ([\d,]+) tokens;", view.reader["note"]) == sent
+    parts = re.findall(r"([\d,]+) (?:cached|written|fresh)", view.figure_caching["note"])
+    assert sum(int(part.replace(",", "")) for part in parts) == sent
+
+    # What has left, in the reader and in the figure of lifetimes.
+    gone = first(r"([\d,]+) have left\.", view.figure_dropping["note"])
+    left = first(r"; ([\d,]+) have left before", view.reader["note"]) or 0
+    left += first(r"took out ([\d,]+) more", view.reader["note"]) or 0
+    assert gone == left
+    assert f"{requests:,} request" in state["source"]
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("line_conversation", "Raise conversation to 3,224"), ("window", "Window 32,768")],
+)
+def test_a_remedy_names_what_is_free_and_is_enough(key: str, text: str) -> None:
+    """It said that the cap could be raised to 3,278, which left nothing for the user's message of 54 tokens."""
+    card = bk.DesignCard("chat", "mixed-language", window=8_192)
+    remedies = {remedy["tells"]["key"]: remedy for remedy in card.view.state["status"]["remedies"]}
+    assert remedies[key]["text"] == text
+    card._receive(card.view, dict(remedies[key]["tells"]), [])
+    assert card.plan["user"].cut == 0
+    assert "0 tokens are free" in card.view.state["headline"]["text"] or key == "window"
+    assert card.plan["conversation"].cut == (0 if key == "window" else 3_211)
+    card.undo()
+    card.move("output", "80%")
+    (lower,) = card.view.state["status"]["remedies"]
+    assert lower["text"].startswith("Lower output to ")
+    card._receive(card.view, dict(lower["tells"]), [])
+    assert card.budget.unclaimed >= 0
