@@ -28,29 +28,14 @@ from budgetkit.lab.figures.question import (
 from budgetkit.lab.replay.figures.replays import LINES
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
+from budgetkit.lab.sessions.sentences import cost_text, sentences_of, value_text
 from budgetkit.lab.sessions.session import Session
-from budgetkit.lab.sessions.settings import sentences_of
 from budgetkit.plan import Flags, Ints
 
 _MOST_PLACES = 400  # of a lane; a page is not wider
 _LANE = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
 _PIXELS = 58  # of a lane
 _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
-
-
-def cost_text(least: float, most: float) -> str:
-    """Format a rule's cost, as a range if needed; empty if unknown.
-
-    The sign stands once: plotly takes what stands between two of them for a formula.
-
-    >>> cost_text(10.9, 12.4), cost_text(3.0, 3.0), cost_text(float("nan"), float("nan"))
-    ('$10.90 to 12.40', '$3.00', '')
-    """
-    if np.isnan(least):
-        return ""
-    if dollars(least) == dollars(most):
-        return dollars(least)
-    return f"{dollars(least)} to {dollars(most)[1:]}"
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
@@ -73,7 +58,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
         if followed is not None:
             ends = [at for at in (retention.gone[followed], retention.shrunk[followed]) if at >= 0]
             there[int(outcome.placed.entry[followed]) : min(ends, default=len(sent))] = True
-            at, needs, _ = needed_there(outcome, comparison.pairs)
+            at, needs, _ = needed_there(outcome, comparison.setup.pairs)
             needed[at[needs == followed]] = True
             places = np.union1d(
                 places, np.flatnonzero(needed | (np.diff(there, prepend=there[:1]) != 0))
@@ -225,10 +210,9 @@ def _reads_table(session: Session) -> pd.DataFrame:
     """List actual and predicted cache reads for some requests, with every miss."""
     frame = session.requests()
     places = _places(len(frame), frame["missed"].to_numpy() > 0)
-    columns = ["request", "prompt", "read", "written", "fresh", "answered"]
-    columns += ["counted", "unlogged", "difference", "mark"]
-    columns += ["foretold", "missed", "cause", "cost"]
-    return frame[columns].iloc[places].reset_index(drop=True)
+    return (
+        frame.drop(columns=["message_index", "model", "time"]).iloc[places].reset_index(drop=True)
+    )
 
 
 def _draw_reads(table: pd.DataFrame) -> Spec:
@@ -289,36 +273,24 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
         name: PALE if name == AS_IT_WAS else LINES[place % len(LINES)]
         for place, name in enumerate(names)
     }
-    cells = {(row["read"], row["window"]): row for row in rows(table)}
+    table = table.assign(x=table["read"].map(reads.index), y=table["window"].map(windows.index))
     traces = []
-    for name in names:
-        here = [(read, window) for (read, window), row in cells.items() if row["system"] == name]
+    for name, part in table.groupby("system", sort=False):
         texts = [
-            f"a read costs {read:g}, window {window:,}: {plain(name)}, {cells[read, window]['change']:+.0%}"
-            for read, window in here
+            f"a read costs {row['read']:g}, window {row['window']:,}: {plain(name)}, {row['change']:+.0%}"
+            for row in rows(part)
         ]
         mark = {"symbol": "square", "size": 26, "color": shades[name]}
-        x = [reads.index(read) for read, _ in here]
-        y = [windows.index(window) for _, window in here]
-        traces.append(points(x, y, name=plain(name), marker=mark, text=texts, hoverinfo="text"))
-    notes = [
-        note(
-            f"{row['change']:+.0%}".replace("-", "\u2212"),
-            reads.index(read),
-            windows.index(window),
-            yshift=-22,
-        )
-        for (read, window), row in cells.items()
-    ]
+        named = {"name": plain(name), "text": texts, "hoverinfo": "text"}
+        traces.append(points(part["x"], part["y"], marker=mark, **named))
+    notes = []
     edges: list[Spec] = []
-    for place, read in enumerate(reads):
-        for level, window in enumerate(windows):
-            name = cells[read, window]["system"]
-            corner = {"x0": place - 0.5, "y0": level - 0.5}
-            if place and cells[reads[place - 1], window]["system"] != name:
-                edges.append({**corner, "x1": place - 0.5, "y1": level + 0.5})
-            if level and cells[read, windows[level - 1]]["system"] != name:
-                edges.append({**corner, "x1": place + 0.5, "y1": level - 0.5})
+    for row in rows(table):
+        change = f"{row['change']:+.0%}".replace("-", "\u2212")
+        notes.append(note(change, row["x"], row["y"], yshift=-22))
+        if row["turns"]:
+            x, y = row["x"] - 0.5, row["y"]
+            edges.append({"x0": x, "x1": x, "y0": y - 0.5, "y1": y + 0.5})
     style = {"type": "line", "line": {"color": ALARM, "width": 3}}
     x_axis = _steps(
         "what reading a cached token costs, of the input price", map("{:g}".format, reads)
@@ -345,7 +317,7 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     """Draw each value's cost with its range, and the line of the session as recorded."""
     values = table.iloc[1:]
     middle = (values["least"] + values["most"]) / 2
-    names = [f"{value:,}" if isinstance(value, int) else str(value) for value in values["value"]]
+    names = [*map(value_text, values["value"])]
     texts = [
         f"{name}: {cost_text(row['low'], row['high'])}, {many(row['compactions'], 'compaction')}, "
         f"{many(row['used_later'], 'message')} dropped and used later"
