@@ -157,6 +157,7 @@ def main() -> None:
             lines.append(
                 f"| {name} | {tokens:,} | {their_tokens:,} | {cost:,.2f} | {their_cost:,.2f} |"
             )
+        lines += ["", "Dollars differ where one of the two has no price for a session's model."]
         if options.doctor:
             lines += ["", "## Reads of the cache that are predicted exactly", ""]
             lines += ["| session | replay-doctor | budgetkit |", "|---|--:|--:|"]

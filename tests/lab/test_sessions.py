@@ -308,11 +308,11 @@ def test_no_saving_within_the_errors_is_certain_and_ties_are_ties(made_up: bk.Se
     held = table.attrs["replayed"]
     table.loc[rules, "compactions"] = 1
 
-    def said(error: float, **costs: tuple[float, float]) -> str:
+    def said(error: float, rule_error: float = 0.0, **costs: tuple[float, float]) -> str:
         for name, ends in costs.items():
             rows = table["system"] == name.replace("_", "-")
             table.loc[rows, ["least", "most"]] = [held * end for end in ends]
-        table.attrs |= {"replay_error": error, "rule_error": float("nan")}
+        table.attrs |= {"replay_error": error, "rule_error": rule_error}
         return finding(table)
 
     wide = said(0.001, claude_code=(0.5, 1.5), pi=(0.8, 0.82))
@@ -321,6 +321,8 @@ def test_no_saving_within_the_errors_is_certain_and_ties_are_ties(made_up: bk.Se
     assert clear.startswith("The same messages") and "may cost as little" not in clear
     near = said(0.03, claude_code=(1.1, 1.1), pi=(0.98, 0.98))
     assert near.startswith("No saving is certain, as such a replay errs by up to 3.0%.")
+    unknown = said(0.001, float("nan"), claude_code=(1.1, 1.1), pi=(0.98, 0.98))
+    assert unknown.startswith("No saving is certain, as such a replay errs by up to 5.0%.")
     dear = said(0.001, claude_code=(1.2, 1.2), pi=(1.1, 1.1))
     assert dear.startswith("None of these rules would have been cheaper.")
 

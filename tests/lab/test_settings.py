@@ -70,9 +70,11 @@ def test_what_is_said_is_true_of_the_table(sizes: list[int]) -> None:
     rows = table.iloc[1:]
     sentences = sentences_of(table)
     middle = (rows["least"] + rows["most"]) / 2
-    best = rows.iloc[int(np.argmin(middle))]
-    assert rows["flat"].tolist() == [bool(low <= best["high"]) for low in rows["low"]]
-    if not rows["flat"].all():
+    is_usable = (rows["overflows"] == 0) & (rows["stops"] == 0)
+    is_usable |= not is_usable.any()
+    best = rows.loc[middle[is_usable].idxmin()]
+    assert rows["flat"].tolist() == (is_usable & (rows["low"] <= best["high"])).tolist()
+    if not rows.loc[middle.idxmax(), "flat"]:
         named = {
             int(size.replace(",", ""))
             for size in re.findall(r"[\d,]*\d", sentences[0].split(" cost")[0])
@@ -149,14 +151,14 @@ def test_a_setting_is_chosen_on_older_sessions_and_tried_on_newer_ones() -> None
     table = bk.what_if(sessions, threshold=[60_000, 500_000])
     parts = [bk.what_if(session, threshold=[60_000, 500_000]) for session in sessions]
     for column in ("low", "least", "most", "high", "sent", "compactions"):
-        assert table[column].tolist() == pytest.approx(sum(part[column] for part in parts).tolist())
+        assert table[column].tolist() == pytest.approx(
+            np.sum([part[column] for part in parts], axis=0).tolist()
+        )
     attrs = table.attrs
     assert (attrs["sessions"], attrs["tried_on"], attrs["left_out"]) == (5, 3, 0)
-    older = sorted(sessions, key=lambda one: one.usage["time"].min())[:2]
-    costs = sum(
-        (part["least"] + part["most"])[1:]
-        for part in (bk.what_if(session, threshold=[60_000, 500_000]) for session in older)
-    )
+    assert (table["overflows"] + table["stops"]).sum() == 0
+    older = [parts[place] for place in (1, 3)]
+    costs = np.sum([(part["least"] + part["most"])[1:] for part in older], axis=0)
     assert attrs["chosen"] == [60_000, 500_000][int(np.argmin(costs))]
     assert attrs["saved_low"] <= attrs["saved"] <= attrs["saved_high"]
     (trial,) = [words for words in sentences_of(table) if "95 % interval" in words]
@@ -177,3 +179,20 @@ def test_sessions_that_cannot_be_used_are_left_out_and_said() -> None:
     assert (table.attrs["sessions"], table.attrs["left_out"]) == (4, 2)
     with pytest.raises(ValueError, match="Of 3 sessions 1 have a known price.*at least 4"):
         bk.what_if([drawn(1), *nameless], threshold=[60_000])
+
+
+def test_a_value_that_cannot_be_used_is_never_the_cheapest(session: bk.Session) -> None:
+    """Where the program would stop, or a prompt exceeds the window, its cost is hypothetical."""
+    table = bk.what_if(session, threshold=[150_000, 1_000_000], window=170_000)
+    assert table["overflows"].iloc[2] > 0 and table["flat"].tolist()[1:] == [True, False]
+    assert "The window is too small for 1,000,000." in sentences_of(table)
+
+
+def test_where_no_compaction_shows_the_error_of_the_rule_it_is_taken_to_be_5_percent() -> None:
+    table = bk.what_if(drawn(1), threshold=[60_000])
+    assert np.isnan(table.attrs["rule_error"])
+    row = table.iloc[1]
+    assert row["low"] == pytest.approx(0.95 * row["least"])
+    assert any("which is taken to be 5 %" in words for words in sentences_of(table))
+    life = bk.what_if(drawn(1), cache_life=["1h"]).iloc[1]
+    assert life["low"] == pytest.approx(life["least"], rel=0.01)

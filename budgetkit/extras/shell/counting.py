@@ -197,43 +197,39 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
     """List the MCP servers of configurations, with the tokens of the tools whose list was saved."""
     requests = import_module("budgetkit.requests")
     servers_in = import_module("budgetkit.requests.reading.tools").servers_in
-    servers: dict[str, Any] = {}
+    body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
+    without = requests.count_request(body).tokens
+    servers: dict[str, str] = {}
     saved: dict[str, tuple[int, int]] = {}
     for file in files:
         path = Path(file)
         parse = import_module("tomllib" if path.suffix == ".toml" else "json").loads
         value = parse(text_of(file))
-        if named := servers_in(value):
-            servers |= named
-            continue
-        tools = requests.read_tools(value).entries
-        body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
-        without = requests.count_request(body).tokens
-        saved[path.stem] = (
-            len(tools),
-            requests.count_request(body | {"tools": tools}).tokens - without,
-        )
-    rows = []
-    for name in dict.fromkeys([*servers, *saved]):
-        entry = servers.get(name, {})
-        is_off = entry.get("disabled") is True or entry.get("enabled") is False
-        how = "command" if "command" in entry else "address" if entry else "not configured"
-        rows.append((name, "off" if is_off else how, *saved.get(name, (None, None))))
+        named = servers_in(value)
+        for name, entry in named.items():
+            servers[name] = "command" if "command" in entry else "address"
+            if entry.get("disabled") or entry.get("enabled") is False:
+                servers[name] = "off"
+        if not named:
+            tools = requests.read_tools(value).entries
+            count = requests.count_request(body | {"tools": tools})
+            saved[path.stem] = len(tools), count.tokens - without
+    rows = [
+        (name, servers.get(name, "not configured"), *saved.get(name, (None, None)))
+        for name in servers | saved
+    ]
     columns = ["server", "started by", "tools", "tokens"]
     if as_json:
         return show_json([dict(zip(columns, row, strict=True)) for row in rows])
     show_table(
         f"MCP servers, with the tokens of their tools in a request to {model}", columns, rows
     )
-    total = sum(tokens for _, tokens in saved.values())
-    lines = [
-        f"{many(total, 'token')} of tools in every request, unless the client loads them on demand."
-    ]
-    if missing := [name for name in servers if name not in saved]:
-        lines.append(
-            f"Not counted: {', '.join(missing)}. budgetkit starts no server; save its tools/list as NAME.json."
-        )
-    show_lines(lines if saved else lines[1:])
+    if saved:
+        total = many(sum(tokens for _, tokens in saved.values()), "token")
+        show_lines([f"{total} of tools in every request, unless the client loads them on demand."])
+    if missing := ", ".join(name for name in servers if name not in saved):
+        advice = "budgetkit starts no server; save its tools/list as NAME.json."
+        show_lines([f"Not counted: {missing}. {advice}"])
     return None
 
 

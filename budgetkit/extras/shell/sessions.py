@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
-from budgetkit.lab.sessions.listing import BILLED, SessionFile, bills_of, find, rows_of
+from budgetkit.lab.sessions.listing import BILLED, bills_of, find, rows_of
 
 #: The session that is offered where there is none.
 SHIPPED = "made-up-session"
@@ -136,8 +136,8 @@ def list_sessions(
             show_lines([f"No sessions found in {looked}. Name another folder with --folder."])
         return SHIPPED
     rows = rows_of(files, bills_of(files, _show_unread if sys.stderr.isatty() else None))
-    for row, file in zip(rows, files, strict=True):
-        row |= {"changed": str(row["changed"]), "agent": row["program"], "path": str(file.path)}
+    for row in rows:
+        row |= {"changed": str(row["changed"]), "agent": row["program"]}
         row["day"] = row["changed"][:10]
     columns = ["number", "program", "changed", "project", "model"]
     shown = rows[:newest]
@@ -197,7 +197,7 @@ def _path(which: str, folder: str | None) -> str:
     """Return the file of a session, by its number in the list, or as it was given."""
     if not which.isdecimal():
         return which
-    files: list[SessionFile] = find(folder)[1]
+    _, files = find(folder)
     if not 1 <= int(which) <= len(files):
         advice = f"Choose 1 to {len(files):,}, as budgetkit sessions lists them."
         if not files:

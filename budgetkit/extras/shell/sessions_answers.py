@@ -11,9 +11,10 @@ import pandas as pd
 from budgetkit.budget import many
 from budgetkit.extras.shell.sessions import dollars
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, compare
+from budgetkit.lab.sessions.comparing import compare
 from budgetkit.lab.sessions.holding import By, agents, deferral, holding, server_of
 from budgetkit.lab.sessions.sentences import (
+    action_text,
     cost_text,
     in_short,
     notices,
@@ -55,11 +56,10 @@ def answer(session: Session, window: int | None, with_text: bool, as_json: bool)
     if session.agents:
         agent_requests = sum(len(agent.usage) for agent in session.agents)
         cost = dollars(sum(float(agent.cost.sum()) for agent in session.agents))
-        agents_billed = f" for {cost}" if cost else ""
         made = (
             f"{many(len(session.agents), 'sub-agent')} made {many(agent_requests, 'more request')}"
         )
-        show_lines([f"Its {made}{agents_billed}; --tools lists them."])
+        show_lines([f"Its {made} for {cost or 'an unknown price'}; --tools lists them."])
     if session.unpriced:
         show_lines([session.unpriced])
     largest = largest_of(filled)
@@ -152,7 +152,7 @@ def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> No
     shown = frame.astype(object)
     for name in frame.select_dtypes("float"):
         shown[name] = frame[name].map(dollars)
-    columns = [headings.get(name, name) for name in frame]
+    columns = [headings.get(name, name) for name in map(str, frame)]
     show_table(title, columns, shown.values.tolist())
 
 
@@ -233,26 +233,20 @@ def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
 
     Together they are the whole prompt.
     """
-    difference = filled.iloc[-1:]
-    rows = filled.iloc[:-1]
-    rest = rows.iloc[KINDS:]
+    rest = filled.iloc[KINDS:-1]
     if rest.empty:
         return filled
     other = rest.iloc[:1].assign(
-        what=f"{many(len(rest), 'other kind')}",
-        tokens=rest["tokens"].sum(),
-        share=rest["share"].sum(),
+        what=many(len(rest), "other kind"), tokens=rest["tokens"].sum(), share=rest["share"].sum()
     )
-    return pd.concat([rows.iloc[:KINDS], other, difference])
+    return pd.concat([filled.iloc[:KINDS], other, filled.iloc[-1:]])
 
 
 def _rule(row: dict[Any, Any]) -> list[Any]:
-    touched = row["left"] + row["capped"]
-    acts = row["compactions"] or touched or row["system"] in (AS_IT_WAS, RECORDED)
-    cost = cost_text(row["least"], row["most"])
     label = row["label"]
-    if not acts:
-        label = f"{label} (does not act)"
-    elif row["capped"] == touched and not row["compactions"] and touched:
-        label = f"{label} (only cuts results)"
+    action = action_text(row)
+    if action and not row["compactions"] and not row["left"]:
+        label = f"{label} ({action})"
+    touched = row["left"] + row["capped"]
+    cost = cost_text(row["least"], row["most"])
     return [label, cost, row["compactions"], touched, row["used_later"]]

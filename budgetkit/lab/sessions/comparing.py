@@ -66,7 +66,8 @@ UNLOGGED = "(instructions and tools that the log does not hold)"
 UNLIMITED = 1 << 40
 #: The extended window that providers sell beside a model's own, in tokens.
 EXTENDED_WINDOW = 1_000_000
-_NEAR_THE_BILL = 0.05  # a replay of what was done that is further off ranks nothing
+#: A replay of what was done that is further off the bill, as a share, ranks nothing.
+NEAR_THE_BILL = 0.05
 #: What stands in where nobody knows a model's window, in tokens.
 USUAL_WINDOW = 200_000
 
@@ -170,22 +171,19 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
         outcomes[name] = setup.outcome(name, _acting_at(setup.acts_at, policy))
     rows = {name: setup.row(outcome) for name, outcome in outcomes.items()}
     unknown = float("nan")
-    attrs = {"replayed": unknown, "replay_error": unknown, "rule_error": unknown}
-    unlogged_summaries = 0
+    attrs: Data = {"replayed": unknown, "replay_error": unknown, "rule_error": unknown}
+    attrs |= {"own_trigger": setup.acts_at, "unlogged_summaries": 0, "disproved": setup.disproved}
     if setup.session is not None:
         rows[RECORDED] = recorded_row(setup.session)
-        unlogged_summaries = int((setup.session.compactions()["call"] == NOT_LOGGED).sum())
+        calls = setup.session.compactions()["call"]
+        attrs["unlogged_summaries"] = int((calls == NOT_LOGGED).sum())
         if setup.record is not None:
             attrs["replayed"], _ = setup.costs(setup.as_held())
             attrs["replay_error"] = setup.error_of(attrs["replayed"])
         if setup.acts_at is not None and "claude-code" in rows:
             attrs["rule_error"] = setup.rule_error(rows["claude-code"])
     table = pd.DataFrame(rows.values())
-    table.attrs = attrs | {
-        "own_trigger": setup.acts_at,
-        "unlogged_summaries": unlogged_summaries,
-        "disproved": setup.disproved,
-    }
+    table.attrs = attrs
     if is_near(attrs["replay_error"]):
         table = ranked(table)
     return Comparison(table=table, outcomes=outcomes, setup=setup)
@@ -193,7 +191,7 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
 
 def is_near(error: float) -> bool:
     """Return whether a replay of a session as it was held is near enough to its bill to rank anything."""
-    return not abs(error) > _NEAR_THE_BILL
+    return not abs(error) > NEAR_THE_BILL
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
@@ -281,21 +279,21 @@ class ReplaySetup:
         after = np.where(compacts, record.after_compaction, UNLIMITED)
         return _with_misses(outcome, record, np.minimum(record.most_read, after))
 
+    @property
+    def facts(self) -> Record:
+        """The recorded facts; raise ValueError if nothing was recorded."""
+        if self.record is None:
+            raise ValueError(
+                "No usage was recorded in this conversation. Replay it with another policy instead."
+            )
+        return self.record
+
     def as_held(self) -> Replay:
         """Replay a recorded session with its own compactions and cache misses.
 
         Its messages have one more before them, for the content that the log does not hold.
-
-        Raises
-        ------
-        ValueError
-            If nothing was recorded.
         """
-        record = self.record
-        if record is None:
-            raise ValueError(
-                "No usage was recorded in this conversation. Pass a session with usage."
-            )
+        record = self.facts
         held = replace(self, trace=record.trace, framing=record.framing)
         outcome = held._sent_through(OldestFirst(), UNLIMITED)
         leave = outcome.placed.leave
@@ -344,20 +342,24 @@ class ReplaySetup:
     def rule_error(self, row: Data) -> float:
         """Return how far a rule that acts where the session was compacted is from its bill, as a share.
 
-        Calls for summaries are left out where the log does not hold them.
+        Calls for summaries are left out where the log does not hold them. It is NaN where one was asked for by hand,
+        which may be anywhere.
         """
         cost = (row["least"] + row["most"]) / 2
-        if self.session is not None and (self.session.compactions()["call"] == NOT_LOGGED).all():
-            cost -= row["summary_cost"]
+        if self.session is not None:
+            if "manual" in [at.get("trigger") for at in self.session.trace.fields["compactions"]]:
+                return float("nan")
+            if (self.session.compactions()["call"] == NOT_LOGGED).all():
+                cost -= row["summary_cost"]
         return self.error_of(cost)
 
     def outcome(self, name: str, policy: Policy, window: int | None = None) -> RuleOutcome:
         """Replay one rule, at the shortest and at the longest summaries where it writes any."""
-        long = short = 0
-        if isinstance(policy, System) and policy.summarises:
-            short, long = self.summary_tokens or policy.summary_tokens
-            policy = policy.with_summaries(short)
-        least = most = self.replayed(policy, window)
+        if not isinstance(policy, System) or not policy.summarises:
+            replay = self.replayed(policy, window)
+            return RuleOutcome(name=name, policy=policy, least=replay, most=replay)
+        short, long = self.summary_tokens or policy.summary_tokens
+        least = most = self.replayed(policy.with_summaries(short), window)
         if long > short and any(least.kept.summaries):
             most = self.replayed(policy.with_summaries(long), window)
         return RuleOutcome(name=name, policy=policy, least=least, most=most)
@@ -440,13 +442,11 @@ def setup_of(
     """
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
     is_long = False
-    session = None
-    trace = source
-    if isinstance(source, Session):
-        session = source
-        if price not in (None, source.prices):
-            session = Session(source.trace, source.counter, price)
-        trace = session.trace
+    session = source if isinstance(source, Session) else None
+    trace = source.trace if isinstance(source, Session) else source
+    if session is not None:
+        if price not in (None, session.prices):
+            session = Session(trace, session.counter, price)
         price = session.prices
         if cache is not None:
             raise ValueError(

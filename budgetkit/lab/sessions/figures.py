@@ -15,7 +15,6 @@ from budgetkit.lab.figures.question import (
     Spec,
     across,
     counted,
-    dollars,
     hover,
     layout,
     line,
@@ -28,7 +27,7 @@ from budgetkit.lab.figures.question import (
 from budgetkit.lab.replay.figures.replays import LINES
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
-from budgetkit.lab.sessions.sentences import cost_text, sentences_of, value_text
+from budgetkit.lab.sessions.sentences import action_text, cost_text, sentences_of, value_text
 from budgetkit.lab.sessions.session import Session
 from budgetkit.plan import Flags, Ints
 
@@ -67,8 +66,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
             "system": row["system"],
             "label": row["label"],
             "cost": cost_text(row["least"], row["most"]),
-            "compactions": row["compactions"],
-            "capped": row["capped"],
+            "action": action_text(row),
             "request": places + 1,
             "sent": sent[places],
             "compacts": compacts[places],
@@ -109,7 +107,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         traces.append(line(part["request"], height, line=style, name=plain(title), **shown))
         traces += _acts(part, height, plain(title))
         traces += _followed(part, lane, plain(title))
-        words = ", ".join(filter(None, (str(part["cost"].iloc[0]), _did(part))))
+        words = ", ".join(filter(None, map(str, part[["cost", "action"]].iloc[0])))
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
         notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
     height = _PIXELS * len(systems) + 130
@@ -132,20 +130,6 @@ def _request_axis(last: int) -> Spec:
         "showgrid": False,
         **counted(last),
     }
-
-
-def _did(part: pd.DataFrame) -> str:
-    """Return a rule's actions in a few words."""
-    first = part.iloc[0]
-    if first["compactions"]:
-        return many(int(first["compactions"]), "compaction")
-    if part["clears"].any():
-        return "clears results"
-    if first["capped"]:
-        return "only cuts results"
-    if first["system"] == AS_IT_WAS:
-        return ""
-    return "does not act"
 
 
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
@@ -233,12 +217,10 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
         for column, name, style in shades
     ]
     missed = table[table["missed"] > 0]
-    texts = []
-    for row in rows(missed):
-        cost = "" if np.isnan(row["cost"]) else f"; the request cost {dollars(row['cost'])}"
-        texts.append(
-            f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}{cost}"
-        )
+    texts = [
+        f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}"
+        for row in rows(missed)
+    ]
     mark = {"symbol": "x", "color": ALARM, "size": 8}
     traces.append(
         points(
@@ -275,7 +257,8 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
     }
     table = table.assign(x=table["read"].map(reads.index), y=table["window"].map(windows.index))
     traces = []
-    for name, part in table.groupby("system", sort=False):
+    for name in names:
+        part = table[table["system"] == name]
         texts = [
             f"a read costs {row['read']:g}, window {row['window']:,}: {plain(name)}, {row['change']:+.0%}"
             for row in rows(part)
@@ -343,7 +326,7 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     top = 1.1 * max(billed, float(np.nanmax(values["high"].to_numpy(), initial=0.0)))
     x: Spec = {"tickvals": places, "ticktext": names, "range": [-0.5, len(places) - 0.5]}
     is_size = isinstance(values["value"].iloc[0], int)
-    setting = str(table["setting"].iloc[0]).replace("_", " ")
+    setting = str(table.at[0, "setting"]).replace("_", " ")
     x |= {"title": {"text": f"{setting}, in tokens" if is_size else setting}, "zeroline": False}
     y = {"title": {"text": "US dollars"}, "range": [0, top]}
     as_recorded = note("as recorded", len(places) - 0.5, billed, xanchor="right", yshift=9)

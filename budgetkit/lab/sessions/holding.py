@@ -166,21 +166,21 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PATHS = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
 #: Which part of a file a reading asks for, as tools call it.
 _PARTS = (
-    *(
-        "offset",
-        "limit",
-        "start_line",
-        "end_line",
-        "startLine",
-        "endLine",
-        "view_range",
-        "line_start",
-        "line_end",
-    ),
-    *("start_line_one_indexed", "end_line_one_indexed_inclusive", "line_range", "page", "pages"),
+    "offset",
+    "limit",
+    "start_line",
+    "end_line",
+    "startLine",
+    "endLine",
+    "view_range",
+    "line_start",
+    "line_end",
+    "start_line_one_indexed",
+    "end_line_one_indexed_inclusive",
+    "line_range",
+    "page",
+    "pages",
 )
-
-
 _SEARCH_TOOL = (
     500  # tokens of a search tool's definition, as Anthropic's engineers wrote in November 2025
 )
@@ -311,26 +311,21 @@ def agents(session: Session) -> pd.DataFrame:
     return pd.DataFrame(rows)[columns]
 
 
-def _named(trace: Trace, by: By) -> tuple[list[str | None], list[str], dict[str, int]]:
+def _named(trace: Trace, by: By) -> tuple[list[str | None], list[str], Counter[str]]:
     """Return each result's name and file part, and calls by name."""
-    of: dict[Hashable, str] = {}
-    parts: dict[Hashable, str] = {}
-    calls: dict[str, int] = {}
+    calls: Counter[str] = Counter()
+    of: dict[Hashable, tuple[str, str]] = {}
     for message in trace.messages:
         for call in message.tool_calls:
             name = _name(call.name, call.arguments, by)
             if name is not None:
-                of[call.id] = name
-                parts[call.id] = _part(call.arguments) if by == "file" else ""
-                calls[name] = calls.get(name, 0) + 1
+                of[call.id] = (name, _part(call.arguments) if by == "file" else "")
+                calls[name] += 1
     results = [
-        message.tool_call_id if message.role == "tool" else None for message in trace.messages
+        of.get(message.tool_call_id, (None, "")) if message.role == "tool" else (None, "")
+        for message in trace.messages
     ]
-    return (
-        [of.get(result) for result in results],
-        [parts.get(result, "") for result in results],
-        calls,
-    )
+    return [name for name, _ in results], [part for _, part in results], calls
 
 
 def _name(tool: str, arguments: str, by: By) -> str | None:

@@ -121,9 +121,10 @@ def sessions(
     folders, files = find(folder)
     files = files[:newest]
     names = ["number", "program", "changed", "project", "megabytes", *(BILLED if billed else ())]
-    table = pd.DataFrame(rows_of(files, bills_of(files) if billed else None), columns=names)
+    rows = rows_of(files, bills_of(files) if billed else None)
+    table = pd.DataFrame(rows, columns=names)
     # Names that are not UTF-8 stand here as Python reads them, which a column of texts cannot hold.
-    table["path"] = pd.Series([str(file.path) for file in files], dtype=object)
+    table["path"] = pd.Series([row["path"] for row in rows], dtype=object)
     table.attrs["folders"] = [str(folder) for folder in folders]
     return table
 
@@ -139,6 +140,7 @@ def rows_of(
             "changed": file.changed,
             "project": file.project,
             "megabytes": file.about.st_size / 1e6,
+            "path": str(file.path),
             **(bills[number - 1] if bills else {}),
         }
         for number, file in enumerate(files, start=1)
@@ -167,7 +169,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
             raise FileNotFoundError(
                 f"Folder not found: {brief(str(folder))}. Pass one that holds sessions of coding agents."
             )
-        roots[root] = [("", "*")]
+        roots[root] = [("", "")]
     else:
         for row in read_table("session_places.csv"):
             root = Path.home() / row["folder"]
@@ -178,22 +180,21 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
     for root, patterns in roots.items():
         for path, about in _own_files(root):
             place = path.relative_to(root)
+            parts = place.parts
+            file = SessionFile(path=path, program="", about=about)
             for program, pattern in patterns:
-                is_as_deep = len(place.parts) == 1 + pattern.count("/")
-                if folder is not None or (is_as_deep and place.match(pattern)):
-                    files[path] = SessionFile(path=path, program=program, about=about)
+                is_as_deep = len(parts) == 1 + pattern.count("/")
+                if not pattern or (is_as_deep and place.match(pattern)):
+                    files[path] = replace(file, program=program)
             # A sub-agent's file belongs to the session beside whose folder it stands.
-            for above in place.parents:
-                if above.name == "subagents" and above.parent.name:
-                    file = SessionFile(path=path, program="", about=about)
-                    session = root / above.parent.with_suffix(".jsonl")
-                    agents.setdefault(session, []).append(file)
+            if "subagents" in parts[1:]:
+                folders = parts[: parts.index("subagents", 1)]
+                session = root.joinpath(*folders).with_suffix(".jsonl")
+                agents.setdefault(session, []).append(file)
     for session in agents.keys() & files.keys():
-        own = agents[session]
-        for file in own:
+        for file in agents[session]:
             files.pop(file.path, None)
-        beside = tuple(sorted(own, key=lambda file: file.path))
-        files[session] = replace(files[session], agents=beside)
+        files[session] = replace(files[session], agents=tuple(agents[session]))
     newest = sorted(files.values(), key=lambda file: file.about.st_mtime_ns, reverse=True)
     return [*roots], newest
 
@@ -204,7 +205,7 @@ def _own_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
     number = 0
     for place, folders, names in os.walk(root, followlinks=False):
         folders.sort()
-        for name in names:
+        for name in sorted(names):
             if not name.endswith(_ENDINGS) or number >= _MOST_FILES:
                 continue
             path = Path(place) / name
@@ -249,7 +250,7 @@ def bills_of(
     folder = _cache_folder()
     path = folder / "bills.json" if folder is not None else None
     if path is not None:
-        with suppress(OSError, ValueError, AttributeError):
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             content = json.loads(path.read_bytes())
             if content["by"] == _written_by():
                 kept = {key: row for key, row in content["bills"].items() if {*row} == {*BILLED}}

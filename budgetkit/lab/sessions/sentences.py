@@ -2,7 +2,8 @@
 
     largest error = the larger of replay_error and rule_error of the table's attrs     (shares of the bill)
 
-A range is widened by it, and no saving within it is called certain.
+A range is widened by it, and no saving within it is called certain. Where the session was never compacted, nothing
+shows the error of a rule, and 5 % stands in.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pandas as pd
 
 from budgetkit.budget import many
 from budgetkit.lab.figures.question import dollars
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, is_near, ranked
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, NEAR_THE_BILL, RECORDED, is_near, ranked
 from budgetkit.lab.sessions.session import Session
 
 #: How sure each number of a request is.
@@ -30,10 +31,15 @@ _UNRANKED = (
 _NO_FORECAST = "This is no forecast: with another setting the agent would have acted otherwise."
 
 
-def largest_error(table: pd.DataFrame) -> float:
-    """Return the larger of a table's two errors, as a share of the bill; 0 where none is known."""
-    errors = [table.attrs["replay_error"], table.attrs["rule_error"]]
-    return float(np.nanmax([0.0, *np.abs(errors)]))
+def largest_error(attrs: Any, has_rule: bool = True) -> float:
+    """Return the larger of a table's two errors, as a share of the bill.
+
+    A rule whose error no compaction of the session shows is taken to err by 5 %.
+    """
+    rule_error = attrs["rule_error"]
+    if has_rule and np.isnan(rule_error):
+        rule_error = NEAR_THE_BILL
+    return float(np.nanmax([0.0, abs(attrs["replay_error"]), abs(rule_error)]))
 
 
 def in_short(session: Session, table: pd.DataFrame) -> list[str]:
@@ -99,6 +105,21 @@ def cost_text(least: float, most: float) -> str:
     return f"{dollars(least)} to {dollars(most)[1:]}"
 
 
+def action_text(row: Any) -> str:
+    """Describe a rule's actions in a few words; empty for no rule.
+
+    >>> action_text({"system": "pi", "compactions": 0, "left": 0, "capped": 2})
+    'only cuts results'
+    """
+    if row["system"] in (AS_IT_WAS, RECORDED):
+        return ""
+    if row["compactions"]:
+        return many(row["compactions"], "compaction")
+    if row["left"]:
+        return "clears results"
+    return "only cuts results" if row["capped"] else "does not act"
+
+
 def finding(table: pd.DataFrame) -> str:
     """Say which rule would have been the cheapest, how sure that is, or why nobody can tell.
 
@@ -135,7 +156,7 @@ def finding(table: pd.DataFrame) -> str:
         held = recorded
     elif abs(held / recorded - 1) > 0.005:
         as_it_was = f"${held:,.2f} as it was held, in the same replay (${recorded:,.2f} was billed)"
-    error = largest_error(table)
+    error = largest_error(table.attrs)
     words = (
         f"The same messages under a rule modelled on {best['label']} ({best['version']}): "
         f"{cost_text(best['least'], best['most'])} instead of {as_it_was}, {many(best['compactions'], 'compaction')}, "
@@ -305,17 +326,19 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
             f"{error}. That is more than 5 % off, so no value is called the cheapest.",
             _NO_FORECAST,
         ]
+    if np.isnan(attrs["rule_error"]) and table.at[0, "setting"] in ("threshold", "keep"):
+        error += ". No automatic compaction shows the error of the rule, which is taken to be 5 %"
 
-    cheapest = min(row["middle"] for row in rows)
+    cheapest = min(row["middle"] for row in rows if row["flat"])
     names = [row["name"] for row in rows if row["flat"]]
     if len(rows) == 1:
         sentences = [f"{names[0]} would have cost ${cheapest:,.2f}."]
     elif len(names) == len(rows):
         sentences = ["All these values cost the same within the error."]
     elif len(names) > 1:
-        sentences = [f"{joined(names)} cost the same within the error: choose any of them."]
+        sentences = [f"{joined(names)} cost the same within the error."]
     else:
-        sentences = [f"{names[0]} costs least: ${cheapest:,.2f}."]
+        sentences = [f"{names[0]} costs least of the values that can be used: ${cheapest:,.2f}."]
     dearest = max(rows, key=lambda row: row["middle"])
     if not dearest["flat"]:
         words = f"{dearest['name']} would have cost ${dearest['middle']:,.2f}"
@@ -323,28 +346,31 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
             words += f", {dearest['middle'] / cheapest:.1f} times as much"
         sentences.append(f"{words}.")
 
+    # Of values that cost the same, the one that loses least.
+    chosen = min((row for row in rows if row["flat"]), key=lambda row: row["used_later"])
     most = max(rows, key=lambda row: row["used_later"])
-    least = min(rows, key=lambda row: row["used_later"])
-    if most["used_later"] > least["used_later"]:
-        lost = many(most["used_later"], "message")
+    if most["used_later"] > chosen["used_later"]:
+        lost = many(chosen["used_later"], "message")
         sentences.append(
-            f"{most['name']} drops {lost} that were used later, {least['name']} {least['used_later']:,}."
+            f"Choose {chosen['name']}, which drops {lost} that were used later; {most['name']} drops "
+            f"{most['used_later']:,}."
         )
-    if too_large := [row["name"] for row in rows if row["overflows"]]:
-        sentences.append(f"The window is too small for {joined(too_large)}.")
-    if stops := [row["name"] for row in rows if row["stops"]]:
+    if too_large := joined([row["name"] for row in rows if row["overflows"]]):
+        sentences.append(f"The window is too small for {too_large}.")
+    if stops := joined([row["name"] for row in rows if row["stops"]]):
         sentences.append(
-            f"The program itself would stop, as it compacts again and again, at {joined(stops)}."
+            f"The program itself would stop, as it compacts again and again, at {stops}."
         )
-    recorded = f"${attrs['billed']:,.2f}"
+    recorded = f"As recorded it cost ${attrs['billed']:,.2f}"
     if attrs["billed"] < min(row["low"] for row in rows):
-        sentences.append(f"As recorded it cost {recorded}, less than with any of these values.")
-    elif table["flat"].iloc[0]:
+        sentences.append(f"{recorded}, less than with any of these values.")
+    elif chosen["high"] < attrs["billed"]:
+        least, most = (1 - chosen[end] / attrs["billed"] for end in ("high", "low"))
         sentences.append(
-            f"The recorded cost, {recorded}, lies within the error: no saving is certain."
+            f"{recorded}; {chosen['name']} would have saved {least:.0%} to {most:.0%}."
         )
     else:
-        sentences.append(f"As recorded it cost {recorded}.")
+        sentences.append(f"{recorded}, which lies within the error: no saving is certain.")
     if "sessions" in attrs:
         sentences.append(_trial_sentence(attrs))
     return [*sentences, f"{error}.", _NO_FORECAST]
@@ -352,20 +378,20 @@ def sentences_of(table: pd.DataFrame) -> list[str]:
 
 def _trial_sentence(attrs: Any) -> str:
     """Say how the value chosen on the older sessions did on the newer ones."""
-    older = attrs["sessions"] - attrs["tried_on"]
-    saved, *ends = (f"{attrs[name]:+.1%}".replace("-", "\u2212") for name in _SAVED)
+    saved, *ends = (
+        f"{attrs[name]:.1%}".replace("-", "\u2212") for name in ("saved", "saved_low", "saved_high")
+    )
     words = (
-        f"{value_text(attrs['chosen'])} cost least on the older {older:,} sessions; on the newer {attrs['tried_on']:,} "
-        f"it would have saved {saved} of the bill (95 % interval: {ends[0]} to {ends[1]})"
+        f"{attrs['sessions']:,} sessions can be used; {attrs['left_out']:,} have no known price or a replay more than "
+        f"5 % off. {value_text(attrs['chosen'])} cost least on the older {attrs['sessions'] - attrs['tried_on']:,} "
+        f"sessions; on the newer {attrs['tried_on']:,} it would have saved {saved} of the bill (95 % interval: "
+        f"{ends[0]} to {ends[1]})"
     )
     if attrs["saved_low"] > 0:
         return f"{words}."
     if attrs["saved_high"] < 0:
         return f"{words}: it would have cost more."
     return f"{words}: no saving is certain."
-
-
-_SAVED = ("saved", "saved_low", "saved_high")
 
 
 def value_text(value: Any) -> str:
@@ -379,4 +405,4 @@ def value_text(value: Any) -> str:
 
 def joined(names: list[str]) -> str:
     """Join names with commas and "and"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -383,7 +383,7 @@ class Session:
             )
         place = int(places[request - 1])
         prompt = int(prompts[request - 1])
-        sizes = self.trace.counts(self.count)
+        counts = self.trace.counts(self.count)
         calls = {
             call.id: call.name for message in self.trace.messages for call in message.tool_calls
         }
@@ -393,11 +393,12 @@ class Session:
             name = _KINDS.get(message.role, message.role)
             if message.role == "tool":
                 name = RESULTS_ROW + calls.get(message.tool_call_id or "", "a tool")
-            tokens[name] = tokens.get(name, 0) + float(sizes[index]) * self.counted[1]
-        whole = {name: round(size) for name, size in tokens.items()}
-        rows = sorted(whole.items(), key=lambda row: -row[1])
-        rows.append((DIFFERENCE, prompt - sum(whole.values())))
-        filled = pd.DataFrame(rows, columns=["what", "tokens"])
+            tokens[name] = tokens.get(name, 0) + float(counts[index]) * self.counted[1]
+        sizes = (
+            pd.Series(tokens).round().astype("int64").sort_values(ascending=False, kind="stable")
+        )
+        filled = sizes.rename_axis("what").reset_index(name="tokens")
+        filled.loc[len(filled)] = (DIFFERENCE, prompt - int(filled["tokens"].sum()))
         filled["share"] = filled["tokens"] / max(1, prompt)
         filled["mark"] = np.where(
             filled["what"].isin([UNLOGGED_ROW, DIFFERENCE]), "derived", "estimated"
@@ -418,7 +419,7 @@ class Session:
         strange = missed.loc[missed["cause"] == UNEXPLAINED, "missed"].sum()
         return {
             "requests": len(self.usage),
-            **{name: int(tokens) for name, tokens in self._billed.sum().items()},
+            **{name: int(self._billed[name].sum()) for name in self._billed},
             "cost": float(self.cost.sum()),
             "steps": int(np.count_nonzero(self.steps_cost > 1e-9)),
             "steps_cost": float(self.steps_cost.sum()),

@@ -3,7 +3,8 @@
     error = the larger of two:  the session replayed as it was held, against its bill
                                 its program's rule, acting where the program compacted, against its bill
 
-A range is widened by this error, and no difference within it is named. Where the session as it was held, replayed, is
+A range is widened by this error, and no difference within it is named. A rule whose error no compaction of the session
+shows is taken to err by 5 %. Where the session as it was held, replayed, is
 more than 5 % off the bill, no value is called the cheapest. Of several sessions the value that costs least on the older
 half is tried on the newer half.
 """
@@ -67,8 +68,17 @@ _RULES = (
     "cline",
 )  # of programs whose files are named like their rule
 _COLUMNS = (
-    *("value", "low", "least", "most", "high", "sent", "cached"),
-    *("compactions", "used_later", "overflows", "stops"),
+    "value",
+    "low",
+    "least",
+    "most",
+    "high",
+    "sent",
+    "cached",
+    "compactions",
+    "used_later",
+    "overflows",
+    "stops",
 )
 _LEAST_SESSIONS = 4  # two to choose a value on, and two to try it on
 _DRAWS = 2_000
@@ -111,11 +121,12 @@ def what_if(
         dollars: least and most over the assumptions, low and high with the error of the replay), sent, cached (in
         tokens), compactions, used_later (messages that left and were used later), overflows (requests that exceed the
         window), stops (the request at which the program would stop compacting; 0 for none) and flat (whether the range
-        meets that of the cheapest value). `attrs` has replay_error and rule_error (shares of the bill, with a sign;
-        NaN where they are not known), billed (in US dollars) and is_ranked. Of several sessions the errors are the
-        largest of all, and it has sessions and left_out (their numbers), chosen (the value), tried_on (the number of
-        newer sessions), and saved, saved_low and saved_high (shares of the newer sessions' bill, with the 95 % interval
-        over these sessions and the errors of their replays; negative where the value costs more).
+        meets that of the cheapest value; values at which prompts exceed the window, or the program stops, are left
+        out). `attrs` has replay_error and rule_error (shares of the bill, with a sign; NaN where they are not known),
+        billed (in US dollars) and is_ranked. Of several sessions the errors are the largest of all, and it has sessions
+        and left_out (their numbers), chosen (the value), tried_on (the number of newer sessions), and saved, saved_low
+        and saved_high (shares of the newer sessions' bill, with the 95 % interval over these sessions and the errors of
+        their replays; negative where the value costs more).
 
     Raises
     ------
@@ -140,14 +151,15 @@ def what_if(
         )
     [(setting, values)] = named.items()
     listed: list[Any] = [values] if isinstance(values, int | str) else [*values]
-    for life in listed if setting == "cache_life" else ():
-        if life not in LIVES:
-            raise ValueError(
-                f"Unknown cache life {brief(life)}. Choose one of: {', '.join(LIVES)}."
-            )
-    if isinstance(session, Session):
-        return _Trial.of(session, window, rule).table(setting, listed)
-    return _over_all([*session], lambda one: _Trial.of(one, window, rule).table(setting, listed))
+    if setting == "cache_life" and (unknown := [life for life in listed if life not in LIVES]):
+        raise ValueError(
+            f"Unknown cache life {brief(unknown[0])}. Choose one of: {', '.join(LIVES)}."
+        )
+
+    def table_of(one: Session) -> pd.DataFrame:
+        return _Trial(one, setup_of(one, window), rule).table(setting, listed)
+
+    return table_of(session) if isinstance(session, Session) else _over_all([*session], table_of)
 
 
 def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
@@ -177,11 +189,17 @@ def usual_values(sessions: Iterable[Session], setting: str) -> list[Any]:
 
 
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Flag the values whose range meets that of the cheapest one."""
-    middle = ((table["least"] + table["most"]) / 2)[1:]
+    """Flag the values whose range meets that of the cheapest one.
+
+    Those at which a prompt exceeds the window, or the program would stop, are left out where there are others.
+    """
+    middle = (table["least"] + table["most"]) / 2
+    is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
+    usable = middle[1:][is_usable[1:] | ~is_usable[1:].any()]
     table["flat"] = False
-    if middle.notna().any():
-        table["flat"] = table["low"] <= table["high"].iloc[1 + int(np.nanargmin(middle))]
+    if usable.notna().any():
+        is_flat = table["low"] <= table["high"][usable.idxmin()]
+        table["flat"] = is_flat & table.index.isin([0, *usable.index])
     return table
 
 
@@ -191,17 +209,7 @@ class _Trial:
 
     session: Session
     setup: ReplaySetup
-    record: Record
     rule: str | None
-
-    @classmethod
-    def of(cls, session: Session, window: int | None, rule: str | None) -> _Trial:
-        setup = setup_of(session, window)
-        if setup.record is None:
-            raise ValueError(
-                "No usage was recorded in this session. Replay its trace with another policy instead."
-            )
-        return cls(session=session, setup=setup, record=setup.record, rule=rule)
 
     def table(self, setting: str, values: list[Any]) -> pd.DataFrame:
         """Return one row a value, and the session as it was recorded."""
@@ -214,26 +222,21 @@ class _Trial:
             rows = [self._with_life(life) for life in values]
         else:
             rows = [self._compacted(setting, value) for value in values]
-            # By hand a program may be told to compact anywhere.
-            compactions = self.session.trace.fields.get("compactions") or ()
-            kinds = [compaction.get("trigger") for compaction in compactions]
             acts_at = own_trigger(self.session.trace, _AUTOMATIC)
-            if acts_at is not None and "manual" not in kinds:
+            if acts_at is not None:
                 rule_error = setup.rule_error(self._compacted("threshold", acts_at))
         billed = recorded_row(self.session) | {"value": RECORDED}
         table = pd.DataFrame([billed, *rows])
         attrs: Data = {"replay_error": replay_error, "rule_error": rule_error}
-        table.attrs = attrs
-        errors = np.array([0.0, *[largest_error(table)] * len(rows)])
+        error = largest_error(attrs, has_rule=setting in ("threshold", "keep"))
+        errors = np.array([0.0, *[error] * len(rows)])
         table["low"] = table["least"] * (1 - errors)
         table["high"] = table["most"] * (1 + errors)
         table = _marked(table[[*_COLUMNS]].copy())
         table.insert(0, "setting", setting)
         is_priced = bool(table["least"][1:].notna().any())
-        table.attrs = attrs | {
-            "billed": billed["least"],
-            "is_ranked": is_near(replay_error) and is_priced,
-        }
+        attrs |= {"billed": billed["least"], "is_ranked": is_near(replay_error) and is_priced}
+        table.attrs = attrs
         return table
 
     def _compacted(self, setting: str, value: int) -> Data:
@@ -258,7 +261,7 @@ class _Trial:
     def _with_life(self, life: str) -> Data:
         """Replay the session as it was held with another life of what is written to the cache."""
         session = self.session
-        record = self.record
+        record = self.setup.facts
         prices = session.prices_by_request(life == "1h")
         if session.prices_by_request(False) == session.prices_by_request(True):
             raise ValueError(
@@ -278,7 +281,7 @@ class _Trial:
 
     def _on_model(self, name: str) -> Data:
         """Replay the session as it was held at another model's prices, with the tokens of its tokenizer."""
-        record = self.record
+        record = self.setup.facts
         sizes = np.array(record.framing.messages(record.trace.messages, self.setup.count))
         low, usual, high, ratios = _token_ratios(self.session, name)
         hour = (self.session.usage["cache_write_1h_tokens"].fillna(0).to_numpy() > 0)[record.rows]
@@ -316,6 +319,14 @@ class _Trial:
         }
 
 
+def _added(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the sums of several sessions' tables."""
+    total = tables[0].copy()
+    for name in _COLUMNS[1:]:
+        total[name] = sum(table[name] for table in tables)
+    return _marked(total)
+
+
 def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFrame]) -> pd.DataFrame:
     """Add up the tables of several sessions; choose a value on the older half, and try it on the newer one."""
     tables = []
@@ -328,12 +339,10 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
             f"Of {len(sessions):,} sessions {len(used):,} have a known price and a replay within 5 % of the bill. "
             f"Pass at least {_LEAST_SESSIONS} of them."
         )
-    total = used[0].copy()
-    for name in _COLUMNS[1:]:
-        total[name] = sum(table[name] for table in used)
     older, newer = used[: len(used) // 2], used[len(used) // 2 :]
-    sums = sum((table["least"] + table["most"]).to_numpy()[1:] for table in older)
-    chosen = 1 + int(np.argmin(sums))
+    tries = _added(older)
+    middle = (tries["least"] + tries["most"])[1:]
+    chosen = int(middle[tries["flat"][1:]].idxmin())
 
     # The newer sessions are drawn anew, each with the dearer, then with the cheaper end of its range.
     tried = pd.DataFrame([table.iloc[chosen] for table in newer])
@@ -344,14 +353,14 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
         for end in ("high", "low")
     )
     errors = pd.DataFrame([table.attrs for table in used])[["replay_error", "rule_error"]]
-    total = _marked(total)
+    total = _added(used)
     total.attrs = {
         **errors.abs().max().to_dict(),
-        "billed": float(total["least"].iloc[0]),
+        "billed": float(total.at[0, "least"]),
         "is_ranked": True,
         "sessions": len(used),
         "left_out": len(sessions) - len(used),
-        "chosen": total["value"].iloc[chosen],
+        "chosen": total.at[chosen, "value"],
         "tried_on": len(newer),
         "saved": float(1 - (tried["least"] + tried["most"]).sum() / 2 / billed.sum()),
         "saved_low": float(np.quantile(saved_low, 0.025)),

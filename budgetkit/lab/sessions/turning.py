@@ -114,6 +114,6 @@ def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
     if known is not None and known.input and known.output and known.input.base:
         answer = known.output.base / known.input.base
     # A price is for a million tokens; the answers themselves are no input.
-    factors = (1.0, answer, read, write)
-    prices = Prices("", *(Price(1e6 * factor) for factor in factors))
+    fresh, output, cached, written = (Price(1e6 * factor) for factor in (1.0, answer, read, write))
+    prices = Prices("", fresh, output, cached, written)
     return float(replace(outcome, prices=prices, output=0 * outcome.output).cost.sum())
