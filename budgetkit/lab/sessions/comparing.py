@@ -171,7 +171,7 @@ def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
         outcomes[name] = setup.outcome(name, _acting_at(setup.acts_at, policy))
     rows = {name: setup.row(outcome) for name, outcome in outcomes.items()}
     unknown = float("nan")
-    attrs: Data = {"replayed": unknown, "replay_error": unknown, "rule_error": unknown}
+    attrs: dict[Any, Any] = {"replayed": unknown, "replay_error": unknown, "rule_error": unknown}
     attrs |= {"own_trigger": setup.acts_at, "unlogged_summaries": 0, "disproved": setup.disproved}
     if setup.session is not None:
         rows[RECORDED] = recorded_row(setup.session)

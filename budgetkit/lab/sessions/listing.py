@@ -183,8 +183,8 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
             parts = place.parts
             file = SessionFile(path=path, program="", about=about)
             for program, pattern in patterns:
-                is_as_deep = len(parts) == 1 + pattern.count("/")
-                if not pattern or (is_as_deep and place.match(pattern)):
+                depth = 1 + pattern.count("/")
+                if not pattern or (len(parts) == depth and place.match(pattern)):
                     files[path] = replace(file, program=program)
             # A sub-agent's file belongs to the session beside whose folder it stands.
             if "subagents" in parts[1:]:

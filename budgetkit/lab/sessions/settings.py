@@ -195,7 +195,7 @@ def _marked(table: pd.DataFrame) -> pd.DataFrame:
     """
     middle = (table["least"] + table["most"]) / 2
     is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
-    usable = middle[1:][is_usable[1:] | ~is_usable[1:].any()]
+    usable: Any = middle[1:][is_usable[1:] | ~is_usable[1:].any()]
     table["flat"] = False
     if usable.notna().any():
         is_flat = table["low"] <= table["high"][usable.idxmin()]
@@ -227,7 +227,7 @@ class _Trial:
                 rule_error = setup.rule_error(self._compacted("threshold", acts_at))
         billed = recorded_row(self.session) | {"value": RECORDED}
         table = pd.DataFrame([billed, *rows])
-        attrs: Data = {"replay_error": replay_error, "rule_error": rule_error}
+        attrs: dict[Any, Any] = {"replay_error": replay_error, "rule_error": rule_error}
         error = largest_error(attrs, has_rule=setting in ("threshold", "keep"))
         errors = np.array([0.0, *[error] * len(rows)])
         table["low"] = table["least"] * (1 - errors)
@@ -341,7 +341,7 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
         )
     older, newer = used[: len(used) // 2], used[len(used) // 2 :]
     tries = _added(older)
-    middle = (tries["least"] + tries["most"])[1:]
+    middle: Any = (tries["least"] + tries["most"])[1:]
     chosen = int(middle[tries["flat"][1:]].idxmin())
 
     # The newer sessions are drawn anew, each with the dearer, then with the cheaper end of its range.
