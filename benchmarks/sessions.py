@@ -24,7 +24,7 @@ import pandas as pd
 import budgetkit as bk
 from budgetkit.lab.sessions import causes as cause_rules
 from budgetkit.lab.sessions.causes import LEAST_MISS, expected
-from budgetkit.lab.sessions.comparing import RECORDED, UNLIMITED, replayed, setup_of
+from budgetkit.lab.sessions.comparing import RECORDED, UNLIMITED, setup_of
 from budgetkit.lab.sessions.turning import READS, input_cost
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
@@ -322,9 +322,9 @@ def masking(sessions: list[tuple[str, bk.Session]]) -> list[str]:
     tables = []
     for _, session in sessions:
         sent = int(bk.compare(session, [])["sent"].max())
-        setup = setup_of(session, None, None, None, None)
-        base = replayed(setup, bk.policies.OldestFirst(), UNLIMITED)
-        masked = replayed(setup, rule)
+        setup = setup_of(session)
+        base = setup.replayed(bk.policies.OldestFirst(), UNLIMITED)
+        masked = setup.replayed(rule)
         scale = sent / max(1, int(base.sent.sum()))
         whole, paid = (
             scale * np.array([input_cost(outcome, setup, read) for read in READS])

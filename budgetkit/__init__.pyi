@@ -33,10 +33,10 @@ from budgetkit.lab.explorers import BudgetExplorer as BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer as AccuracyExplorer
 from budgetkit.lab.explorers.conversation import ConversationExplorer as ConversationExplorer
 from budgetkit.lab.replay import replay as replay
-from budgetkit.lab.sessions import Session as Session
-from budgetkit.lab.sessions import compare as compare
-from budgetkit.lab.sessions import sessions as sessions
-from budgetkit.lab.sessions import what_if as what_if
+from budgetkit.lab.sessions.session import Session as Session
+from budgetkit.lab.sessions.comparing import compare as compare
+from budgetkit.lab.sessions.listing import sessions as sessions
+from budgetkit.lab.sessions.settings import what_if as what_if
 
 # Modules
 from budgetkit import presets as presets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import subprocess
@@ -34,7 +35,8 @@ def test_sessions_are_listed_with_what_they_cost(home: Path, capsys: Captured) -
     shown = capsys.readouterr().out
     assert f"in {home / '.claude' / 'projects'}" in shown
     assert "Claude Code" in shown and "$6.24" in shown and "$0.98" in shown
-    assert shown.endswith("cost: budgetkit sessions 1\n")
+    assert "cost: budgetkit sessions 1\n" in shown
+    assert shown.endswith("compact it: budgetkit sessions 1 --what-if threshold\n")
     assert SECRET not in shown
 
 
@@ -170,7 +172,7 @@ def test_without_sessions_a_made_up_one_is_offered(
     assert "budgetkit sessions made-up-session" in shown
     assert run(["sessions", "made-up-session"]) == 0
     assert run(["sessions", "7"]) == 2
-    assert "session 7 was asked for; there is none" in capsys.readouterr().err
+    assert "There is no session 7. None was found" in capsys.readouterr().err
 
 
 def test_numbers_come_as_json_too(home: Path, capsys: Captured) -> None:
@@ -267,7 +269,7 @@ def test_a_bill_is_read_once_and_again_when_its_file_has_changed(
     assert SECRET not in kept.read_text() and "shop" not in kept.read_text()
 
     read: list[object] = []
-    monkeypatch.setattr("budgetkit.lab.sessions.bills.bill", lambda path: read.append(path))
+    monkeypatch.setattr("budgetkit.lab.sessions.listing.bill", lambda path: read.append(path))
     assert run(["sessions"]) == 0
     assert capsys.readouterr().out == first and not read
     monkeypatch.undo()
@@ -304,10 +306,75 @@ def test_sums_are_those_of_all_sessions(home: Path, capsys: Captured, by: str) -
     assert sum(row["sessions"] for row in rows) == 3
 
 
+def test_a_setting_is_tried_over_all_sessions(home: Path, capsys: Captured) -> None:
+    place = home / ".claude" / "projects" / "-work-shop"
+    for name in ("two", "three", "four"):
+        (place / f"{name}.jsonl").write_bytes((place / "one.jsonl").read_bytes())
+    assert run(["sessions", "--what-if", "threshold"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "$24.9" in shown and "cost least on the older 2 sessions; on the newer 2" in shown
+    (place / "two.jsonl").unlink()
+    assert run(["sessions", "--what-if", "threshold"]) == 2
+    assert "Pass at least 4 of them" in capsys.readouterr().err
+
+
+def test_a_list_whose_bills_are_kept_imports_no_frames(home: Path, tmp_path: Path) -> None:
+    """ccusage lists sessions in a quarter of a second, in which pandas is not imported."""
+    code = "import sys; from budgetkit.extras.shell.program import run; run(['sessions']); "
+    code += "print(sorted({'numpy', 'pandas'} & {*sys.modules}))"
+    place = {"HOME": str(home), "USERPROFILE": str(home), "BUDGETKIT_CACHE": str(tmp_path / "kept")}
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | place,
+        ).stdout
+        for _ in range(2)
+    ]
+    first, second = (text.splitlines() for text in shown)
+    assert first[-1] == "['numpy', 'pandas']" and second[-1] == "[]"
+    assert first[:-1] == second[:-1]
+
+
+def test_mcp_servers_of_a_clients_configuration_are_listed(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """Nothing is started; a saved answer to tools/list is counted beside its server."""
+    server = {"command": "npx", "env": {"TOKEN": "do not show"}}
+    claude = {"projects": {"/shop": {"mcpServers": {"github": server}}}}
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    tools = {"result": {"tools": [{"name": "ping", "description": "Ping.", "inputSchema": schema}]}}
+    files = {
+        "claude.json": json.dumps(claude),
+        "mcp.json": json.dumps({"servers": {"linear": {"type": "http", "url": "https://x.test"}}}),
+        "config.toml": '[mcp_servers.context7]\ncommand = "npx"\nenabled = false\n',
+        "github.json": json.dumps(tools),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in files]
+    assert run(["count", "--as", "servers", "--json", *paths]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["server"], row["started by"], row["tools"]) for row in rows] == [
+        ("github", "command", 1),
+        ("linear", "address", None),
+        ("context7", "off", None),
+    ]
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
+    with_tools = bk.count_request(body | {"tools": tools["result"]["tools"]}).tokens
+    assert rows[0]["tokens"] == with_tools - bk.count_request(body).tokens > 0
+    assert run(["count", "--as", "servers", *paths]) == 0
+    shown = capsys.readouterr().out
+    assert "Not counted: linear, context7. budgetkit starts no server" in shown
+    assert "do not show" not in shown
+
+
 def test_what_held_the_prompts_comes_as_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sessions", "made-up-session", "--tools", "--json"]) == 0
     tables = json.loads(capsys.readouterr().out)
-    assert [*tables] == ["lines", "tool", "server", "file"]
+    assert [*tables] == ["lines", "tool", "server", "file", "on_demand"]
     assert [row["tool"] for row in tables["tool"]] == ["Read", "Bash"]
     assert not [row for row in tables["file"] if "/" in row["file"]]
     assert run(["sessions", "tests/formats/cline-window.json", "--tools"]) == 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import budgetkit as bk
-from budgetkit.lab.sessions.holding import agents, held, holding
+from budgetkit.lab.sessions.holding import agents, deferral, held, holding
 from budgetkit.trace import Trace
 
 NEAR = 0.01
@@ -113,11 +113,18 @@ def test_a_definition_that_waits_for_its_first_call_saves_what_it_cost_before() 
         "type": "function",
         "function": {"name": "mcp__hub__list", "description": words, "parameters": {}},
     }
-    (server,) = holding(session_of([schema]), "server").to_dict("records")
+    session = session_of([schema])
+    (server,) = holding(session, "server").to_dict("records")
     assert server["definitions"] == pytest.approx(len(json.dumps(schema)), rel=0.2)
     assert server["deferred"] * 1e6 == pytest.approx(0.1 * server["definitions"]), (
         "one request came before"
     )
+    # The search tool's 500 tokens are read by four requests; the second one's prompt is read once more.
+    saving = deferral(session)
+    assert (saving["tools"], saving["searches"]) == (1, 1)
+    assert saving["saved"] == server["deferred"]
+    second = int(session.usage["context_tokens"].iloc[1])
+    assert saving["search_cost"] * 1e6 == pytest.approx(0.1 * (4 * 500 + second))
 
 
 @pytest.mark.parametrize("by", ["tool", "file", "server"])

@@ -11,7 +11,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import ConversationExplorer
 from budgetkit.lab.sessions.causes import used_later
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, USUAL, comparison
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, USUAL, comparison, setup_of
 from budgetkit.lab.sessions.turning import by_price_and_window
 from budgetkit.message import Message
 from budgetkit.trace import Trace
@@ -36,7 +36,7 @@ def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(
         "what stands between two of them is a formula to plotly"
     )
     assert any("6 compactions" in note for note in notes)
-    wide = comparison(bk.Session(bk.load_trace("made-up-session")), window=1_000_000)
+    wide = comparison(setup_of(bk.Session(bk.load_trace("made-up-session")), 1_000_000))
     lanes = bk.figures.rules_compared.spec(wide)["layout"]["annotations"]
     assert "does not act" in "".join(note["text"] for note in lanes)
     assert drawn["note"].startswith("In a window of 200,000 tokens. Recorded: $")
@@ -166,7 +166,7 @@ def test_the_range_of_summaries_is_that_of_the_sessions_own() -> None:
     """Nobody publishes how long a summary is; a session that holds some says it itself."""
     session = bk.Session(bk.load_trace("made-up-session"))
     (length,) = session.compactions()["summary"]
-    outcomes = comparison(session, ["gemini-cli"]).outcomes["gemini-cli"]
+    outcomes = comparison(setup_of(session), ["gemini-cli"]).outcomes["gemini-cli"]
     assert outcomes.least is outcomes.most
     assert set(outcomes.most.kept.summary_output) == {0, length}
 

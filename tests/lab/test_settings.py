@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.lab.sessions.settings import sentences_of, usual_values
+from budgetkit.lab.sessions.sentences import sentences_of
+from budgetkit.lab.sessions.settings import usual_values
 from tests.conftest import examples
 
 
@@ -69,9 +70,11 @@ def test_what_is_said_is_true_of_the_table(sizes: list[int]) -> None:
     rows = table.iloc[1:]
     sentences = sentences_of(table)
     middle = (rows["least"] + rows["most"]) / 2
-    best = rows.iloc[int(np.argmin(middle))]
-    assert rows["flat"].tolist() == [bool(low <= best["high"]) for low in rows["low"]]
-    if not rows["flat"].all():
+    is_usable = (rows["overflows"] == 0) & (rows["stops"] == 0)
+    is_usable |= not is_usable.any()
+    best = rows.loc[middle[is_usable].idxmin()]
+    assert rows["flat"].tolist() == (is_usable & (rows["low"] <= best["high"])).tolist()
+    if not rows.loc[middle.idxmax(), "flat"]:
         named = {
             int(size.replace(",", ""))
             for size in re.findall(r"[\d,]*\d", sentences[0].split(" cost")[0])
@@ -91,8 +94,8 @@ def test_where_the_replay_is_far_from_the_bill_nothing_is_cheapest(session: bk.S
 
 
 def test_usual_values_lie_between_the_instructions_and_the_whole(session: bk.Session) -> None:
-    assert usual_values(session, "threshold") == [150_000]
-    assert usual_values(session, "keep")[0] == 0
+    assert usual_values([session], "threshold") == [150_000]
+    assert usual_values([session], "keep")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -122,3 +125,74 @@ def test_prices_that_nobody_knows_are_no_costs() -> None:
     assert isinstance(table, pd.DataFrame) and table["least"].isna().all()
     assert not table.attrs["is_ranked"]
     assert sentences_of(table)[0].startswith("No price is known")
+
+
+def drawn(seed: int, price: str = "claude-sonnet-4-5") -> bk.Session:
+    """A session without compactions whose prompt grows to 240,000 tokens, at some day of the year."""
+    rng = np.random.default_rng(seed)
+    messages: list[dict[str, object]] = [{"role": "user", "content": "Go on."}]
+    rows = []
+    read = 0
+    for number, prompt in enumerate(np.cumsum(rng.integers(4_000, 8_000, 40)).tolist()):
+        call = {"id": f"t{number}", "function": {"name": "read", "arguments": "{}"}}
+        row = {"message_index": len(messages), "model": price, "context_tokens": prompt}
+        row |= {"cache_read_tokens": read, "cache_write_tokens": prompt - read}
+        time = 1.76e9 + 86_400 * seed + 60 * number
+        rows.append(row | {"input_tokens": 0, "output_tokens": 200, "time": time})
+        messages.append({"role": "assistant", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"t{number}", "content": "word " * 4_800})
+        read = prompt
+    trace = bk.Trace(f"drawn-{seed}", tuple(map(bk.Message, messages)), fields={"usage": rows})
+    return bk.Session(trace)
+
+
+def test_a_setting_is_chosen_on_older_sessions_and_tried_on_newer_ones() -> None:
+    sessions = [drawn(seed) for seed in (3, 1, 4, 2, 5)]
+    table = bk.what_if(sessions, threshold=[60_000, 500_000])
+    parts = [bk.what_if(session, threshold=[60_000, 500_000]) for session in sessions]
+    for column in ("low", "least", "most", "high", "sent", "compactions"):
+        assert table[column].tolist() == pytest.approx(
+            np.sum([part[column] for part in parts], axis=0).tolist()
+        )
+    attrs = table.attrs
+    assert (attrs["sessions"], attrs["tried_on"], attrs["left_out"]) == (5, 3, 0)
+    assert (table["overflows"] + table["stops"]).sum() == 0
+    older = [parts[place] for place in (1, 3)]
+    costs = np.sum([(part["least"] + part["most"])[1:] for part in older], axis=0)
+    assert attrs["chosen"] == [60_000, 500_000][int(np.argmin(costs))]
+    assert attrs["saved_low"] <= attrs["saved"] <= attrs["saved_high"]
+    (trial,) = [words for words in sentences_of(table) if "95 % interval" in words]
+    assert "cost least on the older 2 sessions; on the newer 3 it would have saved" in trial
+    assert ("no saving is certain" in trial) == (attrs["saved_low"] <= 0 <= attrs["saved_high"])
+
+
+def test_where_nothing_changes_no_gain_is_said() -> None:
+    """A threshold that no session reaches saves nothing, whichever half it was chosen on."""
+    table = bk.what_if([drawn(seed) for seed in range(6)], threshold=[900_000])
+    assert table.attrs["saved"] == pytest.approx(0, abs=0.01)
+    assert any("no saving is certain" in words for words in sentences_of(table))
+
+
+def test_sessions_that_cannot_be_used_are_left_out_and_said() -> None:
+    nameless = [drawn(seed, "toy") for seed in (7, 8)]
+    table = bk.what_if([*map(drawn, range(4)), *nameless], threshold=[60_000])
+    assert (table.attrs["sessions"], table.attrs["left_out"]) == (4, 2)
+    with pytest.raises(ValueError, match="Of 3 sessions 1 have a known price.*at least 4"):
+        bk.what_if([drawn(1), *nameless], threshold=[60_000])
+
+
+def test_a_value_that_cannot_be_used_is_never_the_cheapest(session: bk.Session) -> None:
+    """Where the program would stop, or a prompt exceeds the window, its cost is hypothetical."""
+    table = bk.what_if(session, threshold=[150_000, 1_000_000], window=170_000)
+    assert table["overflows"].iloc[2] > 0 and table["flat"].tolist()[1:] == [True, False]
+    assert "The window is too small for 1,000,000." in sentences_of(table)
+
+
+def test_where_no_compaction_shows_the_error_of_the_rule_it_is_taken_to_be_5_percent() -> None:
+    table = bk.what_if(drawn(1), threshold=[60_000])
+    assert np.isnan(table.attrs["rule_error"])
+    row = table.iloc[1]
+    assert row["low"] == pytest.approx(0.95 * row["least"])
+    assert any("which is taken to be 5 %" in words for words in sentences_of(table))
+    life = bk.what_if(drawn(1), cache_life=["1h"]).iloc[1]
+    assert life["low"] == pytest.approx(life["least"], rel=0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["text", "request", "conversation"]),
+    type=click.Choice(["text", "request", "conversation", "servers"]),
     default="text",
     show_default=True,
 )
@@ -58,13 +59,17 @@ def count_command(
 ) -> None:
     """Count the tokens of texts, files, conversations or a request.
 
-    A request is the JSON body that is sent to a provider: messages, tools and framing count as they are billed. Nothing
-    is sent anywhere but with --ask, which needs the extra endpoints and the key of that provider in the environment.
+    A request is the JSON body that is sent to a provider: messages, tools and framing count as they are billed. Servers
+    are those of an MCP client's configuration (Claude Code, Codex, Gemini CLI, VS Code, Cursor); a saved answer to
+    tools/list is counted beside its server where the file is named NAME.json. None is started, and nothing is sent
+    anywhere but with --ask, which needs the extra endpoints and the key of that provider in the environment.
     """
     if kind != "text" and (provider or ways):
         raise ValueError("--ask and --ways look at texts; leave --as out, or count it without them")
     provider_counters = _asked(provider, models) if provider else []
     names = (*names, *models)
+    if kind == "servers":
+        return _servers(files, names[0] if names else "gpt-4o", as_json)
     if kind == "request":
         return _requests(files or (PIPE,), names, as_json)
     counters = [counter(name) for name in names or ("o200k_base",)] + provider_counters
@@ -186,6 +191,46 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         title = f"{file}: {count.model}, {count.tokens:,} tokens{f'; {count.unknown}' if count.unknown else ''}"
         show_table(title, ["kind", "part", "message", "tokens"], rows)
         show_lines([_basis_line(count), *filter(None, [nearer_sentence(count)])])
+
+
+def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
+    """List the MCP servers of configurations, with the tokens of the tools whose list was saved."""
+    requests = import_module("budgetkit.requests")
+    servers_in = import_module("budgetkit.requests.reading.tools").servers_in
+    body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
+    without = requests.count_request(body).tokens
+    servers: dict[str, str] = {}
+    saved: dict[str, tuple[int, int]] = {}
+    for file in files:
+        path = Path(file)
+        parse = import_module("tomllib" if path.suffix == ".toml" else "json").loads
+        value = parse(text_of(file))
+        named = servers_in(value)
+        for name, entry in named.items():
+            servers[name] = "command" if "command" in entry else "address"
+            if entry.get("disabled") or entry.get("enabled") is False:
+                servers[name] = "off"
+        if not named:
+            tools = requests.read_tools(value).entries
+            count = requests.count_request(body | {"tools": tools})
+            saved[path.stem] = len(tools), count.tokens - without
+    rows = [
+        (name, servers.get(name, "not configured"), *saved.get(name, (None, None)))
+        for name in servers | saved
+    ]
+    columns = ["server", "started by", "tools", "tokens"]
+    if as_json:
+        return show_json([dict(zip(columns, row, strict=True)) for row in rows])
+    show_table(
+        f"MCP servers, with the tokens of their tools in a request to {model}", columns, rows
+    )
+    if saved:
+        total = many(sum(tokens for _, tokens in saved.values()), "token")
+        show_lines([f"{total} of tools in every request, unless the client loads them on demand."])
+    if missing := ", ".join(name for name in servers if name not in saved):
+        advice = "budgetkit starts no server; save its tools/list as NAME.json."
+        show_lines([f"Not counted: {missing}. {advice}"])
+    return None
 
 
 def _basis_line(count: RequestCount) -> str:

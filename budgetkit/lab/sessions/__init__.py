@@ -1,8 +1,4 @@
-"""Recorded agent sessions: contents, cost of misses, and other rules' cost."""
+"""Recorded agent sessions: contents, cost of misses, and other rules' and settings' cost.
 
-from budgetkit.lab.sessions.comparing import compare
-from budgetkit.lab.sessions.listing import sessions
-from budgetkit.lab.sessions.session import Session
-from budgetkit.lab.sessions.settings import what_if
-
-__all__ = ["Session", "compare", "sessions", "what_if"]
+Nothing is imported here, so that a list of sessions is shown in the blink of an eye.
+"""

@@ -14,7 +14,9 @@ far such a replay is from the bill.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 from warnings import catch_warnings
@@ -25,6 +27,7 @@ import pandas as pd
 from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
+from budgetkit.inputs import policies_of
 from budgetkit.lab.replay import Prices, Replay, prices_of
 from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.replay.losses import needed_there
@@ -36,8 +39,8 @@ from budgetkit.lab.sessions.session import NOT_LOGGED, Session
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.models import model
 from budgetkit.models.limits import catalogue_of
-from budgetkit.plan import Flags, Ints
-from budgetkit.pruning import NEVER, OldestFirst, Policy, policy_of
+from budgetkit.plan import Ints
+from budgetkit.pruning import NEVER, OldestFirst, Policy
 from budgetkit.pruning.policies import Compact, System, Trigger
 from budgetkit.requests import Framing
 from budgetkit.trace import Trace, flags, in_line, ints, usage_frame
@@ -63,7 +66,8 @@ UNLOGGED = "(instructions and tools that the log does not hold)"
 UNLIMITED = 1 << 40
 #: The extended window that providers sell beside a model's own, in tokens.
 EXTENDED_WINDOW = 1_000_000
-_NEAR_THE_BILL = 0.05  # a replay of what was done that is further off ranks nothing
+#: A replay of what was done that is further off the bill, as a share, ranks nothing.
+NEAR_THE_BILL = 0.05
 #: What stands in where nobody knows a model's window, in tokens.
 USUAL_WINDOW = 200_000
 
@@ -127,8 +131,9 @@ def compare(
         request at which the product would stop, as it compacts again and again; 0 for none), call_overflows (calls that
         write a summary and exceed the window themselves), summary_cost (what these calls cost at most, in US dollars,
         within the cost) and assumed (what is ours). Of a recorded session `attrs` holds replayed, what the session as
-        it was held comes to in the same replay (in US dollars, beside the bill), own_trigger, where Claude Code
-        compacted it (in tokens), unlogged_summaries, how many of its compactions have no call in the log, and
+        it was held comes to in the same replay (in US dollars, beside the bill), replay_error and rule_error (how far
+        that and the rule of Claude Code are from the bill, as shares; NaN where unknown), own_trigger, where Claude
+        Code compacted it (in tokens), unlogged_summaries, how many of its compactions have no call in the log, and
         disproved, the model's window where a recorded prompt is larger.
 
     Raises
@@ -143,25 +148,17 @@ def compare(
     >>> table.loc[table["system"] == "claude-code", "compactions"].item()
     1
     """
-    return comparison(
-        source, systems, window=window, prices=prices, cache=cache, counter=counter
-    ).table
+    return comparison(setup_of(source, window, prices, cache, counter), systems).table
 
 
-def comparison(
-    source: Trace | Session,
-    systems: Systems = USUAL,
-    *,
-    window: int | None = None,
-    prices: Prices | str | None = None,
-    cache: PromptCache | str | None = None,
-    counter: Count | str | None = None,
-) -> Comparison:
+def comparison(setup: ReplaySetup, systems: Systems = USUAL) -> Comparison:
     """Replay the rules of several systems on the same messages, and keep each replay beside the table.
 
     Parameters
     ----------
-    source, systems, window, prices, cache, counter
+    setup : ReplaySetup
+        Of :func:`setup_of`.
+    systems : names, policies, or a mapping to them
         As in :func:`compare`.
 
     Returns
@@ -169,100 +166,40 @@ def comparison(
     Comparison
         The table and, by name, what each rule did.
     """
-    if isinstance(source, Session) and prices not in (None, source.prices):
-        source = Session(source.trace, source.counter, prices)
-    setup = setup_of(source, window, prices, cache, counter)
-    pairs = used_later(setup.trace)
-    outcomes = {AS_IT_WAS: _outcome(AS_IT_WAS, OldestFirst(), setup, window=UNLIMITED)}
-    policies = rules_of(systems)
-    trigger = None
-    if setup.record is not None and window is None:
-        trigger = own_trigger(setup.record.trace)
-    if trigger is not None:
-        policies = {name: _acting_at(trigger, policy) for name, policy in policies.items()}
-    outcomes |= {name: _outcome(name, policy, setup) for name, policy in policies.items()}
-    rows = [_row(outcome, setup, pairs) for outcome in outcomes.values()]
-    held_cost = float("nan")
-    unlogged_summaries = 0
-    if isinstance(source, Session):
-        rows.append(recorded_row(source))
-        unlogged_summaries = int((source.compactions()["call"] == NOT_LOGGED).sum())
+    outcomes = {AS_IT_WAS: setup.outcome(AS_IT_WAS, OldestFirst(), UNLIMITED)}
+    for name, policy in policies_of(systems).items():
+        outcomes[name] = setup.outcome(name, _acting_at(setup.acts_at, policy))
+    rows = {name: setup.row(outcome) for name, outcome in outcomes.items()}
+    unknown = float("nan")
+    attrs: dict[Any, Any] = {"replayed": unknown, "replay_error": unknown, "rule_error": unknown}
+    attrs |= {"own_trigger": setup.acts_at, "unlogged_summaries": 0, "disproved": setup.disproved}
+    if setup.session is not None:
+        rows[RECORDED] = recorded_row(setup.session)
+        calls = setup.session.compactions()["call"]
+        attrs["unlogged_summaries"] = int((calls == NOT_LOGGED).sum())
         if setup.record is not None:
-            held_cost = cost_of(setup, as_held(setup))
-    table = pd.DataFrame(rows)
-    table.attrs |= {
-        "replayed": held_cost,
-        "own_trigger": trigger,
-        "unlogged_summaries": unlogged_summaries,
-        "disproved": 0 if window else _disproved_window(setup.trace, source.model),
-    }
-    if is_ranked(table):
+            attrs["replayed"], _ = setup.costs(setup.as_held())
+            attrs["replay_error"] = setup.error_of(attrs["replayed"])
+        if setup.acts_at is not None and "claude-code" in rows:
+            attrs["rule_error"] = setup.rule_error(rows["claude-code"])
+    table = pd.DataFrame(rows.values())
+    table.attrs = attrs
+    if is_near(attrs["replay_error"]):
         table = ranked(table)
-    return Comparison(table=table, outcomes=outcomes, pairs=pairs, setup=setup)
-
-
-def rules_of(systems: Systems) -> dict[str, Policy]:
-    """Return policies by name."""
-    if isinstance(systems, Mapping):
-        named = dict(systems)
-    else:
-        named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
-    return {name: policy_of(rule) for name, rule in named.items()}
-
-
-def is_ranked(table: pd.DataFrame) -> bool:
-    """Say whether rules may be ranked: the session as it was held, replayed, comes within 5 % of the bill.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`compare`.
-
-    Returns
-    -------
-    bool
-        Also True where nothing was recorded, or no price is known.
-    """
-    billed = table.loc[table["system"] == RECORDED, "least"].max()
-    return not billed > 0 or is_near(replayed_cost(table) / billed - 1)
+    return Comparison(table=table, outcomes=outcomes, setup=setup)
 
 
 def is_near(error: float) -> bool:
     """Return whether a replay of a session as it was held is near enough to its bill to rank anything."""
-    return not abs(error) > _NEAR_THE_BILL
+    return not abs(error) > NEAR_THE_BILL
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rules by cost, or where no price is known by the relative cost."""
-    by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
-    return table.sort_values(by, kind="stable", ignore_index=True)
-
-
-def replayed_cost(table: pd.DataFrame) -> float:
-    """Return the cost of the session as it was held, in the same replay; NaN where it was not."""
-    cost: float = table.attrs.get("replayed", float("nan"))
-    return cost
-
-
-@dataclass(frozen=True)
-class ReplaySetup:
-    """A conversation as every rule sees it, without its own compactions.
-
-    It includes the content that the log does not hold.
-
-    `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
-    the range of these summaries, where it wrote any. `record` is what a recorded session says of its requests.
-    """
-
-    trace: Trace
-    budget: Budget
-    cache: PromptCache
-    prices: Prices | None
-    count: Count
-    places: tuple[int, ...] = ()
-    summary_tokens: tuple[int, int] | None = None
-    framing: Framing | None = None
-    record: Record | None = None
+    """Sort rules by the middle of their cost, or where no price is known by the relative cost."""
+    middle = table["least"] + table["most"]
+    if middle.isna().all():
+        middle = table["relative"]
+    return table.iloc[middle.argsort(kind="stable")].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -300,21 +237,194 @@ class RuleOutcome:
 
 
 @dataclass(frozen=True)
+class ReplaySetup:
+    """A conversation as every rule sees it, without its own compactions.
+
+    It includes the content that the log does not hold.
+
+    `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
+    the range of these summaries, where it wrote any. `record` is what a recorded session says of its requests.
+    `acts_at` is where Claude Code compacted it, `disproved` the model's window where a recorded prompt is larger, both
+    in tokens.
+    """
+
+    trace: Trace
+    budget: Budget
+    cache: PromptCache
+    prices: Prices | None
+    count: Count
+    session: Session | None = None
+    places: tuple[int, ...] = ()
+    summary_tokens: tuple[int, int] | None = None
+    framing: Framing | None = None
+    record: Record | None = None
+    acts_at: int | None = None
+    disproved: int = 0
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The messages that later ones use."""
+        return used_later(self.trace)
+
+    def replayed(self, policy: Policy, window: int | None = None) -> Replay:
+        """Send the conversation through one rule, request by request.
+
+        Misses that the record tells, and that no rule causes, happen again.
+        """
+        outcome = self._sent_through(policy, window)
+        record = self.record
+        if record is None:
+            return outcome
+        compacts = np.array(outcome.kept.summaries) > 0
+        after = np.where(compacts, record.after_compaction, UNLIMITED)
+        return _with_misses(outcome, record, np.minimum(record.most_read, after))
+
+    @property
+    def facts(self) -> Record:
+        """The recorded facts; raise ValueError if nothing was recorded."""
+        if self.record is None:
+            raise ValueError(
+                "No usage was recorded in this conversation. Replay it with another policy instead."
+            )
+        return self.record
+
+    def as_held(self) -> Replay:
+        """Replay a recorded session with its own compactions and cache misses.
+
+        Its messages have one more before them, for the content that the log does not hold.
+        """
+        record = self.facts
+        held = replace(self, trace=record.trace, framing=record.framing)
+        outcome = held._sent_through(OldestFirst(), UNLIMITED)
+        leave = outcome.placed.leave
+        gone = np.where(leave < len(outcome.over), leave, NEVER).tolist()
+        kept = replace(outcome.kept, gone=gone)
+        outcome = replace(outcome, kept=kept, budget=self.budget)
+        return _with_misses(outcome, record, record.read_as_held)
+
+    def _sent_through(self, policy: Policy, window: int | None) -> Replay:
+        return replay(
+            self.trace,
+            self.budget,
+            policy,
+            window=window,
+            counter=self.count,
+            roles=section_of,
+            framing=self.framing,
+            section="conversation",
+            by="request" if self.record is None else "usage",
+            cache=self.cache,
+            prices=self.prices,
+        )
+
+    def costs(self, outcome: Replay) -> tuple[float, float]:
+        """Return the cost of a replay, and of its summary calls, in US dollars; NaN if unknown.
+
+        Each request is billed at its own model's prices.
+        """
+        record = self.record
+        if record is None:
+            return float(outcome.cost.sum()), float(outcome.summary_cost.sum())
+        cost = record.beside
+        summary_cost = 0.0
+        for prices in dict.fromkeys(record.prices):
+            rows = np.array([of_request is prices for of_request in record.prices])
+            part = replace(outcome, prices=prices)
+            cost += float(part.cost[rows].sum())
+            summary_cost += float(part.summary_cost[rows].sum())
+        return cost, summary_cost
+
+    def error_of(self, cost: float) -> float:
+        """Return how far a cost is from the session's bill, as a share; NaN if unknown."""
+        billed = float(self.session.cost.sum()) if self.session is not None else 0.0
+        return cost / billed - 1 if billed else float("nan")
+
+    def rule_error(self, row: Data) -> float:
+        """Return how far a rule that acts where the session was compacted is from its bill, as a share.
+
+        Calls for summaries are left out where the log does not hold them. It is NaN where one was asked for by hand,
+        which may be anywhere.
+        """
+        cost = (row["least"] + row["most"]) / 2
+        if self.session is not None:
+            if "manual" in [at.get("trigger") for at in self.session.trace.fields["compactions"]]:
+                return float("nan")
+            if (self.session.compactions()["call"] == NOT_LOGGED).all():
+                cost -= row["summary_cost"]
+        return self.error_of(cost)
+
+    def outcome(self, name: str, policy: Policy, window: int | None = None) -> RuleOutcome:
+        """Replay one rule, at the shortest and at the longest summaries where it writes any."""
+        if not isinstance(policy, System) or not policy.summarises:
+            replay = self.replayed(policy, window)
+            return RuleOutcome(name=name, policy=policy, least=replay, most=replay)
+        short, long = self.summary_tokens or policy.summary_tokens
+        least = most = self.replayed(policy.with_summaries(short), window)
+        if long > short and any(least.kept.summaries):
+            most = self.replayed(policy.with_summaries(long), window)
+        return RuleOutcome(name=name, policy=policy, least=least, most=most)
+
+    def row(self, outcome: RuleOutcome) -> Data:
+        """Return one rule's row of the comparison.
+
+        The upper end of its cost has the longest summaries, and reads the lost messages again.
+        """
+        policy = outcome.policy
+        system = policy if isinstance(policy, System) else None
+        most = outcome.most
+        _, needs, there = needed_there(most, self.pairs)
+        # What no request ever holds, such as a call without a result, was not lost by a rule.
+        lost = np.unique(needs[~there & ~most.placed.unsent[needs]])
+        again = 0.0
+        if self.prices is not None:
+            sent = int(most.placed.tokens[lost].sum())
+            tokens = np.array([[sent], [0], [0], [_CALL * len(lost)]])
+            again = float(self.prices.cost(*tokens)[0])
+        cost, summary_cost = self.costs(most)
+        costs = [self.costs(outcome.least)[0], cost]
+        retention = most.kept
+        totals = most.totals()
+        acts = np.flatnonzero(most.acts)
+        compacts = np.flatnonzero(retention.summaries)
+        left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
+        return {
+            "system": outcome.name,
+            "label": system.label if system else outcome.name,
+            "version": f"{system.version}, {system.date}" if system else "",
+            "least": min(costs),
+            "most": max(costs) + again,
+            "relative": float(totals["relative_cost"]),
+            "compactions": int(np.sum(retention.summaries)),
+            "sent": int(totals["sent"]),
+            "cached": int(totals["cached"]),
+            "left": len(left),
+            "capped": _capped(most),
+            "used_later": len(lost),
+            "first": int(acts[0]) + 1 if len(acts) else 0,
+            "overflows": int(np.count_nonzero(most.over)),
+            "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
+            "stops": _stop(policy, compacts),
+            "call_overflows": int(np.count_nonzero(most.summary_prompts > self.budget.window)),
+            "summary_cost": summary_cost,
+            "assumed": "; ".join(system.assumed) if system else "",
+        }
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """A comparison of rules: table, replays by rule, and needed messages."""
+    """A comparison of rules: the table, and the replays by rule."""
 
     table: pd.DataFrame
     outcomes: Mapping[str, RuleOutcome]
-    pairs: pd.DataFrame
     setup: ReplaySetup
 
 
 def setup_of(
     source: Trace | Session,
-    window: int | None,
-    price: Prices | str | None,
-    cache: PromptCache | str | None,
-    count: Any,
+    window: int | None = None,
+    price: Prices | str | None = None,
+    cache: PromptCache | str | None = None,
+    count: Any = None,
 ) -> ReplaySetup:
     """Prepare a conversation for any rule.
 
@@ -330,12 +440,14 @@ def setup_of(
     ReplaySetup
         What every rule is replayed on.
     """
-    session = source if isinstance(source, Session) else None
-    trace = source.trace if isinstance(source, Session) else source
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
     is_long = False
+    session = source if isinstance(source, Session) else None
+    trace = source.trace if isinstance(source, Session) else source
     if session is not None:
-        price = session.prices if price is None else price
+        if price not in (None, session.prices):
+            session = Session(trace, session.counter, price)
+        price = session.prices
         if cache is not None:
             raise ValueError(
                 "A recorded session takes no cache=: its reads are recorded. Leave cache= out, or compare "
@@ -361,32 +473,32 @@ def setup_of(
     rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
     if is_long and rules.lifetime is not None:
         rules = replace(rules, lifetime=3_600.0)
-    size = window or _window(trace, name)
+    own_window, disproved = _windows(trace, name)
     lines = (Allocation("instructions", required=True), Allocation("conversation"))
     setup = ReplaySetup(
         trace=trace,
-        budget=Budget(size, allocations=lines, undeclared="pool"),
+        budget=Budget(window or own_window, allocations=lines, undeclared="pool"),
         cache=rules,
         prices=prices,
         count=scaled,
+        session=session,
+        disproved=0 if window else disproved,
     )
     if session is not None and len(in_line(session.usage)):
-        return _as_recorded(setup, session, price)
+        acts_at = None if window else own_trigger(trace)
+        return _as_recorded(replace(setup, acts_at=acts_at), session)
     whole, places = _whole(trace)
     return replace(setup, trace=whole, places=places)
 
 
-def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | None) -> ReplaySetup:
+def _as_recorded(setup: ReplaySetup, session: Session) -> ReplaySetup:
     """Return the setup with a recorded session's sizes, requests and misses."""
     measured = measure(session)
     held = _with_unlogged(session.trace)
     sizes = np.concatenate(([measured.unlogged], measured.sizes))
     whole, places = _whole(held)
     stays = np.array(places) >= 0
-    if price is None:
-        prices = session.prices_by_request()
-    else:
-        prices = (setup.prices or Prices(""),) * len(session.usage)
+    prices = session.prices_by_request()
     beside = np.setdiff1d(np.arange(len(session.usage)), measured.rows)
     beside = beside[~flags(session.usage["is_summary"])[beside]]
     lengths = session.compactions()["summary"]
@@ -402,10 +514,10 @@ def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | Non
         cache=replace(setup.cache, lifetime=None),
         places=places[1:],
         summary_tokens=own_summaries,
-        framing=_framing(sizes[stays]),
+        framing=MeasuredFraming(measured=tuple(sizes[stays].tolist())),
         record=Record(
             trace=held,
-            framing=_framing(sizes),
+            framing=MeasuredFraming(measured=tuple(sizes.tolist())),
             rows=measured.rows,
             prices=tuple(prices[row] for row in measured.rows.tolist()),
             read_as_held=all_missed,
@@ -415,10 +527,6 @@ def _as_recorded(setup: ReplaySetup, session: Session, price: Prices | str | Non
             beside=float(np.sum(session.cost[beside]) + session.searches_cost[measured.rows].sum()),
         ),
     )
-
-
-def _framing(sizes: Ints) -> Framing:
-    return MeasuredFraming(measured=tuple(sizes.tolist()))
 
 
 def _most_read(session: Session, rows: Ints) -> tuple[Ints, Ints, int]:
@@ -454,23 +562,20 @@ def own_trigger(trace: Trace, kinds: Collection[str | None] = ("auto",)) -> int 
     kind of a compaction: automatic or by hand.
     """
     marks = []
+    usage = usage_frame(trace)
     for compaction in trace.fields.get("compactions") or ():
-        prompts = [
-            int(row["context_tokens"])
-            for row in trace.fields.get("usage") or ()
-            if row.get("message_index") is not None and row["message_index"] < compaction["at"]
-        ]
         if compaction.get("trigger") in kinds and compaction.get("before_tokens"):
-            marks.append(min([int(compaction["before_tokens"]), *prompts[-1:]]))
+            prompts = usage["context_tokens"][usage["message_index"] < compaction["at"]]
+            marks.append(min([int(compaction["before_tokens"]), *prompts[-1:].tolist()]))
     return min(marks, default=None)
 
 
-def _acting_at(tokens: int, policy: Policy) -> Policy:
+def _acting_at(tokens: int | None, policy: Policy) -> Policy:
     """Let Claude Code's rule act where its own compactions in this session did; any other rule is as it was.
 
     That prompt was still sent.
     """
-    if not isinstance(policy, System) or policy.name != "claude-code":
+    if tokens is None or not isinstance(policy, System) or policy.name != "claude-code":
         return policy
     assumed = tuple(words for words in policy.assumed if "trigger" not in words)
     acting = with_compaction(policy, triggers=(Trigger("tokens", tokens, above=True),))
@@ -485,38 +590,26 @@ def with_compaction(system: System, **changes: Any) -> System:
     return replace(system, policies=rules)
 
 
-def _window(trace: Trace, name: str | None) -> int:
-    """Return the window that the program's rules go by: as its log shows it, else the model's, else a usual one.
+def _windows(trace: Trace, name: str | None) -> tuple[int, int]:
+    """Return the window that the program's rules go by, and the known one if a recorded prompt exceeds it, else 0.
 
-    Codex shows a share of the window that its rules go by. A prompt that is larger than the window disproves it: then
-    the session was held in an extended one. A session that was compacted although it never came near a
+    It is known from the log (Codex shows a share of the window that its rules go by) or from the model. Where a prompt
+    exceeds it, the session was held in an extended one. A session that was compacted although it never came near a
     large model's window was held in the usual one.
     """
-    largest = usage_frame(trace)["context_tokens"].max()  # missing where no usage is told
-    if _disproved_window(trace, name):
-        return max(int(largest), EXTENDED_WINDOW)
-    whole = _named_window(trace, name)
-    if "window" not in trace.fields and trace.fields.get("compactions") and largest <= USUAL_WINDOW:
-        return min(whole, USUAL_WINDOW)
-    return whole
-
-
-def _named_window(trace: Trace, name: str | None) -> int:
-    """Return the window as the log shows it, else the model's, else a usual one."""
+    known = USUAL_WINDOW
     shown = trace.fields.get("window")
+    largest = usage_frame(trace)["context_tokens"].max()  # missing where no usage is told
     if type(shown) is int:
-        return catalogue_of("codex", shown)
-    try:
-        with catch_warnings(action="ignore"):
-            return model(name or "", unknown="raise").window
-    except ValueError:
-        return USUAL_WINDOW
-
-
-def _disproved_window(trace: Trace, name: str | None) -> int:
-    """Return the named window if a recorded prompt exceeds it, else 0."""
-    whole = _named_window(trace, name)
-    return whole if usage_frame(trace)["context_tokens"].max() > whole else 0
+        known = catalogue_of("codex", shown)
+    else:
+        with catch_warnings(action="ignore"), suppress(ValueError):
+            known = model(name or "", unknown="raise").window
+        if trace.fields.get("compactions") and largest <= USUAL_WINDOW:
+            known = min(known, USUAL_WINDOW)
+    if largest > known:
+        return max(int(largest), EXTENDED_WINDOW), known
+    return known, 0
 
 
 def _with_unlogged(trace: Trace) -> Trace:
@@ -577,44 +670,6 @@ def section_of(message: Message) -> str:
     return "conversation"
 
 
-def replayed(setup: ReplaySetup, policy: Policy, window: int | None = None) -> Replay:
-    """Send the conversation through one rule, request by request.
-
-    Misses that the record tells, and that no rule causes, happen again.
-    """
-    outcome = _sent_through(setup, setup.trace, setup.framing, policy, window)
-    record = setup.record
-    if record is None:
-        return outcome
-    compacts = np.array(outcome.kept.summaries) > 0
-    most = np.where(
-        compacts, np.minimum(record.most_read, record.after_compaction), record.most_read
-    )
-    return _with_misses(outcome, record, most)
-
-
-def _sent_through(
-    setup: ReplaySetup,
-    trace: Trace,
-    framing: Framing | None,
-    policy: Policy,
-    window: int | None = None,
-) -> Replay:
-    budget = setup.budget if window is None else setup.budget.assign(window=window)
-    return replay(
-        trace,
-        budget,
-        policy,
-        counter=setup.count,
-        roles=section_of,
-        framing=framing,
-        section="conversation",
-        by="request" if setup.record is None else "usage",
-        cache=setup.cache,
-        prices=setup.prices,
-    )
-
-
 def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
     """Let requests read no more than the record says; the answers are the recorded ones."""
     cached = np.minimum(outcome.cached, most)
@@ -622,134 +677,6 @@ def _with_misses(outcome: Replay, record: Record, most: Ints) -> Replay:
     lacking = outcome.cached - cached
     written = np.where(outcome.written > 0, np.maximum(outcome.written + lacking, 0), 0)
     return replace(outcome, cached=cached, written=written, output=record.answered)
-
-
-def cost_of(setup: ReplaySetup, outcome: Replay) -> float:
-    """Return a rule's cost in US dollars; NaN if unknown.
-
-    Each request is billed at its own model's prices.
-    """
-    beside = 0.0 if setup.record is None else setup.record.beside
-    return beside + sum(float(part.cost[rows].sum()) for part, rows in _by_prices(setup, outcome))
-
-
-def summary_cost_of(setup: ReplaySetup, outcome: Replay) -> float:
-    """Return the cost of a rule's summary calls; NaN if unknown.
-
-    It is in US dollars.
-    """
-    parts = _by_prices(setup, outcome)
-    return sum(float(part.summary_cost[rows].sum()) for part, rows in parts)
-
-
-def _by_prices(setup: ReplaySetup, outcome: Replay) -> list[tuple[Replay, Flags]]:
-    """Return the replay at each of the record's prices, and the requests that have them."""
-    record = setup.record
-    if record is None:
-        return [(outcome, np.ones(len(outcome.over), "bool"))]
-    return [
-        (
-            replace(outcome, prices=prices),
-            np.array([of_request is prices for of_request in record.prices]),
-        )
-        for prices in dict.fromkeys(record.prices)
-    ]
-
-
-def as_held(setup: ReplaySetup) -> Replay:
-    """Replay a recorded session with its own compactions and cache misses.
-
-    Parameters
-    ----------
-    setup : ReplaySetup
-        Of a recorded session.
-
-    Returns
-    -------
-    Replay
-        On the session's own messages, with one more before them for what the log does not hold.
-
-    Raises
-    ------
-    ValueError
-        If nothing was recorded.
-    """
-    record = setup.record
-    if record is None:
-        raise ValueError("nothing was recorded of this conversation; give a session with usage")
-    outcome = _sent_through(setup, record.trace, record.framing, OldestFirst(), UNLIMITED)
-    leave = outcome.placed.leave
-    gone = np.where(leave < len(outcome.over), leave, NEVER).tolist()
-    kept = replace(outcome.kept, gone=gone)
-    outcome = replace(outcome, kept=kept, budget=setup.budget)
-    return _with_misses(outcome, record, record.read_as_held)
-
-
-def _outcome(
-    name: str, policy: Policy, setup: ReplaySetup, window: int | None = None
-) -> RuleOutcome:
-    """Replay one rule, at the shortest and at the longest summaries where it writes any."""
-    if not isinstance(policy, System) or not policy.summarises:
-        outcome = replayed(setup, policy, window)
-        return RuleOutcome(name=name, policy=policy, least=outcome, most=outcome)
-    short, long = setup.summary_tokens or policy.summary_tokens
-    least = most = replayed(setup, policy.with_summaries(short), window)
-    if long > short and any(least.kept.summaries):
-        most = replayed(setup, policy.with_summaries(long), window)
-    return RuleOutcome(name=name, policy=policy, least=least, most=most)
-
-
-def compare_rule(
-    name: str, policy: Policy, setup: ReplaySetup, pairs: pd.DataFrame, window: int | None = None
-) -> tuple[Data, Replay]:
-    """Replay one rule; return its row, and its replay with the longest summaries."""
-    outcome = _outcome(name, policy, setup, window)
-    return _row(outcome, setup, pairs), outcome.most
-
-
-def _row(outcome: RuleOutcome, setup: ReplaySetup, pairs: pd.DataFrame) -> Data:
-    """Return one rule's row of the comparison.
-
-    The upper end of its cost has the longest summaries, and reads the lost messages again.
-    """
-    policy = outcome.policy
-    system = policy if isinstance(policy, System) else None
-    most = outcome.most
-    _, needs, there = needed_there(most, pairs)
-    # What no request ever holds, such as a call without a result, was not lost by a rule.
-    lost = np.unique(needs[~there & ~most.placed.unsent[needs]])
-    again = 0.0
-    if setup.prices is not None:
-        tokens = np.array([int(most.placed.tokens[lost].sum())])
-        none = np.array([0])
-        again = float(setup.prices.cost(tokens, none, none, np.array([_CALL * len(lost)]))[0])
-    costs = [cost_of(setup, outcome.least), cost_of(setup, most)]
-    retention = most.kept
-    totals = most.totals()
-    acts = np.flatnonzero(most.acts)
-    compacts = np.flatnonzero(retention.summaries)
-    left = [request for request in (*retention.gone, *retention.shrunk) if request >= 0]
-    return {
-        "system": outcome.name,
-        "label": system.label if system else outcome.name,
-        "version": f"{system.version}, {system.date}" if system else "",
-        "least": min(costs),
-        "most": max(costs) + again,
-        "relative": float(totals["relative_cost"]),
-        "compactions": int(np.sum(retention.summaries)),
-        "sent": int(totals["sent"]),
-        "cached": int(totals["cached"]),
-        "left": len(left),
-        "capped": _capped(most),
-        "used_later": len(lost),
-        "first": int(acts[0]) + 1 if len(acts) else 0,
-        "overflows": int(np.count_nonzero(most.over)),
-        "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
-        "stops": _stop(policy, compacts),
-        "call_overflows": int(np.count_nonzero(most.summary_prompts > setup.budget.window)),
-        "summary_cost": summary_cost_of(setup, most),
-        "assumed": "; ".join(system.assumed) if system else "",
-    }
 
 
 def _stop(policy: Policy, compacts: Ints) -> int:

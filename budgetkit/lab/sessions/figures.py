@@ -15,7 +15,6 @@ from budgetkit.lab.figures.question import (
     Spec,
     across,
     counted,
-    dollars,
     hover,
     layout,
     line,
@@ -28,29 +27,14 @@ from budgetkit.lab.figures.question import (
 from budgetkit.lab.replay.figures.replays import LINES
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
+from budgetkit.lab.sessions.sentences import action_text, cost_text, sentences_of, value_text
 from budgetkit.lab.sessions.session import Session
-from budgetkit.lab.sessions.settings import sentences_of
 from budgetkit.plan import Flags, Ints
 
 _MOST_PLACES = 400  # of a lane; a page is not wider
 _LANE = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
 _PIXELS = 58  # of a lane
 _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
-
-
-def cost_text(least: float, most: float) -> str:
-    """Format a rule's cost, as a range if needed; empty if unknown.
-
-    The sign stands once: plotly takes what stands between two of them for a formula.
-
-    >>> cost_text(10.9, 12.4), cost_text(3.0, 3.0), cost_text(float("nan"), float("nan"))
-    ('$10.90 to 12.40', '$3.00', '')
-    """
-    if np.isnan(least):
-        return ""
-    if dollars(least) == dollars(most):
-        return dollars(least)
-    return f"{dollars(least)} to {dollars(most)[1:]}"
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
@@ -73,7 +57,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
         if followed is not None:
             ends = [at for at in (retention.gone[followed], retention.shrunk[followed]) if at >= 0]
             there[int(outcome.placed.entry[followed]) : min(ends, default=len(sent))] = True
-            at, needs, _ = needed_there(outcome, comparison.pairs)
+            at, needs, _ = needed_there(outcome, comparison.setup.pairs)
             needed[at[needs == followed]] = True
             places = np.union1d(
                 places, np.flatnonzero(needed | (np.diff(there, prepend=there[:1]) != 0))
@@ -82,8 +66,7 @@ def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.Data
             "system": row["system"],
             "label": row["label"],
             "cost": cost_text(row["least"], row["most"]),
-            "compactions": row["compactions"],
-            "capped": row["capped"],
+            "action": action_text(row),
             "request": places + 1,
             "sent": sent[places],
             "compacts": compacts[places],
@@ -124,7 +107,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         traces.append(line(part["request"], height, line=style, name=plain(title), **shown))
         traces += _acts(part, height, plain(title))
         traces += _followed(part, lane, plain(title))
-        words = ", ".join(filter(None, (str(part["cost"].iloc[0]), _did(part))))
+        words = ", ".join(filter(None, map(str, part[["cost", "action"]].iloc[0])))
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
         notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
     height = _PIXELS * len(systems) + 130
@@ -147,20 +130,6 @@ def _request_axis(last: int) -> Spec:
         "showgrid": False,
         **counted(last),
     }
-
-
-def _did(part: pd.DataFrame) -> str:
-    """Return a rule's actions in a few words."""
-    first = part.iloc[0]
-    if first["compactions"]:
-        return many(int(first["compactions"]), "compaction")
-    if part["clears"].any():
-        return "clears results"
-    if first["capped"]:
-        return "only cuts results"
-    if first["system"] == AS_IT_WAS:
-        return ""
-    return "does not act"
 
 
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
@@ -225,10 +194,9 @@ def _reads_table(session: Session) -> pd.DataFrame:
     """List actual and predicted cache reads for some requests, with every miss."""
     frame = session.requests()
     places = _places(len(frame), frame["missed"].to_numpy() > 0)
-    columns = ["request", "prompt", "read", "written", "fresh", "answered"]
-    columns += ["counted", "unlogged", "difference", "mark"]
-    columns += ["foretold", "missed", "cause", "cost"]
-    return frame[columns].iloc[places].reset_index(drop=True)
+    return (
+        frame.drop(columns=["message_index", "model", "time"]).iloc[places].reset_index(drop=True)
+    )
 
 
 def _draw_reads(table: pd.DataFrame) -> Spec:
@@ -249,12 +217,10 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
         for column, name, style in shades
     ]
     missed = table[table["missed"] > 0]
-    texts = []
-    for row in rows(missed):
-        cost = "" if np.isnan(row["cost"]) else f"; the request cost {dollars(row['cost'])}"
-        texts.append(
-            f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}{cost}"
-        )
+    texts = [
+        f"request {row['request']:,}: {row['missed']:,} tokens missed, {plain(row['cause'])}"
+        for row in rows(missed)
+    ]
     mark = {"symbol": "x", "color": ALARM, "size": 8}
     traces.append(
         points(
@@ -289,36 +255,25 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
         name: PALE if name == AS_IT_WAS else LINES[place % len(LINES)]
         for place, name in enumerate(names)
     }
-    cells = {(row["read"], row["window"]): row for row in rows(table)}
+    table = table.assign(x=table["read"].map(reads.index), y=table["window"].map(windows.index))
     traces = []
     for name in names:
-        here = [(read, window) for (read, window), row in cells.items() if row["system"] == name]
+        part = table[table["system"] == name]
         texts = [
-            f"a read costs {read:g}, window {window:,}: {plain(name)}, {cells[read, window]['change']:+.0%}"
-            for read, window in here
+            f"a read costs {row['read']:g}, window {row['window']:,}: {plain(name)}, {row['change']:+.0%}"
+            for row in rows(part)
         ]
         mark = {"symbol": "square", "size": 26, "color": shades[name]}
-        x = [reads.index(read) for read, _ in here]
-        y = [windows.index(window) for _, window in here]
-        traces.append(points(x, y, name=plain(name), marker=mark, text=texts, hoverinfo="text"))
-    notes = [
-        note(
-            f"{row['change']:+.0%}".replace("-", "\u2212"),
-            reads.index(read),
-            windows.index(window),
-            yshift=-22,
-        )
-        for (read, window), row in cells.items()
-    ]
+        named = {"name": plain(name), "text": texts, "hoverinfo": "text"}
+        traces.append(points(part["x"], part["y"], marker=mark, **named))
+    notes = []
     edges: list[Spec] = []
-    for place, read in enumerate(reads):
-        for level, window in enumerate(windows):
-            name = cells[read, window]["system"]
-            corner = {"x0": place - 0.5, "y0": level - 0.5}
-            if place and cells[reads[place - 1], window]["system"] != name:
-                edges.append({**corner, "x1": place - 0.5, "y1": level + 0.5})
-            if level and cells[read, windows[level - 1]]["system"] != name:
-                edges.append({**corner, "x1": place + 0.5, "y1": level - 0.5})
+    for row in rows(table):
+        change = f"{row['change']:+.0%}".replace("-", "\u2212")
+        notes.append(note(change, row["x"], row["y"], yshift=-22))
+        if row["turns"]:
+            x, y = row["x"] - 0.5, row["y"]
+            edges.append({"x0": x, "x1": x, "y0": y - 0.5, "y1": y + 0.5})
     style = {"type": "line", "line": {"color": ALARM, "width": 3}}
     x_axis = _steps(
         "what reading a cached token costs, of the input price", map("{:g}".format, reads)
@@ -345,7 +300,7 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     """Draw each value's cost with its range, and the line of the session as recorded."""
     values = table.iloc[1:]
     middle = (values["least"] + values["most"]) / 2
-    names = [f"{value:,}" if isinstance(value, int) else str(value) for value in values["value"]]
+    names = [*map(value_text, values["value"])]
     texts = [
         f"{name}: {cost_text(row['low'], row['high'])}, {many(row['compactions'], 'compaction')}, "
         f"{many(row['used_later'], 'message')} dropped and used later"
@@ -371,7 +326,7 @@ def _draw_settings(table: pd.DataFrame) -> Spec:
     top = 1.1 * max(billed, float(np.nanmax(values["high"].to_numpy(), initial=0.0)))
     x: Spec = {"tickvals": places, "ticktext": names, "range": [-0.5, len(places) - 0.5]}
     is_size = isinstance(values["value"].iloc[0], int)
-    setting = str(table["setting"].iloc[0]).replace("_", " ")
+    setting = str(table.at[0, "setting"]).replace("_", " ")
     x |= {"title": {"text": f"{setting}, in tokens" if is_size else setting}, "zeroline": False}
     y = {"title": {"text": "US dollars"}, "range": [0, top]}
     as_recorded = note("as recorded", len(places) - 0.5, billed, xanchor="right", yshift=9)

@@ -166,18 +166,23 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PATHS = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
 #: Which part of a file a reading asks for, as tools call it.
 _PARTS = (
-    *(
-        "offset",
-        "limit",
-        "start_line",
-        "end_line",
-        "startLine",
-        "endLine",
-        "view_range",
-        "line_start",
-        "line_end",
-    ),
-    *("start_line_one_indexed", "end_line_one_indexed_inclusive", "line_range", "page", "pages"),
+    "offset",
+    "limit",
+    "start_line",
+    "end_line",
+    "startLine",
+    "endLine",
+    "view_range",
+    "line_start",
+    "line_end",
+    "start_line_one_indexed",
+    "end_line_one_indexed_inclusive",
+    "line_range",
+    "page",
+    "pages",
+)
+_SEARCH_TOOL = (
+    500  # tokens of a search tool's definition, as Anthropic's engineers wrote in November 2025
 )
 
 
@@ -203,35 +208,17 @@ def held(session: Session) -> pd.DataFrame:
     prompt = ints(usage["context_tokens"])[rows]
     read = ints(usage["cache_read_tokens"])[rows]
     read_price, rest_price = (prices[rows] for prices in session.input_prices)
-    gone = trace.gone
     requests = np.zeros(len(sizes), "int64")
     cost = np.zeros(len(sizes))
-    edges = np.unique(gone[gone < len(sizes)])
-    # Between two compactions every message stands where it stands, so each stretch is a product of two lists.
-    for begin, end in zip([-1, *edges.tolist()], [*edges.tolist(), len(sizes)], strict=True):
-        at = np.flatnonzero((places > begin) & (places <= end))
-        if not len(at):
-            continue
-        there = np.flatnonzero(
-            (gone > begin + 1) & (np.arange(len(sizes)) < places[at[-1]]) & (gone >= end)
-        )
+    for at, place in enumerate(places.tolist()):
+        there = np.flatnonzero(trace.gone[:place] >= place)
         ends = max(0, session.unlogged) + np.cumsum(sizes[there])
         # Where more is counted than was billed, all messages of the request shrink alike.
-        last = np.searchsorted(there, places[at], "left")
-        if len(there):
-            counted = np.where(last > 0, ends[np.maximum(last - 1, 0)], 0)
-        else:
-            counted = np.zeros(len(at))
-        shrink = np.minimum(1.0, prompt[at] / np.maximum(counted, 1))
-        for message, end_of in zip(there.tolist(), ends.tolist(), strict=True):
-            is_held = places[at] > message
-            holding_at = at[is_held]
-            end_there = end_of * shrink[is_held]
-            size = int(sizes[message]) * shrink[is_held]
-            cheap = np.clip(read[holding_at] - (end_there - size), 0, size)
-            paid = cheap * read_price[holding_at] + (size - cheap) * rest_price[holding_at]
-            requests[message] += len(holding_at)
-            cost[message] += float(np.sum(paid))
+        shrink = np.minimum(1.0, prompt[at] / np.maximum(ends[-1:], 1))
+        size = sizes[there] * shrink
+        cheap = np.clip(read[at] - (ends * shrink - size), 0, size)
+        cost[there] += cheap * read_price[at] + (size - cheap) * rest_price[at]
+        requests[there] += 1
     frame = {
         "message": np.arange(len(sizes)),
         "tokens": sizes,
@@ -317,36 +304,28 @@ def agents(session: Session) -> pd.DataFrame:
         One row a line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
         tokens) and cost (in US dollars; NaN where no price is known).
     """
-    names = ("requests", "prompt", "read", "written", "answered", "cost")
-    rows = []
-    for number, line in enumerate((session, *session.agents)):
-        totals = line.totals()
-        row = {"line": line.trace.id if number else "main line", "side_chain": number > 0}
-        rows.append(row | {name: totals[name] for name in names})
     columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
-    return pd.DataFrame(rows, columns=columns)
+    rows = [{"line": "main line", "side_chain": False, **session.totals()}]
+    for agent in session.agents:
+        rows.append({"line": agent.trace.id, "side_chain": True, **agent.totals()})
+    return pd.DataFrame(rows)[columns]
 
 
-def _named(trace: Trace, by: By) -> tuple[list[str | None], list[str], dict[str, int]]:
+def _named(trace: Trace, by: By) -> tuple[list[str | None], list[str], Counter[str]]:
     """Return each result's name and file part, and calls by name."""
-    of: dict[Hashable, str] = {}
-    parts: dict[Hashable, str] = {}
-    calls: dict[str, int] = {}
+    calls: Counter[str] = Counter()
+    of: dict[Hashable, tuple[str, str]] = {}
     for message in trace.messages:
         for call in message.tool_calls:
             name = _name(call.name, call.arguments, by)
             if name is not None:
-                of[call.id] = name
-                parts[call.id] = _part(call.arguments) if by == "file" else ""
-                calls[name] = calls.get(name, 0) + 1
+                of[call.id] = (name, _part(call.arguments) if by == "file" else "")
+                calls[name] += 1
     results = [
-        message.tool_call_id if message.role == "tool" else None for message in trace.messages
+        of.get(message.tool_call_id, (None, "")) if message.role == "tool" else (None, "")
+        for message in trace.messages
     ]
-    return (
-        [of.get(result) for result in results],
-        [parts.get(result, "") for result in results],
-        calls,
-    )
+    return [name for name, _ in results], [part for _, part in results], calls
 
 
 def _name(tool: str, arguments: str, by: By) -> str | None:
@@ -401,12 +380,10 @@ def _definitions(session: Session, by: By) -> dict[str, int]:
     return sizes
 
 
-def _deferred(session: Session, size: Any, name: str, by: By) -> float:
-    """Return a definition's cost before its first call; NaN if unknown."""
-    if pd.isna(size):
-        return float("nan")
+def _first_call(session: Session, name: str, by: By) -> int:
+    """Return the message that first calls a tool, or a server's; the number of messages if none does."""
     messages = session.trace.messages
-    first = next(
+    return next(
         (
             place
             for place, message in enumerate(messages)
@@ -414,8 +391,47 @@ def _deferred(session: Session, size: Any, name: str, by: By) -> float:
         ),
         len(messages),
     )
+
+
+def _deferred(session: Session, size: Any, name: str, by: By) -> float:
+    """Return a definition's cost before its first call; NaN if unknown."""
+    if pd.isna(size):
+        return float("nan")
     places = ints(session.usage["message_index"])
     read_price, _ = session.input_prices
-    before: Ints = np.flatnonzero((places >= 0) & (places < first))
-    prices: Floats = read_price[before]
-    return float(np.sum(int(size) * prices))
+    before = (places >= 0) & (places < _first_call(session, name, by))
+    return float(np.sum(int(size) * read_price[before]))
+
+
+def deferral(session: Session) -> dict[str, float]:
+    """Return the saving of loading tools on demand, and the cost of the search for them.
+
+    The search tool's definition is in every prompt. Each tool that is used is searched for once, by one more request
+    that reads its prompt from the cache; its answer is too short to count.
+
+    Returns
+    -------
+    dict
+        tools (with a definition in the log), tokens (of the definitions), searches, saved and search_cost (in US
+        dollars; NaN where no price is known).
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> deferral(bk.Session(bk.load_trace("made-up-session")))["tools"]
+    0
+    """
+    sizes = _definitions(session, "tool")
+    read_price, _ = session.input_prices
+    places = ints(session.usage["message_index"])
+    prompts = ints(session.usage["context_tokens"])
+    calls = [_first_call(session, name, "tool") for name in sizes]
+    searches = np.flatnonzero(np.isin(places, calls))
+    cost = float(_SEARCH_TOOL * read_price.sum() + (prompts * read_price)[searches].sum())
+    return {
+        "tools": len(sizes),
+        "tokens": sum(sizes.values()),
+        "searches": len(searches),
+        "saved": sum(_deferred(session, size, name, "tool") for name, size in sizes.items()),
+        "search_cost": cost,
+    }

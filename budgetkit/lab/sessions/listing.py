@@ -1,7 +1,11 @@
-"""Sessions of coding agents where their programs keep them: found, listed, and nothing kept.
+"""Sessions of coding agents where their programs keep them: found, listed, and billed once.
 
 Only whoever asks for it has a folder looked at: no import, test or application does. Files are read, never written; a
 link that leads out of the folder is not followed, and neither is a file of somebody else.
+
+Bills are kept between runs: numbers without texts, in one file in the user's cache folder, under checksums of path,
+size and time of each file. `BUDGETKIT_CACHE` names another folder; set to an empty text it keeps nothing. A list whose
+bills are kept imports neither numpy nor pandas.
 """
 
 from __future__ import annotations
@@ -9,38 +13,73 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget import brief
-from budgetkit.lab.sessions.bills import BILLED, bill
-from budgetkit.requests.reading.formats import value_at
+from budgetkit.files import read_table, write_whole
 
-#: Where each program keeps its sessions, below the home folder, and which files they are.
-PLACES = {
-    "Claude Code": (".claude/projects", "*/*.jsonl"),
-    "Codex": (".codex/sessions", "*/*/*/*.jsonl"),
-    "Gemini CLI": (".gemini/tmp", "*/chats/*.json"),
-    "pi": (".pi/agent/sessions", "*/*.jsonl"),
-}
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Sums of a session, as :meth:`Session.totals` has them, and its model.
+BILLED = ("requests", "cost", "prompt", "read", "misses", "missed_cost", "compactions", "model")
 _ENDINGS = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz")
 _HEADER = 65_536  # bytes that tell a session's project
 _MOST_FILES = 100_000
+_MOST_BILLS = 50_000
 
 
 @dataclass(frozen=True)
-class Found:
-    """A session's file, before it is read."""
+class SessionFile:
+    """A session's file and those of its sub-agents, before they are read."""
 
     path: Path
     program: str
-    bytes: int
-    changed: datetime
+    about: os.stat_result
+    agents: tuple[SessionFile, ...] = ()
+
+    @property
+    def changed(self) -> datetime:
+        """When it was last written to."""
+        return datetime.fromtimestamp(self.about.st_mtime, UTC)
+
+    @property
+    def key(self) -> str:
+        """A checksum that changes with the file and with those of the sub-agents."""
+        parts = [
+            f"{file.path}\0{file.about.st_size}\0{file.about.st_mtime_ns}"
+            for file in (self, *self.agents)
+        ]
+        return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+    @property
+    def project(self) -> str:
+        """The last name of the folder in which it was held, from the head of the file; "" where it names none."""
+        head = b""
+        with suppress(OSError), self.path.open("rb") as stream:
+            head = stream.read(_HEADER)
+        for line in head.splitlines()[:40]:
+            place = None
+            if b'"cwd"' in line:
+                with suppress(ValueError, AttributeError):
+                    record = json.loads(line)
+                    inside = (
+                        record.get("payload") or record.get("data", {}).get("context") or record
+                    )
+                    place = record.get("cwd") or inside.get("cwd")
+            if isinstance(place, str) and place:
+                name = place.replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
+                return name.encode("utf-8", "replace").decode()
+        return ""
 
 
 def sessions(
@@ -51,12 +90,12 @@ def sessions(
     Parameters
     ----------
     folder : path, optional
-        A folder that holds sessions; when left out the usual places of Claude Code, Codex, Gemini CLI and pi in the
-        user's home are read.
+        A folder that holds sessions; when left out the usual places of Claude Code, Codex, OpenCode, Cline, Copilot
+        and others in the user's home are read, as data/session_places.csv lists them.
     newest : int, default 200
         How many are listed at most.
     billed : bool, default False
-        Whether each is read in full for its usage, which takes longer.
+        Whether each is read in full for its usage, which takes longer the first time.
 
     Returns
     -------
@@ -77,35 +116,38 @@ def sessions(
     ...     len(sessions(empty))
     0
     """
+    import pandas as pd  # a list in the shell is shown without it
+
     folders, files = find(folder)
-    rows = []
-    for number, file in enumerate(files[:newest], start=1):
-        row: dict[str, Any] = {
-            "number": number,
-            "program": file.program,
-            "changed": file.changed,
-            "project": project_of(file),
-            "megabytes": file.bytes / 1e6,
-        }
-        if billed:
-            row |= bill(file.path)
-        rows.append(row)
-    names = [
-        "number",
-        "program",
-        "changed",
-        "project",
-        "megabytes",
-        *(BILLED if billed else ()),
-    ]
+    files = files[:newest]
+    names = ["number", "program", "changed", "project", "megabytes", *(BILLED if billed else ())]
+    rows = rows_of(files, bills_of(files) if billed else None)
     table = pd.DataFrame(rows, columns=names)
     # Names that are not UTF-8 stand here as Python reads them, which a column of texts cannot hold.
-    table["path"] = pd.Series([str(file.path) for file in files[:newest]], dtype=object)
+    table["path"] = pd.Series([row["path"] for row in rows], dtype=object)
     table.attrs["folders"] = [str(folder) for folder in folders]
     return table
 
 
-def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[Found]]:
+def rows_of(
+    files: list[SessionFile], bills: list[dict[str, Any]] | None = None
+) -> list[dict[str, Any]]:
+    """Return one row a session, with its bill if there is one."""
+    return [
+        {
+            "number": number,
+            "program": file.program,
+            "changed": file.changed,
+            "project": file.project,
+            "megabytes": file.about.st_size / 1e6,
+            "path": str(file.path),
+            **(bills[number - 1] if bills else {}),
+        }
+        for number, file in enumerate(files, start=1)
+    ]
+
+
+def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[SessionFile]]:
     """Return the folders that were read, and the sessions in them, the newest first; no file is opened.
 
     Parameters
@@ -117,75 +159,53 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
     -------
     list of Path
         The folders.
-    list of Found
+    list of SessionFile
         The sessions.
     """
-    folders = []
-    files: list[Found] = []
+    roots: dict[Path, list[tuple[str, str]]] = {}
     if folder is not None:
         root = Path(folder).expanduser()
         if not root.is_dir():
             raise FileNotFoundError(
-                f"no folder {brief(str(folder))}; give one that holds sessions of coding agents"
+                f"Folder not found: {brief(str(folder))}. Pass one that holds sessions of coding agents."
             )
-        folders.append(root)
-        files += (Found(path, "", size, changed) for path, size, changed in _own_files(root))
+        roots[root] = [("", "")]
     else:
-        for program, (place, pattern) in PLACES.items():
-            root = Path.home() / place
-            if root.is_dir() and not root.is_symlink():
-                folders.append(root)
-                depth = pattern.count("/") + 1
-                for path, size, changed in _own_files(root):
-                    if len(path.relative_to(root).parts) == depth:
-                        files.append(Found(path, program, size, changed))
-    # A sub-agent's file belongs to the session beside whose folder it stands.
-    paths = {file.path for file in files}
-    files = [
-        file
-        for file in files
-        if "subagents" not in file.path.parts
-        or not any(
-            folder.name == "subagents" and folder.parent.with_suffix(".jsonl") in paths
-            for folder in file.path.parents
-        )
-    ]
-    return folders, sorted(files, key=lambda file: file.changed, reverse=True)
+        for row in read_table("session_places.csv"):
+            root = Path.home() / row["folder"]
+            if row["system"] in ("any", sys.platform) and root.is_dir() and not root.is_symlink():
+                roots.setdefault(root, []).append((row["agent"], row["pattern"]))
+    files: dict[Path, SessionFile] = {}
+    agents: dict[Path, list[SessionFile]] = {}
+    for root, patterns in roots.items():
+        for path, about in _own_files(root):
+            place = path.relative_to(root)
+            parts = place.parts
+            file = SessionFile(path=path, program="", about=about)
+            for program, pattern in patterns:
+                depth = 1 + pattern.count("/")
+                if not pattern or (len(parts) == depth and place.match(pattern)):
+                    files[path] = replace(file, program=program)
+            # A sub-agent's file belongs to the session beside whose folder it stands.
+            if "subagents" in parts[1:]:
+                folders = parts[: parts.index("subagents", 1)]
+                session = root.joinpath(*folders).with_suffix(".jsonl")
+                agents.setdefault(session, []).append(file)
+    for session in agents.keys() & files.keys():
+        for file in agents[session]:
+            files.pop(file.path, None)
+        files[session] = replace(files[session], agents=tuple(agents[session]))
+    newest = sorted(files.values(), key=lambda file: file.about.st_mtime_ns, reverse=True)
+    return [*roots], newest
 
 
-def project_of(file: Found) -> str:
-    """Return the last name of the folder in which a session was held, from the head of its file, or "".
-
-    Parameters
-    ----------
-    file : Found
-        A session's file, of which at most 64 KB are read.
-
-    Returns
-    -------
-    str
-        A folder's name, not its path.
-    """
-    try:
-        with file.path.open("rb") as stream:
-            head = stream.read(_HEADER)
-    except OSError:
-        return ""
-    for line in head.splitlines()[:40]:
-        place = _working_folder(line)
-        if place:
-            name = place.replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
-            return name.encode("utf-8", "replace").decode()
-    return ""
-
-
-def _own_files(root: Path) -> Iterator[tuple[Path, int, datetime]]:
+def _own_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Give the user's own session files below a folder; links, and files of other users, are left out."""
     user = os.getuid() if hasattr(os, "getuid") else None
     number = 0
     for place, folders, names in os.walk(root, followlinks=False):
         folders.sort()
-        for name in names:
+        for name in sorted(names):
             if not name.endswith(_ENDINGS) or number >= _MOST_FILES:
                 continue
             path = Path(place) / name
@@ -199,16 +219,96 @@ def _own_files(root: Path) -> Iterator[tuple[Path, int, datetime]]:
                 and (user is None or about.st_uid == user)
             ):
                 number += 1
-                yield path, about.st_size, datetime.fromtimestamp(about.st_mtime, UTC)
+                yield path, about
 
 
-def _working_folder(line: bytes) -> str:
-    """Return the working folder that a record names; "" for none."""
-    if b'"cwd"' not in line:
-        return ""
+def bills_of(
+    files: list[SessionFile], progress: Callable[[int], None] | None = None
+) -> list[dict[str, Any]]:
+    """Return the sums of each session; those that have changed since the last run are read and kept.
+
+    Parameters
+    ----------
+    files : list of SessionFile
+        Of :func:`find`.
+    progress : callable, optional
+        Called with the number of files still to be read, before each of them and in the end.
+
+    Returns
+    -------
+    list of dict
+        The sums of :data:`BILLED`, with those of sub-agents; None for each that is not known.
+
+    Examples
+    --------
+    >>> from budgetkit.files import data_path
+    >>> _, files = find(data_path("traces/made-up-session.jsonl").parent)
+    >>> [row["requests"] for row in bills_of(files) if row["requests"]]
+    [139]
+    """
+    kept: dict[str, Any] = {}
+    folder = _cache_folder()
+    path = folder / "bills.json" if folder is not None else None
+    if path is not None:
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+            content = json.loads(path.read_bytes())
+            if content["by"] == _written_by():
+                kept = {key: row for key, row in content["bills"].items() if {*row} == {*BILLED}}
+    keys = [file.key for file in files]
+    unread = [file for file, key in zip(files, keys, strict=True) if key not in kept]
     try:
-        record = json.loads(line)
-    except ValueError:
-        return ""
-    place = value_at(record, "cwd|payload.cwd")
-    return place if isinstance(place, str) else ""
+        for number, file in enumerate(unread):
+            if progress is not None:
+                progress(len(unread) - number)
+            kept[file.key] = bill(file.path)
+    finally:
+        if progress is not None:
+            progress(0)
+        if path is not None and unread:
+            # A folder that cannot be written to keeps none.
+            with suppress(OSError):
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if not path.exists():
+                    path.touch(mode=0o600)
+                newest = dict([*kept.items()][-_MOST_BILLS:])
+                content = {"by": _written_by(), "bills": newest}
+                write_whole(path, json.dumps(content).encode())
+    return [kept[key] for key in keys]
+
+
+def bill(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a session's sums, its sub-agents among them; None for each where it cannot be read or has no usage."""
+    module = import_module("budgetkit.lab.sessions.session")
+    try:
+        session, *agents = module.outlined_sessions(Path(path))
+        totals = session.totals()
+        for agent in agents:
+            of_agent = agent.totals()
+            for name in ("requests", "cost", "prompt", "read"):
+                totals[name] += of_agent[name]
+    except (ValueError, OSError, TypeError):
+        return dict.fromkeys(BILLED)
+    totals["model"] = session.model
+    # JSON has no word for a number that is not known.
+    return {
+        name: None if totals[name] != totals[name] else totals[name]  # noqa: PLR0124
+        for name in BILLED
+    }
+
+
+def _cache_folder() -> Path | None:
+    """Return the folder for bills; None where none are to be kept."""
+    named = os.environ.get("BUDGETKIT_CACHE")
+    if named is not None:
+        return Path(named).expanduser() if named else None
+    usual = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
+    return Path(usual or Path.home() / ".cache") / "budgetkit"
+
+
+def _written_by() -> str:
+    """Return the versions that a bill depends on: of this package and of its price list."""
+    versions = []
+    for name in ("budgetkit", "genai-prices"):
+        with suppress(PackageNotFoundError):
+            versions.append(version(name))
+    return " ".join(versions)

@@ -1,12 +1,23 @@
-"""Sentences on a comparison: costs, the cheapest rule, and problems."""
+"""Sentences on a comparison of rules or settings: costs, the cheapest, and how sure that is.
+
+    largest error = the larger of replay_error and rule_error of the table's attrs     (shares of the bill)
+
+A range is widened by it, and no saving within it is called certain. Where the session was never compacted, nothing
+shows the error of a rule, and 5 % stands in.
+"""
 
 from __future__ import annotations
+
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import many
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, is_ranked, ranked, replayed_cost
+from budgetkit.lab.figures.question import dollars
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, NEAR_THE_BILL, RECORDED, is_near, ranked
 from budgetkit.lab.sessions.session import Session
 
 #: How sure each number of a request is.
@@ -14,92 +25,21 @@ MARKS = (
     "Exact, from the provider: prompt, read, written, fresh, answered. Estimated, from the log: counted. "
     "Derived: unlogged and difference, with which counted sums to the prompt."
 )
-
-
 _UNRANKED = (
     "A replay of what was done is more than 5 % off the bill, so the rules are not ranked by cost."
 )
+_NO_FORECAST = "This is no forecast: with another setting the agent would have acted otherwise."
 
 
-def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
-    """Describe a rule's cost for the same messages in one sentence.
+def largest_error(attrs: Any, has_rule: bool = True) -> float:
+    """Return the larger of a table's two errors, as a share of the bill.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`compare`.
-    name : str
-        The system.
-    recorded : float
-        What was billed, in US dollars.
-
-    Returns
-    -------
-    str
-        With the range, what left, and that it is no forecast.
+    A rule whose error no compaction of the session shows is taken to err by 5 %.
     """
-    row = table[table["system"] == name].iloc[0]
-    if np.isnan(row["least"]):
-        return f"No price is known here, so what {row['label']}'s rule would have cost is not either; give one."
-    cost = _range(row["least"], row["most"])
-    number = many(row["compactions"], "compaction")
-    gone = many(row["used_later"], "message")
-    as_it_was = f"${recorded:,.2f}"
-    if is_off(table, recorded):
-        replayed = replayed_cost(table)
-        as_it_was = (
-            f"${replayed:,.2f} as it was held, in the same replay (${recorded:,.2f} was billed)"
-        )
-    return (
-        f"The same messages under a rule modelled on {row['label']} ({row['version']}): {cost} instead of "
-        f"{as_it_was}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
-        "otherwise."
-    )
-
-
-def is_off(table: pd.DataFrame, recorded: float) -> bool:
-    """Say whether a replay of the session as it was held comes to another sum than the bill, by more than 0.5 %.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`compare`.
-    recorded : float
-        What was billed, in US dollars.
-
-    Returns
-    -------
-    bool
-        Also False where nothing was replayed.
-    """
-    replayed = replayed_cost(table)
-    return bool(recorded > 0 and abs(replayed / recorded - 1) > 0.005)
-
-
-def with_held(table: pd.DataFrame) -> pd.DataFrame:
-    """Add a row for the session as held, if it differs.
-
-    That is the replay of the session, where it does not come to the bill.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`compare`.
-
-    Returns
-    -------
-    DataFrame
-        The same rows, and this one in its place by cost.
-    """
-    billed = table[table["system"] == RECORDED]
-    if billed.empty or not is_off(table, float(billed["least"].iloc[0])):
-        return table
-    replayed = replayed_cost(table)
-    held = billed.assign(label="as recorded, in this replay", least=replayed, most=replayed)
-    billed = billed.assign(label="as recorded, as billed")
-    rules = table[table["system"] != RECORDED]
-    rows = pd.concat([rules, held, billed], ignore_index=True)
-    return ranked(rows) if is_ranked(table) else rows
+    rule_error = attrs["rule_error"]
+    if has_rule and np.isnan(rule_error):
+        rule_error = NEAR_THE_BILL
+    return float(np.nanmax([0.0, abs(attrs["replay_error"]), abs(rule_error)]))
 
 
 def in_short(session: Session, table: pd.DataFrame) -> list[str]:
@@ -117,111 +57,130 @@ def in_short(session: Session, table: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Two or three sentences.
+        Three sentences.
     """
     totals = session.totals()
-    lines = []
     dear = f"{totals['read'] / max(1, totals['prompt']):.0%} of the input was read from the cache"
-    kinds = session.cost_by_kind()
     if not np.isnan(totals["cost"]):
-        paid = {
-            "reading it": kinds["read"],
-            "what was new": kinds["new"],
-            "answers": kinds["answered"],
+        names = {
+            "read": "reading it",
+            "new": "what was new",
+            "answered": "answers",
+            "searches": "web searches",
         }
-        if "searches" in kinds:
-            paid["web searches"] = kinds["searches"]
-        dear += ": " + ", ".join(f"${cost:,.2f} for {name}" for name, cost in paid.items())
+        paid = [f"${cost:,.2f} for {names[kind]}" for kind, cost in session.cost_by_kind().items()]
+        dear += f": {', '.join(paid)}"
     dear = f"{dear}. {session.sentence}"
     by_cause = session.misses().groupby("cause")["missed"].sum()
     if len(by_cause) > 1:
         dear += f" Most missed tokens: {by_cause.idxmax()}."
-    lines.append(f"Why so dear? {dear}")
 
-    recorded = table[table["system"] == RECORDED].to_dict("records")
-    if recorded and recorded[0]["left"]:
-        row = recorded[0]
+    lost = "Nothing left the prompt."
+    for row in table[(table["system"] == RECORDED) & (table["left"] > 0)].to_dict("records"):
         number = "Its compaction"
         if row["compactions"] != 1:
             number = f"Its {row['compactions']:,} compactions"
-        left = f"{number} took out {many(row['left'], 'message')}"
         later = f"{row['used_later']:,}" if row["used_later"] else "none"
-        lines.append(f"What was lost? {left}; used later: {later}.")
-    elif recorded:
-        lines.append("What was lost? Nothing left the prompt.")
-
-    acting = _acting(table).to_dict("records")
-    if acting and not is_ranked(table):
-        lines.append(_UNRANKED)
-    elif not np.isnan(totals["cost"]) and acting:
-        row = acting[0]
-        cost = f"{_range(row['least'], row['most'])} under a rule modelled on {row['label']}"
-        gone = many(row["used_later"], "message")
-        replayed = replayed_cost(table)
-        if not np.isnan(replayed):
-            cost += f" (in the same replay, the session as it was held: ${replayed:,.2f})"
-        lines.append(
-            f"What would another rule have cost? {cost}; gone that was used later: {gone}."
-        )
-    return lines
+        lost = f"{number} took out {many(row['left'], 'message')}; used later: {later}."
+    other = finding(table)
+    return [
+        f"Why so dear? {dear}",
+        f"What was lost? {lost}",
+        f"What would another rule have cost? {other}",
+    ]
 
 
-def _acting(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rules that act: they write summaries, take messages out, or cut results."""
-    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
-    return systems[(systems[["compactions", "left", "capped"]] > 0).any(axis=1)]
+def cost_text(least: float, most: float) -> str:
+    """Format a rule's cost, as a range if needed; empty if unknown.
+
+    The sign stands once: plotly takes what stands between two of them for a formula.
+
+    >>> cost_text(10.9, 12.4), cost_text(3.0, 3.0), cost_text(float("nan"), float("nan"))
+    ('$10.90 to 12.40', '$3.00', '')
+    """
+    if np.isnan(least):
+        return ""
+    if dollars(least) == dollars(most):
+        return dollars(least)
+    return f"{dollars(least)} to {dollars(most)[1:]}"
 
 
-def _range(least: float, most: float) -> str:
-    cost = f"${least:,.2f}"
-    if round(most, 2) > round(least, 2):
-        cost += f" to ${most:,.2f}"
-    return cost
+def action_text(row: Any) -> str:
+    """Describe a rule's actions in a few words; empty for no rule.
+
+    >>> action_text({"system": "pi", "compactions": 0, "left": 0, "capped": 2})
+    'only cuts results'
+    """
+    if row["system"] in (AS_IT_WAS, RECORDED):
+        return ""
+    if row["compactions"]:
+        return many(row["compactions"], "compaction")
+    if row["left"]:
+        return "clears results"
+    return "only cuts results" if row["capped"] else "does not act"
 
 
-def finding(table: pd.DataFrame, recorded: float) -> str:
-    """Say which rule would have been the cheapest, or why nobody can.
+def finding(table: pd.DataFrame) -> str:
+    """Say which rule would have been the cheapest, how sure that is, or why nobody can tell.
 
     Parameters
     ----------
     table : DataFrame
         Of :func:`compare`.
-    recorded : float
-        What was billed, in US dollars; NaN where no price is known.
 
     Returns
     -------
     str
-        One sentence.
+        One to three sentences.
     """
-    acting = _acting(table)
+    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
+    # Rules that act write summaries, take messages out, or cut results.
+    acting = systems[(systems[["compactions", "left", "capped"]] > 0).any(axis=1)]
     if acting.empty:
         return "None of these rules would have acted: the session stays below all their marks."
-    if np.isnan(recorded):
+    is_record = table["system"] == RECORDED
+    if not is_record.any():
+        is_record = table["system"] == AS_IT_WAS
+    recorded = float(table.loc[is_record, "least"].item())
+    if np.isnan(recorded) or acting["least"].isna().all():
+        unpriced = "this session's model"
         if acting["least"].notna().any():
             unpriced = "some of this session's requests"
-        else:
-            unpriced = "this session's model"
         return f"No price is known for {unpriced}, so nothing is set beside the bill; --price names another model."
-    if not is_ranked(table):
+    if not is_near(table.attrs["replay_error"]):
         return _UNRANKED
-    words = sentence(table, str(acting["system"].iloc[0]), recorded)
-    replayed = replayed_cost(table)
-    as_it_was = recorded if np.isnan(replayed) else replayed
-    if acting["least"].iloc[0] >= as_it_was:
+    best, *others = ranked(acting).to_dict("records")
+    held = table.attrs["replayed"]
+    as_it_was = f"${recorded:,.2f}"
+    if np.isnan(held):
+        held = recorded
+    elif abs(held / recorded - 1) > 0.005:
+        as_it_was = f"${held:,.2f} as it was held, in the same replay (${recorded:,.2f} was billed)"
+    error = largest_error(table.attrs)
+    words = (
+        f"The same messages under a rule modelled on {best['label']} ({best['version']}): "
+        f"{cost_text(best['least'], best['most'])} instead of {as_it_was}, {many(best['compactions'], 'compaction')}, "
+        f"{many(best['used_later'], 'message')} gone that were used later; not a forecast: the agent would have acted "
+        "otherwise."
+    )
+    highest = best["most"] * (1 + error)
+    ties = [row["label"] for row in others if row["least"] * (1 - error) <= highest]
+    if ties:
+        words += f" Within the error {joined(ties)} may cost as little."
+    if best["least"] * (1 - error) >= held:
         return f"None of these rules would have been cheaper. {words}"
+    if highest >= held:
+        return f"No saving is certain, as such a replay errs by up to {error:.1%}. {words}"
     return words
 
 
-def replay_check(table: pd.DataFrame, recorded: float) -> list[str]:
-    """Describe the replay's error, and the trigger of Claude Code's rule.
+def replay_check(table: pd.DataFrame) -> list[str]:
+    """Describe the replay's errors, and the trigger of Claude Code's rule.
 
     Parameters
     ----------
     table : DataFrame
-        Of :func:`compare`, on a recorded session.
-    recorded : float
-        What was billed, in US dollars; NaN where no price is known.
+        Of :func:`compare`.
 
     Returns
     -------
@@ -229,29 +188,28 @@ def replay_check(table: pd.DataFrame, recorded: float) -> list[str]:
         None to three sentences.
     """
     sentences = []
-    replayed = replayed_cost(table)
-    if recorded > 0 and not np.isnan(replayed):
-        error = round(replayed / recorded - 1, 3)
+    attrs = table.attrs
+    if not np.isnan(attrs["replay_error"]):
+        recorded = table.loc[table["system"] == RECORDED, "least"].item()
+        error = round(attrs["replay_error"], 3)
         words = f"{error:+.1%}".replace("-", "\u2212") if error else "0.0%"
         sentences.append(
             "How near is such a replay to a bill? The session as it was held comes to "
-            f"${replayed:,.2f} in it, where ${recorded:,.2f} was billed: {words}."
+            f"${attrs['replayed']:,.2f} in it, where ${recorded:,.2f} was billed: {words}."
         )
-    unlogged = table.attrs.get("unlogged_summaries", 0)
-    summaries = table.loc[table["summary_cost"] > 0, "summary_cost"]
-    if recorded > 0 and unlogged and len(summaries):
-        if unlogged == 1:
+        summaries = table.loc[table["summary_cost"] > 0, "summary_cost"]
+        if attrs["unlogged_summaries"] and len(summaries):
             lacking = "the call that wrote its summary"
-        else:
-            lacking = f"the calls that wrote {unlogged:,} summaries"
+            if attrs["unlogged_summaries"] > 1:
+                lacking = f"the calls that wrote {attrs['unlogged_summaries']:,} summaries"
+            sentences.append(
+                f"The log does not hold {lacking}, so ${recorded:,.2f} lacks what that cost; the rules that write "
+                f"summaries pay for theirs ({cost_text(summaries.min(), summaries.max())})."
+            )
+    if not np.isnan(attrs["rule_error"]):
         sentences.append(
-            f"The log does not hold {lacking}, so ${recorded:,.2f} lacks what that cost; the rules that write "
-            f"summaries pay for theirs ({_range(summaries.min(), summaries.max())})."
-        )
-    trigger = table.attrs.get("own_trigger")
-    if trigger is not None and "claude-code" in set(table["system"]):
-        sentences.append(
-            f"Claude Code's rule acts above {trigger:,} tokens, where its compactions in this session did."
+            f"Claude Code's rule acts above {attrs['own_trigger']:,} tokens, where its compactions in this session "
+            f"did, and comes within {abs(attrs['rule_error']):.1%} of the bill."
         )
     return sentences
 
@@ -314,25 +272,137 @@ def turning_points(table: pd.DataFrame) -> list[str]:
     """
     sentences = []
     for window, part in table[table["cheapest"]].groupby("window"):
-        names = ["nothing leaving" if name == AS_IT_WAS else str(name) for name in part["system"]]
-        spans: list[tuple[str, list[str]]] = []
-        for name, read in zip(names, part["read"], strict=True):
-            if not spans or spans[-1][0] != name:
-                spans.append((name, []))
-            spans[-1][1].append(f"{read:g}")
-        first, prices = spans[0]
-        if len(spans) == 1:
-            sentences.append(
-                f"Window {window:,}: {first} costs least at every price of a cached token."
-            )
+        spans = []
+        for name, rows in groupby(part[["system", "read"]].values.tolist(), itemgetter(0)):
+            reads = [f"{read:g}" for _, read in rows]
+            name = "nothing leaving" if name == AS_IT_WAS else name
+            spans.append((name, " to ".join(dict.fromkeys([reads[0], reads[-1]]))))
+        (first, prices), *later = spans
+        words = f"Window {window:,}: {first} costs least"
+        if not later:
+            sentences.append(f"{words} at every price of a cached token.")
             continue
-        words = f"Window {window:,}: {first} costs least where a cached token costs {_span(prices)} of the input price"
-        rest = "".join(f"; {name} at {_span(later)}" for name, later in spans[1:])
-        sentences.append(f"{words}{rest}.")
+        rest = "".join(f"; {name} at {span}" for name, span in later)
+        sentences.append(f"{words} where a cached token costs {prices} of the input price{rest}.")
     return sentences
 
 
-def _span(prices: list[str]) -> str:
-    if len(prices) == 1:
-        return prices[0]
-    return f"{prices[0]} to {prices[-1]}"
+def sentences_of(table: pd.DataFrame) -> list[str]:
+    """Say which values cost least within the error, the cost of the others, and how sure that is.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`what_if`.
+
+    Returns
+    -------
+    list of str
+        Two to eight sentences.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> table = bk.what_if(bk.Session(bk.load_trace("made-up-session")), threshold=[100_000, 150_000])
+    >>> sentences_of(table)[-1]
+    'This is no forecast: with another setting the agent would have acted otherwise.'
+    """
+    attrs: Any = table.attrs
+    rows: Any = table.iloc[1:].to_dict("records")
+    for row in rows:
+        row["name"] = value_text(row["value"])
+        row["middle"] = (row["least"] + row["most"]) / 2
+    if table["least"].iloc[1:].isna().all():
+        unknown = "No price is known for this session, so its settings cannot be compared by cost."
+        return [unknown, _NO_FORECAST]
+    sessions = "the session comes within {:.1%} of its bill"
+    if "sessions" in attrs:
+        sessions = "each of the sessions comes within {:.1%} of its bill"
+    error = f"Replayed as it was held, {sessions.format(abs(attrs['replay_error']))}"
+    if not np.isnan(attrs["rule_error"]):
+        error += f", and under its program's own rule within {abs(attrs['rule_error']):.1%}"
+    if not attrs["is_ranked"]:
+        return [
+            f"{error}. That is more than 5 % off, so no value is called the cheapest.",
+            _NO_FORECAST,
+        ]
+    if np.isnan(attrs["rule_error"]) and table.at[0, "setting"] in ("threshold", "keep"):
+        error += ". No automatic compaction shows the error of the rule, which is taken to be 5 %"
+
+    cheapest = min(row["middle"] for row in rows if row["flat"])
+    names = [row["name"] for row in rows if row["flat"]]
+    if len(rows) == 1:
+        sentences = [f"{names[0]} would have cost ${cheapest:,.2f}."]
+    elif len(names) == len(rows):
+        sentences = ["All these values cost the same within the error."]
+    elif len(names) > 1:
+        sentences = [f"{joined(names)} cost the same within the error."]
+    else:
+        sentences = [f"{names[0]} costs least of the values that can be used: ${cheapest:,.2f}."]
+    dearest = max(rows, key=lambda row: row["middle"])
+    if not dearest["flat"]:
+        words = f"{dearest['name']} would have cost ${dearest['middle']:,.2f}"
+        if dearest["middle"] > 1.05 * cheapest:
+            words += f", {dearest['middle'] / cheapest:.1f} times as much"
+        sentences.append(f"{words}.")
+
+    # Of values that cost the same, the one that loses least.
+    chosen = min((row for row in rows if row["flat"]), key=lambda row: row["used_later"])
+    most = max(rows, key=lambda row: row["used_later"])
+    if most["used_later"] > chosen["used_later"]:
+        lost = many(chosen["used_later"], "message")
+        sentences.append(
+            f"Choose {chosen['name']}, which drops {lost} that were used later; {most['name']} drops "
+            f"{most['used_later']:,}."
+        )
+    if too_large := joined([row["name"] for row in rows if row["overflows"]]):
+        sentences.append(f"The window is too small for {too_large}.")
+    if stops := joined([row["name"] for row in rows if row["stops"]]):
+        sentences.append(
+            f"The program itself would stop, as it compacts again and again, at {stops}."
+        )
+    recorded = f"As recorded it cost ${attrs['billed']:,.2f}"
+    if attrs["billed"] < min(row["low"] for row in rows):
+        sentences.append(f"{recorded}, less than with any of these values.")
+    elif chosen["high"] < attrs["billed"]:
+        least, most = (1 - chosen[end] / attrs["billed"] for end in ("high", "low"))
+        sentences.append(
+            f"{recorded}; {chosen['name']} would have saved {least:.0%} to {most:.0%}."
+        )
+    else:
+        sentences.append(f"{recorded}, which lies within the error: no saving is certain.")
+    if "sessions" in attrs:
+        sentences.append(_trial_sentence(attrs))
+    return [*sentences, f"{error}.", _NO_FORECAST]
+
+
+def _trial_sentence(attrs: Any) -> str:
+    """Say how the value chosen on the older sessions did on the newer ones."""
+    saved, *ends = (
+        f"{attrs[name]:.1%}".replace("-", "\u2212") for name in ("saved", "saved_low", "saved_high")
+    )
+    words = (
+        f"{attrs['sessions']:,} sessions can be used; {attrs['left_out']:,} have no known price or a replay more than "
+        f"5 % off. {value_text(attrs['chosen'])} cost least on the older {attrs['sessions'] - attrs['tried_on']:,} "
+        f"sessions; on the newer {attrs['tried_on']:,} it would have saved {saved} of the bill (95 % interval: "
+        f"{ends[0]} to {ends[1]})"
+    )
+    if attrs["saved_low"] > 0:
+        return f"{words}."
+    if attrs["saved_high"] < 0:
+        return f"{words}: it would have cost more."
+    return f"{words}: no saving is certain."
+
+
+def value_text(value: Any) -> str:
+    """Write a value of a setting.
+
+    >>> value_text(100_000), value_text("1h")
+    ('100,000', '1h')
+    """
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def joined(names: list[str]) -> str:
+    """Join names with commas and "and"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

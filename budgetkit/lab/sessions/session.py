@@ -9,10 +9,12 @@ difference, with its sign, says by how much.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,13 @@ from budgetkit.message import Data
 from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace import Trace, flags, ints, load_traces, readings, usage_frame
+from budgetkit.trace.containers import opened
+from budgetkit.trace.loading import conversations, sub_agents_of
+from budgetkit.trace.opening import made_trace
 
+# A bill reads no texts: of one longer than the first number of characters, the second is kept.
+_LONG = 2_000
+_KEPT = 100
 # beyond these a scale is no scale
 _LEAST_GROWTH = 0.5
 _MOST_GROWTH = 3.0
@@ -101,7 +109,7 @@ class Session:
     def __post_init__(self) -> None:
         # A session's file is large, and read once: its sub-agents stand in it or beside it.
         if isinstance(self.trace, str | PathLike):
-            trace, *beside = load_traces(self.trace)
+            trace, *beside = load_traces(_as_exported(self.trace))
         else:
             trace, *beside = [trace_of(self.trace)]
         object.__setattr__(self, "trace", trace)
@@ -138,14 +146,18 @@ class Session:
         """The model that answered most."""
         return next(map(str, self.usage["model"].mode()), None)
 
+    @property
+    def _placed(self) -> Ints:
+        """The requests whose prompt is in the log, by place."""
+        return np.flatnonzero(self.usage["message_index"].notna().to_numpy())
+
     @cached_property
     def counted(self) -> tuple[Ints, float]:
         """Counted tokens of each prompt, and the scale to the provider's."""
         placed = readings(self.trace, self.count)
-        rows = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
         counted = np.zeros(len(self.usage), "int64")
-        counted[rows] = ints(placed["counted"])
-        return counted, _scale(counted[rows], ints(placed["billed"]))
+        counted[self._placed] = ints(placed["counted"])
+        return counted, _scale(counted[self._placed], ints(placed["billed"]))
 
     @cached_property
     def unlogged(self) -> int:
@@ -154,8 +166,7 @@ class Session:
         Instructions and tools are among them.
         """
         counted, scale = self.counted
-        placed = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
-        first = next(iter(placed), 0)
+        first = next(iter(self._placed), 0)
         return int(self.usage["context_tokens"].iloc[first] - round(scale * counted[first]))
 
     @cached_property
@@ -173,11 +184,8 @@ class Session:
         billed = self._billed.iloc[frame["request"] - 1]
         # What a compaction took out is not paid for.
         paid = np.minimum(ints(frame["missed"]), ints(billed["prompt"] - billed["read"]))
-        prices = self.prices_by_request()
-        frame["cost"] = [
-            self._miss_cost(prices[place], place, tokens)
-            for place, tokens in zip(billed.index, paid, strict=True)
-        ]
+        read_price, rest_price = self.input_prices
+        frame["cost"] = paid * (rest_price - read_price)[frame["request"] - 1]
         frame["paid"] = paid
         return frame
 
@@ -320,36 +328,33 @@ class Session:
             log"), call_tokens (what its call read), next_paid (of the next prompt, not from the cache), next_cost (of
             the whole next request) and miss_cost (what of it the compaction's miss cost, as :meth:`misses` has it).
         """
-        sizes = self.trace.counts(self.count)
-        prompts, reads = (ints(self._billed[name]) for name in ("prompt", "read"))
-        places = ints(self.usage["message_index"])
+        sizes = np.round(self.trace.counts(self.count) * self.counted[1])
+        billed = self._billed.assign(
+            place=ints(self.usage["message_index"]), cost=self.cost, miss_cost=0.0
+        )
+        missed = self._misses[self._misses["cause"] == COMPACTION]
+        billed.loc[missed["request"] - 1, "miss_cost"] = missed["cost"].to_numpy()
         writes_summary = flags(self.usage["is_summary"])
-        of_compactions = self._misses[self._misses["cause"] == COMPACTION]
-        miss_costs = dict(of_compactions[["request", "cost"]].values.tolist())
+        own = billed[~writes_summary]
         rows = []
         for compaction in self.trace.fields.get("compactions") or ():
             at = compaction["at"]
-            earlier = np.flatnonzero((places < at) & (places >= 0) & ~writes_summary)
-            later = np.flatnonzero((places > at) & ~writes_summary)
-            calls = np.flatnonzero((places == at) & writes_summary)
+            before = own.loc[own["place"].between(0, at - 1), "prompt"].tolist()
             row = _COMPACTION | {
                 "message_index": at,
-                "before": compaction.get("before_tokens", 0),
-                "summary": round(int(sizes[at]) * self.counted[1]),
+                "before": compaction.get("before_tokens", 0) or [0, *before][-1],
+                "summary": int(sizes[at]),
             }
-            if not row["before"] and len(earlier):
-                row["before"] = int(prompts[earlier[-1]])
-            if len(calls):
-                call = calls[0]
-                row["call"] = "shared prefix" if 2 * reads[call] > prompts[call] else "new prefix"
-                row["call_tokens"] = int(prompts[call])
-            if len(later):
-                following = later[0]
-                row["after"] = int(prompts[following])
+            for call in billed[writes_summary & (billed["place"] == at)].head(1).to_dict("records"):
+                is_shared = 2 * call["read"] > call["prompt"]
+                row["call"] = "shared prefix" if is_shared else "new prefix"
+                row["call_tokens"] = call["prompt"]
+            for following in own[own["place"] > at].head(1).to_dict("records"):
+                row["after"] = following["prompt"]
                 row["left"] = max(0, row["before"] - row["after"])
-                row["next_paid"] = int(prompts[following] - reads[following])
-                row["next_cost"] = float(self.cost[following])
-                row["miss_cost"] = float(miss_costs.get(following + 1, 0.0))
+                row["next_paid"] = following["prompt"] - following["read"]
+                row["next_cost"] = following["cost"]
+                row["miss_cost"] = following["miss_cost"]
             rows.append(row)
         return pd.DataFrame(rows, columns=[*_COMPACTION])
 
@@ -373,17 +378,18 @@ class Session:
         ValueError
             If there is no such request, or its prompt is not in the log.
         """
-        frame = self.requests()
-        prompts = ints(frame["prompt"])
-        places = ints(frame["message_index"])
+        prompts = ints(self._billed["prompt"])
+        places = ints(self.usage["message_index"])
         if request is None:
             request = int(np.argmax(np.where(places >= 0, prompts, -1))) + 1
-        if not 1 <= request <= len(frame) or places[request - 1] < 0:
-            reach = f"prompts are known of 1 to {len(frame):,}, but for those on branches that were left"
-            raise ValueError(f"request {request} was asked for; {reach}; take one of them")
+        if not 1 <= request <= len(prompts) or places[request - 1] < 0:
+            raise ValueError(
+                f"The prompt of request {request:,} is not known. Choose one of 1 to {len(prompts):,} that is not on a "
+                "branch that was left."
+            )
         place = int(places[request - 1])
         prompt = int(prompts[request - 1])
-        sizes = self.trace.counts(self.count)
+        counts = self.trace.counts(self.count)
         calls = {
             call.id: call.name for message in self.trace.messages for call in message.tool_calls
         }
@@ -393,11 +399,12 @@ class Session:
             name = _KINDS.get(message.role, message.role)
             if message.role == "tool":
                 name = RESULTS_ROW + calls.get(message.tool_call_id or "", "a tool")
-            tokens[name] = tokens.get(name, 0) + float(sizes[index]) * self.counted[1]
-        whole = {name: round(size) for name, size in tokens.items()}
-        rows = sorted(whole.items(), key=lambda row: -row[1])
-        rows.append((DIFFERENCE, prompt - sum(whole.values())))
-        filled = pd.DataFrame(rows, columns=["what", "tokens"])
+            tokens[name] = tokens.get(name, 0) + float(counts[index]) * self.counted[1]
+        sizes = (
+            pd.Series(tokens).round().astype("int64").sort_values(ascending=False, kind="stable")
+        )
+        filled = sizes.rename_axis("what").reset_index(name="tokens")
+        filled.loc[len(filled)] = (DIFFERENCE, prompt - int(filled["tokens"].sum()))
         filled["share"] = filled["tokens"] / max(1, prompt)
         filled["mark"] = np.where(
             filled["what"].isin([UNLOGGED_ROW, DIFFERENCE]), "derived", "estimated"
@@ -414,13 +421,11 @@ class Session:
             model's price) and steps_cost (what they cost because of it), misses (their number), missed (tokens),
             missed_cost, unexplained (share of the missed tokens) and compactions.
         """
-        billed = self._billed
         missed = self._misses
-        names = ("prompt", "read", "written", "fresh", "answered")
         strange = missed.loc[missed["cause"] == UNEXPLAINED, "missed"].sum()
         return {
-            "requests": len(billed),
-            **{name: int(billed[name].sum()) for name in names},
+            "requests": len(self.usage),
+            **{name: int(self._billed[name].sum()) for name in self._billed},
             "cost": float(self.cost.sum()),
             "steps": int(np.count_nonzero(self.steps_cost > 1e-9)),
             "steps_cost": float(self.steps_cost.sum()),
@@ -516,24 +521,30 @@ class Session:
             short = long = Prices("")
             if key.model is not None:
                 on = None if pd.isna(key.time) else key.time.to_pydatetime()
-                about: Data = {"tier": key.tier, "region": key.region}
-                short = known_prices(key.model, on, **about)
-                long = known_prices(key.model, on, hour=True, **about)
+                short, long = (
+                    known_prices(key.model, on, hour=hour, tier=key.tier, region=key.region)
+                    for hour in (False, True)
+                )
             rates[key] = (known.setdefault(short, short), known.setdefault(long, long))
         return tuple(rates[key] for key in keys)
 
-    def _miss_cost(self, rates: Prices, place: int, missed: int) -> float:
-        """Return the extra cost of missed tokens over a cache read.
 
-        They are billed as cache writes, or as new input where nothing was written.
-        """
-        billed = self._billed.iloc[place]
-        tokens = np.array([missed])
-        none = np.array([0])
-        prompt = billed["prompt"]
-        fresh, written = (none, tokens) if billed["written"] else (tokens, none)
-        paid = rates.cost(fresh, none, written, none, prompt)
-        return float((paid - rates.cost(none, tokens, none, none, prompt))[0])
+def _as_exported(source: str | PathLike[str]) -> Any:
+    """Join an OpenCode session to its messages and parts, which lie in files of their own; leave any other source."""
+    path = Path(source)
+    storage = path.parent.parent.parent
+    if path.parent.parent.name != "session" or not (storage / "message" / path.stem).is_dir():
+        return source
+
+    def records(*names: str) -> list[Data]:
+        files = sorted(storage.joinpath(*names).glob("*.json"))
+        return [json.loads(file.read_bytes()) for file in files if not file.is_symlink()]
+
+    messages = [
+        {"info": info, "parts": records("part", str(info["id"]))}
+        for info in records("message", path.stem)
+    ]
+    return {"info": json.loads(path.read_bytes()), "messages": messages}
 
 
 _KINDS: Mapping[str, str] = {
@@ -552,3 +563,26 @@ def _scale(counted: Ints, billed: Ints) -> float:
     if not usual.any():
         return 1.0
     return float(np.clip(paid[usual].sum() / grown[usual].sum(), _LEAST_GROWTH, _MOST_GROWTH))
+
+
+def outlined_sessions(path: Path) -> Iterator[Session]:
+    """Read a session and its sub-agents without the long texts, which are most of a file."""
+    for file in (path, *sub_agents_of(path)):
+        with file.open("rb") as stream:
+            for name, numbered in opened(stream, file.name):
+                records = ((line, _outline(value)) for line, value in numbered)
+                for line, conversation in conversations(records, name):
+                    trace = made_trace(conversation, path.stem, f"{name}, line {line}")
+                    if file == path or usage_frame(trace)["side_chain"].any():
+                        yield Session(trace)
+
+
+def _outline(value: Any) -> Any:
+    """Keep of a long text its beginning and its length."""
+    if isinstance(value, str) and len(value) > _LONG:
+        return f"{value[:_KEPT]} {len(value)}"
+    if isinstance(value, dict):
+        return {name: _outline(field) for name, field in value.items()}
+    if isinstance(value, list):
+        return [_outline(entry) for entry in value]
+    return value

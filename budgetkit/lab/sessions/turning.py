@@ -12,20 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from budgetkit.counters import Count
-from budgetkit.lab.replay import Replay
-from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.inputs import policies_of
+from budgetkit.lab.replay import Prices, Replay
+from budgetkit.lab.replay.cost import Price
 from budgetkit.lab.sessions.comparing import (
     AS_IT_WAS,
     UNLIMITED,
     USUAL,
     ReplaySetup,
     Systems,
-    replayed,
-    rules_of,
     setup_of,
 )
 from budgetkit.lab.sessions.session import Session
@@ -81,11 +79,13 @@ def by_price_and_window(
     >>> table.loc[table["cheapest"], ["read", "system"]].values.tolist()
     [[1.0, 'mask'], [0.02, 'nothing leaves']]
     """
-    setup = setup_of(source, None, None, None, counter)
-    base = replayed(setup, OldestFirst(), UNLIMITED)
+    setup = setup_of(source, count=counter)
+    base = setup.replayed(OldestFirst(), UNLIMITED)
     rows = []
     for window in windows:
-        outcomes = {name: replayed(setup, rule, window) for name, rule in rules_of(systems).items()}
+        outcomes = {
+            name: setup.replayed(rule, window) for name, rule in policies_of(systems).items()
+        }
         before = ""
         for read in reads:
             whole = input_cost(base, setup, read)
@@ -99,12 +99,9 @@ def by_price_and_window(
             turns = before not in ("", cheapest)
             before = cheapest
             for name, change in changes.items():
-                place = {"window": window, "read": read, "system": name, "acts": name in acting[1:]}
-                is_cheapest = name == cheapest
-                rows.append(
-                    place
-                    | {"change": change, "cheapest": is_cheapest, "turns": is_cheapest and turns}
-                )
+                row = {"window": window, "read": read, "system": name, "acts": name in acting[1:]}
+                row |= {"change": change, "cheapest": name == cheapest}
+                rows.append(row | {"turns": name == cheapest and turns})
     return pd.DataFrame(rows)
 
 
@@ -112,29 +109,11 @@ def input_cost(outcome: Replay, setup: ReplaySetup, read: float) -> float:
     """Return what all prompts and summaries cost, in tokens at the input price, where reading costs a share of it."""
     # Where reading costs what input costs there is no cache, and nothing is written to one.
     write = 1.0 if read >= 1 else setup.cache.write
-    cache: PromptCache = replace(setup.cache, read=read, write=write)
-    cached = int(outcome.cached.sum())
-    written = int(outcome.written.sum())
-    fresh = int(outcome.sent.sum()) - cached - written
-    paid = cached * cache.read + written * cache.write + fresh
-
-    call = outcome.policy.summary_call
-    if call is None:
-        return paid
-    prompts = int(outcome.summary_prompts.sum())
     answer = _ANSWER
-    if (
-        setup.prices is not None
-        and setup.prices.input is not None
-        and setup.prices.output is not None
-    ):
-        if setup.prices.input.base:
-            answer = setup.prices.output.base / setup.prices.input.base
-        else:
-            answer = _ANSWER
-    paid += answer * float(np.sum(outcome.kept.summary_output))
-    if call.prefix == "shared":
-        instruction = call.instruction * int(np.sum(outcome.kept.summaries))
-        return paid + instruction + (prompts - instruction) * cache.read
-    first = prompts * (cache.write if call.cache_write else 1.0)
-    return paid + first + (call.calls - 1) * prompts * cache.read
+    known = setup.prices
+    if known is not None and known.input and known.output and known.input.base:
+        answer = known.output.base / known.input.base
+    # A price is for a million tokens; the answers themselves are no input.
+    fresh, output, cached, written = (Price(1e6 * factor) for factor in (1.0, answer, read, write))
+    prices = Prices("", fresh, output, cached, written)
+    return float(replace(outcome, prices=prices, output=0 * outcome.output).cost.sum())

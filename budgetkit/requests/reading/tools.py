@@ -320,3 +320,31 @@ def properties_of(schema: Schema) -> dict[str, Schema]:
     return {
         name: member if isinstance(member, Mapping) else {} for name, member in properties.items()
     }
+
+
+_SERVERS: Final = {"mcpServers", "mcp_servers", "servers", "context_servers"}
+_ADDRESSES: Final = ("command", "url", "httpUrl", "serverUrl")
+
+
+def servers_in(configuration: Any) -> dict[str, Schema]:
+    """Return the MCP servers of a client's configuration, by name.
+
+    Claude Code, Gemini CLI, Cursor and VS Code write JSON, Codex writes TOML.
+
+    Examples
+    --------
+    >>> servers_in({"projects": {"/shop": {"mcpServers": {"git": {"command": "uvx"}}}}})
+    {'git': {'command': 'uvx'}}
+    """
+    servers: dict[str, Schema] = {}
+    waiting = [configuration]
+    while waiting:
+        value = waiting.pop()
+        for key, inside in value.items() if isinstance(value, Mapping) else ():
+            if key not in _SERVERS or not isinstance(inside, Mapping):
+                waiting.append(inside)
+                continue
+            for name, entry in inside.items():
+                if isinstance(entry, Mapping) and any(field in entry for field in _ADDRESSES):
+                    servers[name] = entry
+    return servers

@@ -27,8 +27,8 @@ from budgetkit.lab.replay.losses import evidence, needed_there
 from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
-from budgetkit.lab.sessions import Session
-from budgetkit.lab.sessions.comparing import USUAL, Comparison, comparison
+from budgetkit.lab.sessions.comparing import USUAL, Comparison, comparison, setup_of
+from budgetkit.lab.sessions.session import Session
 from budgetkit.lab.sessions.turning import by_price_and_window
 from budgetkit.plan.items import Ints
 from budgetkit.pruning.history import NEVER
@@ -272,14 +272,9 @@ class ReplayRun:
 
         def compare() -> tuple[Trace, Comparison]:
             if session is not None:
-                return self.trace, comparison(session, window=window)
-            return self.trace, comparison(
-                self.trace,
-                window=window,
-                prices=self.prices,
-                cache=self.cache,
-                counter=self.counter,
-            )
+                return self.trace, comparison(setup_of(session, window))
+            setup = setup_of(self.trace, window, self.prices, self.cache, self.counter)
+            return self.trace, comparison(setup)
 
         key = ("systems", id(self.trace), self.counter.name, window, self.prices, self.cache)
         return self.library.once_large(key, compare)[1]

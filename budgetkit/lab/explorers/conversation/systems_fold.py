@@ -15,14 +15,13 @@ from budgetkit.lab.explorers.folds import Content, button, choice, figure_part, 
 from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
-from budgetkit.lab.sessions.figures import cost_text
 from budgetkit.lab.sessions.sentences import (
     MARKS,
+    cost_text,
     finding,
     notices,
     replay_check,
     turning_points,
-    with_held,
 )
 
 Data = dict[str, Any]
@@ -40,15 +39,12 @@ class SystemsFold(Content):
     def parts(self, stage: ConversationStage) -> list[Data]:
         """Put the systems side by side, and follow a message through them."""
         compared = stage.results.run.systems(window_of_systems(stage))
-        recorded = compared.table.loc[compared.table["system"] == RECORDED, "least"]
-        baseline = compared.table.loc[compared.table["system"] == AS_IT_WAS, "least"]
-        cost = float((recorded if len(recorded) else baseline).iloc[0])
         followable = messages_to_follow(compared)
         if self._followed not in followable:
             self._followed = None
         options = {"": "none"} | {str(place): name for place, name in followable.items()}
         value = "" if self._followed is None else str(self._followed)
-        table = with_held(compared.table).drop(columns=["system", "relative"]).head(_MOST_ROWS)
+        table = compared.table.drop(columns=["system", "relative"]).head(_MOST_ROWS)
         requests = len(compared.outcomes[AS_IT_WAS].most.over)
         is_same = stage.results.run.by == "request" and requests == stage.results.requests
         drawn = figure_part(
@@ -60,8 +56,8 @@ class SystemsFold(Content):
             "request" if is_same else None,
         )
         parts = [
-            text(finding(compared.table, cost)),
-            *(text(sentence) for sentence in replay_check(compared.table, cost)),
+            text(finding(compared.table)),
+            *(text(sentence) for sentence in replay_check(compared.table)),
             *(text(notice, "cut") for notice in notices(compared.table)),
             drawn,
             choice("Follow a message", "follow", options, value),
@@ -137,12 +133,12 @@ def messages_to_follow(compared: Comparison) -> dict[int, str]:
     """Return the messages that later calls needed, most often lost first."""
     needed: dict[int, int] = {}
     terms: dict[int, str] = {}
-    for needs, term in compared.pairs[["needs", "term"]].values.tolist():
+    for needs, term in compared.setup.pairs[["needs", "term"]].values.tolist():
         needed[needs] = needed.get(needs, 0) + 1
         terms.setdefault(needs, term)
     lost: dict[int, int] = {}
     for outcome in compared.outcomes.values():
-        _, needs, there = needed_there(outcome.most, compared.pairs)
+        _, needs, there = needed_there(outcome.most, compared.setup.pairs)
         for place in np.unique(needs[~there]).tolist():
             lost[place] = lost.get(place, 0) + 1
     order = sorted(needed, key=lambda place: (-lost.get(place, 0), -needed[place], place))[
@@ -182,7 +178,7 @@ def _fate(outcome: RuleOutcome, compared: Comparison, place: int) -> tuple[str, 
     kept = outcome.most.kept
     ends = {"gone": kept.gone[place], "a placeholder": kept.shrunk[place]}
     listed_ends = {word: at for word, at in ends.items() if at >= 0}
-    at, needs, there = needed_there(outcome.most, compared.pairs)
+    at, needs, there = needed_there(outcome.most, compared.setup.pairs)
     missing = [int(request) + 1 for request in at[(needs == place) & ~there]]
     if not listed_ends:
         return "there to the end", False

@@ -1,0 +1,252 @@
+"""The screens of ``budgetkit sessions``: three answers for one session, other settings, and what held its prompts."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.budget import many
+from budgetkit.extras.shell.sessions import dollars
+from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
+from budgetkit.lab.sessions.comparing import compare
+from budgetkit.lab.sessions.holding import By, agents, deferral, holding, server_of
+from budgetkit.lab.sessions.sentences import (
+    action_text,
+    cost_text,
+    in_short,
+    notices,
+    replay_check,
+    sentences_of,
+    value_text,
+)
+from budgetkit.lab.sessions.session import RESULTS_ROW, Session
+from budgetkit.lab.sessions.settings import usual_values, what_if
+from budgetkit.models.limits import catalogue_of, product_window
+
+_COMPACTIONS = 3  # that are told one by one
+KINDS = 8  # rows of what filled a prompt
+
+
+def answer(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
+    """Answer the three questions for one session, on one screen."""
+    totals = session.totals()
+    missed = session.misses()
+    filled = filled_by(session, with_text)
+    table = compare(session, window=window)
+    if as_json:
+        rows = {
+            "misses": missed,
+            "filled": filled,
+            "compactions": session.compactions(),
+            "rules": table,
+        }
+        return show_json(
+            {"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}}
+        )
+    title = f"{session.trace.title}: " if with_text else ""
+    cost = dollars(totals["cost"])
+    billed = f", {cost}" if cost else ""
+    named = session.model or "a model that is not named"
+    requests = many(totals["requests"], "request")
+    show_lines([f"{title}{requests} to {named}{billed}", *in_short(session, table)])
+
+    if session.agents:
+        agent_requests = sum(len(agent.usage) for agent in session.agents)
+        cost = dollars(sum(float(agent.cost.sum()) for agent in session.agents))
+        made = (
+            f"{many(len(session.agents), 'sub-agent')} made {many(agent_requests, 'more request')}"
+        )
+        show_lines([f"Its {made} for {cost or 'an unknown price'}; --tools lists them."])
+    if session.unpriced:
+        show_lines([session.unpriced])
+    largest = largest_of(filled)
+    prompt = int(filled["tokens"].sum())
+    _show_frame(
+        f"What filled the largest prompt? {prompt:,} tokens by the provider's count, which is exact",
+        largest.assign(share=largest["share"].map("{:.0%}".format)),
+        {},
+    )
+    if session.gap_sentence:
+        show_lines([session.gap_sentence])
+
+    by_cause = missed.groupby("cause").agg(
+        misses=("missed", "size"), tokens=("paid", "sum"), cost=("cost", "sum")
+    )
+    if len(by_cause):
+        headings = {"tokens": "tokens paid anew"}
+        _show_frame("Why did the cache miss?", by_cause.reset_index(), headings)
+    if totals["steps"]:
+        number = many(totals["steps"], "request")
+        more = f"which cost ${totals['steps_cost']:,.2f} more"
+        show_lines([f"{number} stood above a step of the price, {more}."])
+    if with_text:
+        show_lines(
+            f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records")
+        )
+    compactions = session.compactions()
+    for row in compactions.head(_COMPACTIONS).to_dict("records"):
+        words = f"the next request had {row['next_paid']:,} tokens that were not in the cache"
+        cost = dollars(row["miss_cost"] or None)
+        if cost:
+            words = f"{words}: a miss that cost {cost}"
+        show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {words}."])
+
+    if len(compactions) > _COMPACTIONS:
+        rest = many(len(compactions) - _COMPACTIONS, "more compaction")
+        show_lines([f"{rest}; --json lists them all."])
+    if type(shown := session.trace.fields.get("window")) is int:
+        codex = product_window("codex", catalogue_of("codex", shown))
+        size = (
+            f"The program shows {codex.shown:,} of a window of {codex.window:,} tokens, and "
+            f"acts at {codex.acts_at:,}."
+        )
+        show_lines([size])
+    show_table(
+        "Which rule would have been cheaper?",
+        _RULES,
+        [_rule(row) for row in table.to_dict("records")],
+    )
+    more = "--what-if threshold replays it compacted at other sizes."
+    show_lines([*replay_check(table), *notices(table), more])
+    return None
+
+
+def readable(paths: list[Path]) -> list[Session]:
+    """Read sessions; leave out the files that cannot be read or have no usage."""
+    sessions = []
+    for path in paths:
+        with suppress(ValueError, OSError, TypeError):
+            sessions.append(Session(path))
+    return sessions
+
+
+def settings(
+    source: Session | list[Session], setting: str, window: int | None, as_json: bool
+) -> None:
+    """Show what one session, or several, would have cost with other values of a setting."""
+    name = "model"
+    values: Any = [setting]
+    if setting in ("threshold", "keep", "cache_life"):
+        name = setting
+        values = usual_values([source] if isinstance(source, Session) else source, setting)
+    table = what_if(source, window=window, **{name: values})
+    if as_json:
+        return show_json(table.to_dict("records"))
+    shown = table[["compactions", "used_later", "overflows"]].copy()
+    shown.insert(0, "value", table["value"].map(value_text))
+    shown.insert(1, "dollars", [*map(cost_text, table["low"], table["high"])])
+    headings = {
+        "value": name.replace("_", " "),
+        "used_later": "dropped, used later",
+        "overflows": "over window",
+    }
+    _show_frame("What would another setting have cost?", shown, headings)
+    return show_lines(sentences_of(table))
+
+
+def _show_frame(title: str, frame: pd.DataFrame, headings: dict[str, str]) -> None:
+    """Print a frame; its floats are costs in US dollars."""
+    shown = frame.astype(object)
+    for name in frame.select_dtypes("float"):
+        shown[name] = frame[name].map(dollars)
+    columns = [headings.get(name, name) for name in map(str, frame)]
+    show_table(title, columns, shown.values.tolist())
+
+
+def held(session: Session, with_text: bool, as_json: bool) -> None:
+    """Show the sub-agents, tools, MCP servers and repeated files in the prompts."""
+    lines = agents(session)
+    on_demand = deferral(session)
+    groupings: tuple[By, ...] = ("tool", "server", "file")
+    tables: dict[str, pd.DataFrame] = {by: holding(session, by) for by in groupings}
+    if not with_text:
+        # A path may say more than its owner wants to show; its last name is enough to know it by.
+        tables["file"]["file"] = [
+            name.replace("\\", "/").rpartition("/")[2] for name in tables["file"]["file"]
+        ]
+    if as_json:
+        shown = {
+            name: table.to_dict("records") for name, table in {"lines": lines, **tables}.items()
+        }
+        return show_json(shown | {"on_demand": on_demand})
+    if len(lines) > 1:
+        numbered = ["main line", *(f"sub-agent {number}" for number in range(1, len(lines)))]
+        _show_frame(
+            "The main line, and sub-agents apart",
+            lines[["line", "requests", "prompt", "cost"]].assign(line=numbered),
+            {"prompt": "prompt tokens"},
+        )
+    titles = {
+        "tool": "Which results held the prompts?",
+        "server": "Which MCP servers?",
+        "file": "Read again",
+    }
+    if tables["tool"].empty:
+        return show_lines(["No tool results in this session."])
+    for by, table in tables.items():
+        if table.empty:
+            continue
+        headings = {"token_requests": "tokens times requests", "saved": "leaving out saves"}
+        columns = [by, "calls", "tokens", *headings]
+        _show_frame(titles[by], table[columns].head(KINDS), headings)
+    paid = "A result is paid when it comes and again, cheaper, at each request that holds it."
+    lacking = "Definitions of tools that the log does not hold are not in it"
+    sentences = [f"{paid} {lacking}; nor is that the agent would have acted otherwise."]
+    if on_demand["tools"]:
+        sentences.append(
+            f"Loading the definitions of its {on_demand['tools']:,} tools ({on_demand['tokens']:,} tokens) on demand "
+            f"would have saved {dollars(on_demand['saved'])}, less {dollars(on_demand['search_cost'])} for the search "
+            f"tool and its {on_demand['searches']:,} calls."
+        )
+    return show_lines(sentences)
+
+
+_RULES = ["rule", "dollars", "compactions", "left or cut", "gone, used later"]
+
+
+def filled_by(session: Session, with_text: bool) -> pd.DataFrame:
+    """Return the contents of the largest prompt, by kind.
+
+    Tools and MCP servers are numbered unless texts are wanted.
+    """
+    filled = session.filled_by()
+    if with_text:
+        return filled
+    servers: dict[str, int] = {}
+    tools: dict[str | None, int] = {}
+    rows = []
+    for row in filled["what"]:
+        if row.startswith(RESULTS_ROW):
+            server = server_of(row.removeprefix(RESULTS_ROW))
+            tools[server] = tools.get(server, 0) + 1
+            place = f"server {servers.setdefault(server, len(servers) + 1)} " if server else ""
+            row = f"{RESULTS_ROW}{place}tool {tools[server]}"
+        rows.append(row)
+    return filled.assign(what=rows)
+
+
+def largest_of(filled: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest kinds, one row for all others, and the difference.
+
+    Together they are the whole prompt.
+    """
+    rest = filled.iloc[KINDS:-1]
+    if rest.empty:
+        return filled
+    other = rest.iloc[:1].assign(
+        what=many(len(rest), "other kind"), tokens=rest["tokens"].sum(), share=rest["share"].sum()
+    )
+    return pd.concat([filled.iloc[:KINDS], other, filled.iloc[-1:]])
+
+
+def _rule(row: dict[Any, Any]) -> list[Any]:
+    label = row["label"]
+    action = action_text(row)
+    if action and not row["compactions"] and not row["left"]:
+        label = f"{label} ({action})"
+    touched = row["left"] + row["capped"]
+    cost = cost_text(row["least"], row["most"])
+    return [label, cost, row["compactions"], touched, row["used_later"]]
