@@ -68,7 +68,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "Unknown key in budget: 'windw'. Did you mean 'window'? Choose one of: 'allocations', ...",
     ),
     "effort": (
-        lambda: bk.thinking("gpt-5", "hgh"),
+        lambda: bk.limits.thinking("gpt-5", "hgh"),
         ValueError,
         "Invalid effort: 'hgh'. Choose one of: none, minimal, low, medium, high, xhigh, max.",
     ),
