@@ -129,7 +129,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "extra": (
         import_missing,
         ImportError,
-        "A figure needs a_library_that_nobody_has, which is not installed. "
+        "Missing optional dependency 'a_library_that_nobody_has', which a figure needs. "
         "Run: pip install 'budgetkit[lab]'.",
     ),
     # a contradiction
