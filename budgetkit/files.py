@@ -139,7 +139,7 @@ def extra(name: str, purpose: str) -> Iterator[None]:
     ...     import a_library_that_nobody_has
     Traceback (most recent call last):
     ImportError: Missing optional dependency 'a_library_that_nobody_has', which a figure needs. \
-Run: pip install 'budgetkit[lab]'.
+Run: pip install 'budgetkit[lab]'
     """
     try:
         yield
@@ -154,7 +154,7 @@ def missing_extra(library: str, name: str, purpose: str) -> str:
     """Return the error text for a missing library and its extra."""
     return (
         f"Missing optional dependency {library!r}, which {purpose} needs. "
-        f"Run: pip install 'budgetkit[{name}]'."
+        f"Run: pip install 'budgetkit[{name}]'"
     )
 
 

@@ -131,7 +131,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         import_missing,
         ImportError,
         "Missing optional dependency 'a_library_that_nobody_has', which a figure needs. "
-        "Run: pip install 'budgetkit[lab]'.",
+        "Run: pip install 'budgetkit[lab]'",
     ),
     # a contradiction
     "window missing": (

@@ -141,7 +141,7 @@ print(json.dumps(answers))
 def test_a_missing_extra_is_one_sentence_that_names_it(
     printed: dict[str, str], name: str, extra: str, library: str
 ) -> None:
-    sentence = f"needs. Run: pip install 'budgetkit[{extra}]'."
+    sentence = f"needs. Run: pip install 'budgetkit[{extra}]'"
     assert f"Missing optional dependency {library!r}, which " in printed[name]
     assert printed[name].endswith(sentence)
     assert "\n" not in printed[name]
