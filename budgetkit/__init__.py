@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
         return version(__name__)
     if name not in _MODULE_OF:
-        message = f"{__name__} has no {name!r}; it has {', '.join(__all__)}; take one of these"
+        message = f"{__name__} has no {name!r}. Choose one of: {', '.join(__all__)}."
         raise AttributeError(message, name=name)
     home = import_module(_MODULE_OF[name])
     value = getattr(home, name, None) if home.__name__ != __name__ else None

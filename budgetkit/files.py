@@ -138,7 +138,8 @@ def extra(name: str, purpose: str) -> Iterator[None]:
     >>> with extra("lab", "a figure"):
     ...     import a_library_that_nobody_has
     Traceback (most recent call last):
-    ImportError: A figure needs a_library_that_nobody_has, which is not installed. Run: pip install 'budgetkit[lab]'.
+    ImportError: Missing optional dependency 'a_library_that_nobody_has', which a figure needs. \
+Run: pip install 'budgetkit[lab]'
     """
     try:
         yield
@@ -152,8 +153,8 @@ def extra(name: str, purpose: str) -> Iterator[None]:
 def missing_extra(library: str, name: str, purpose: str) -> str:
     """Return the error text for a missing library and its extra."""
     return (
-        f"{purpose[0].upper()}{purpose[1:]} needs {library}, which is not installed. "
-        f"Run: pip install 'budgetkit[{name}]'."
+        f"Missing optional dependency {library!r}, which {purpose} needs. "
+        f"Run: pip install 'budgetkit[{name}]'"
     )
 
 

@@ -315,7 +315,9 @@ def _by_vocabulary(name: str) -> Counter | None:
 
 def __getattr__(name: str) -> Any:
     if name != "EstimateCounter":
-        raise AttributeError(unknown_name("name in budgetkit.counters:", name, __all__))
+        raise AttributeError(
+            f"budgetkit.counters has no {name!r}. Choose one of: {', '.join(__all__)}."
+        )
     return import_module("budgetkit.counters.estimate").EstimateCounter
 
 

@@ -91,7 +91,7 @@ class CalibratedCounter(CounterBase):
 
     @property
     def nearer(self) -> str:
-        """The one line that says how a count of this model would come nearer."""
+        """A hint for a more accurate count of this model."""
         return nearer(self.model)
 
     @property
@@ -117,7 +117,7 @@ class CalibratedCounter(CounterBase):
         ]
 
     def interval(self, text: str) -> tuple[int, int]:
-        """Return between which numbers such texts lie, in tokens; `interval_words` says how many of them.
+        """Return the range of such texts, in tokens; `interval_words` gives its meaning.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 
 
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
-    """Return how far texts lie below and above a slope that their group had no part in.
+    """Return how far texts lie from a slope fitted without their group.
 
     From 19 groups on, at most one in twenty texts of the next group lies beyond either end, in the mean; of fewer
     groups it is the range that was seen.
@@ -203,7 +203,7 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 
 
 def _end(off: Sequence[Sequence[float]]) -> float:
-    """Return the least bound above which at most one in twenty of the next group lies; the highest of few groups."""
+    """Return the least bound exceeded by at most one in twenty of the next group."""
     bound, *lower = sorted({error for of in off for error in of}, reverse=True)
     for candidate in lower:
         beyond = [sum(error > candidate for error in of) / len(of) for of in off]

@@ -86,7 +86,7 @@ def pattern(written: str) -> re.Pattern[str]:
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the last place where a pattern surely cuts a text, whatever follows, even nothing; 0 if there is none.
+    r"""Return the last place where a pattern certainly cuts a text, or 0.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")

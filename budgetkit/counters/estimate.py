@@ -96,7 +96,7 @@ class Windows:
         return keys
 
     def raw(self) -> Keys:
-        """Give the keys of the pairs of `wide` windows, a row of first and one of second pairs; 0 is nobody's."""
+        """Return the keys of `wide` windows: a row of first and a row of second pairs."""
         pairs = np.stack(self._wide_pairs())
         return _folded(pairs) * _ODD[0] * _is_wide(pairs)
 

@@ -257,7 +257,7 @@ def _inside(library: str, folder: str, file: str) -> Path:
     """Find a file that a library carries, without importing the library."""
     spec = find_spec(library)
     if spec is None or spec.origin is None:
-        raise ImportError(missing_extra(library, "makers", "counting with its tokenizer"))
+        raise ImportError(missing_extra(library, "makers", "this counter"))
     carried = {
         path.name: path
         for path in sorted((Path(spec.origin).parent / folder).glob("*"))

@@ -127,7 +127,7 @@ class CountMemory:
 
 
 class Memo:
-    """A memory of things by key: each is made once; when there are more than `most`, the longest unused one goes.
+    """Objects by key, each made once; beyond `most` the longest unused is forgotten.
 
     Examples
     --------

@@ -112,7 +112,7 @@ def nearer_of(counter: Callable[[str], int]) -> str:
 
 
 def nearer_sentence(source: object) -> str:
-    """Return the sentence that says how a counter, or the count of a request, would come nearer; empty for none.
+    """Return the hint for a more accurate count as a sentence, or an empty text.
 
     Examples
     --------
@@ -125,14 +125,14 @@ def nearer_sentence(source: object) -> str:
 
 
 class CounterBase:
-    """What counters share: a subclass has a name, and counts one text or many."""
+    """The base class of counters: a subclass has a name and counts texts."""
 
     __slots__ = ()
     name: Any
 
     @property
     def basis(self) -> Basis:
-        """What its number rests on: the model's own tokenizer, a rebuilt one, or an estimate."""
+        """The basis of its number: the model's own tokenizer, a rebuilt one, or an estimate."""
         return "estimate"
 
     @property

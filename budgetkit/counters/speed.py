@@ -166,7 +166,7 @@ _is_usable = True
 
 
 def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
-    """Return the faster tokenizer of an encoding if it is worth it for so many code points, or for those ahead.
+    """Return the faster tokenizer of an encoding, if the work is large enough.
 
     >>> for_work("o200k_base", 11) is None
     True

@@ -41,7 +41,7 @@ _MARK: Final = r"^\s\p{L}\p{N}"
 
 
 def count_seamless(name: str, text: str) -> int:
-    """Count a long text without a seam, such as a row of flags, window by window; windows that come again are known.
+    """Count a long text without a seam, such as a row of flags, window by window.
 
     >>> count_seamless("cl100k_base", "ab" * 200_000 + "!")
     200001
@@ -175,7 +175,7 @@ def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
 
 
 def _inside(run: str, text: str) -> tuple[int, int]:
-    """Return the characters and the bytes of a run at the beginning; windows that come again are known by a digest."""
+    """Return the characters and bytes of a run at the beginning of a text."""
 
     def make() -> tuple[int, int]:
         match = pattern(run).match(text)

@@ -85,7 +85,7 @@ class VocabularyCounter(CounterBase):
 
     @property
     def basis(self) -> Basis:
-        """What its number rests on: the maker's own file, confirmed, or any other."""
+        """The basis of its number: the maker's own, confirmed file or any other."""
         return "exact" if self.is_exact else "estimate"
 
     @property
@@ -218,7 +218,7 @@ def estimated_by(counter: Callable[[str], int], model: Model) -> str:
 
 
 def nearer(model: str) -> str:
-    """Say in one line how a model's count would come nearer; empty where nothing would bring it nearer.
+    """Return a hint for a more accurate count of a model, or an empty text.
 
     Examples
     --------

@@ -398,7 +398,7 @@ def budget_of(
 
 
 def read_budget(budget: AnyBudget) -> AnyBudget:
-    """Read a file, a text or plain data that holds a budget or a configuration; return anything else as it is.
+    """Read a budget or configuration from a file, text or data; return others unchanged.
 
     Examples
     --------

@@ -182,7 +182,7 @@ class Model:
 
     @property
     def tokenizer(self) -> Literal["exact", "calibrated", "stand-in"]:
-        """How sure a count is: by its own vocabulary, by a public one times a published slope, or by a public one."""
+        """The kind of count: by its own vocabulary, a calibrated one, or a stand-in."""
         if self.encoding_is_own:
             return "exact"
         # somebody's own encoding counts more than what the table says
@@ -197,7 +197,7 @@ class Model:
 
     @property
     def host(self) -> str:
-        """Where it runs or who passes it on, such as "bedrock"; empty for its maker."""
+        """The host that runs it or passes it on, such as "bedrock"; empty for its maker."""
         return host_of(self.name)
 
     @property

@@ -124,7 +124,7 @@ def _listed_cores() -> Mapping[str, str]:
 
 
 def spelled_model(name: str) -> str:
-    """Return the listed model that a name is a spelling of; nothing for a name that may mean another model.
+    """Return the listed model of a spelling, or an empty text if it is ambiguous.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def _letters(name: str) -> str:
 
 
 def bare(name: str) -> str:
-    """Remove the path before a name, such as "openai/", and write it as it is listed; a fine-tuned one as its base.
+    """Return a name as listed, without a path such as "openai/"; fine-tuned as its base.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def openai_family(name: str) -> str:
 
 
 def family_encoding(name: str) -> tuple[str, bool]:
-    """Return the encoding of the OpenAI family that a model belongs to, and whether it is known to be the model's own.
+    """Return the encoding of a model's OpenAI family, and whether it is its own.
 
     Examples
     --------

@@ -335,7 +335,7 @@ def _limits(plan: Plan, section: str) -> Iterator[str]:
 
 
 class _LossExplainer:
-    """What was lost, an item or a section, and the single changes that may keep it."""
+    """A lost item or section, and the single changes that may keep it."""
 
     def __init__(self, plan: Plan, section: str, row: int | None, replan: Replan) -> None:
         budget = plan.budget
@@ -352,7 +352,7 @@ class _LossExplainer:
         self.allocation = next(own_line, Allocation(section))
 
     def mends(self) -> tuple[Mend, ...]:
-        """Return the changes that keep it: of one line or of the item, else of a cap and the window together."""
+        """Return the changes that keep it, of one line, of the item, or of two lines."""
         mends = [*self.by_budget()]
         if not any(mend.line == self.section for mend in mends):
             mends += self.by_cap_and_window()
@@ -429,7 +429,7 @@ class _LossExplainer:
         yield from self._mend("window", budget.window, self.settled, "Take a larger window:")
 
     def by_item(self, row: int) -> Iterator[Mend]:
-        """Change the item itself: how much it matters, and how long it is."""
+        """Yield changes of the item itself: its importance and its length."""
         item = self.contents.items[row]
 
         def is_kept(**changes: int) -> bool:
@@ -633,7 +633,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """A budget, and what else is known; a check that lacks what it needs finds nothing.
+    """A budget and the facts known about it; a check without its facts finds nothing.
 
     Parameters
     ----------
@@ -799,7 +799,7 @@ class _Checks(Case):
             yield problem, "lower a floor or a reserve, or choose a larger window"
 
     def find_pool_not_enforced(self) -> Notices:
-        """Say where sections without a cap take more than the shared pool, from what caps claim."""
+        """Report sections without a cap that exceed the shared pool."""
         budget = self.budget
         sharing = [a.section for a in budget.allocations if a.cap is None and not a.required]
         mend = "give them caps, or let them share it with order='pool together'"

@@ -22,14 +22,14 @@ from budgetkit.plan.items import Ints, Item, Items
 
 
 class Sections:
-    """How sections answer that can be cut anywhere; demands, limits and grants are int here."""
+    """Sections that can be cut anywhere; demands, limits and grants are int here."""
 
     least: Any = staticmethod(min)
     most: Any = staticmethod(max)
     choose: Any = staticmethod(lambda condition, yes, no: yes if condition else no)
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Any:
-        """Return what a section takes of its limit."""
+        """Return the tokens that a section takes of its limit."""
         if cap is not None and allocation.overflow == "drop":
             demand = self.choose(demand > cap, 0, demand)
         if allocation.when_full == "drop" and not allocation.required:
@@ -38,11 +38,11 @@ class Sections:
         return self.least(demand, limit)  # a limit is never above the cap
 
     def required_cap(self, allocation: Allocation, cap: Any) -> Any:
-        """Return what the cap of a required section comes to where it is made of whole items."""
+        """Return a required section's cap, raised for whole items."""
         return cap
 
     def floor_of(self, allocation: Allocation, floor: Any) -> Any:
-        """Return what a floor comes to where a section is made of whole items."""
+        """Return a section's floor, raised for whole items."""
         return floor
 
 

@@ -197,7 +197,7 @@ class Stack:
         return last - self.base
 
     def reaching(self, floor: int) -> Ints:
-        """Return how many tokens the first units have that together reach a floor."""
+        """Return the tokens of the first units that together reach a floor."""
         goal = self.base + np.minimum(floor, self.total)
         return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
 
@@ -236,7 +236,7 @@ class Stacks(SectionArrays):
         return self.stack(allocation).reaching(floor)
 
     def is_special(self, allocation: Allocation) -> bool:
-        """Say whether only `fit` can tell what a section keeps: it does not fill from the front, or is cut inside."""
+        """Tell whether a section needs `fit`: not filled from the front, or cut inside."""
         is_cut = self.has_cut or allocation.required
         return allocation.fill != "prefix" or (allocation.granularity != "item" and is_cut)
 

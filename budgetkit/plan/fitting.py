@@ -350,7 +350,7 @@ class _Choice(Sections):
 def _reasons(
     allocation: Allocation, units: Units, limit: int, cap: int | None
 ) -> tuple[bytearray, int]:
-    """Say of each unit why it is gone, or that it fits, and how many tokens do."""
+    """Return each unit's reason, and the tokens of the units that fit."""
     reasons = bytearray(len(units.tokens))  # FITS is 0
     granted = units.total
 

@@ -433,7 +433,7 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
 
 
 def _units_to_compact(compaction: Compaction, history: History) -> list[int]:
-    """List the units that a compaction takes, oldest first: all between the head and the tail, and of the tail some.
+    """List the units that a compaction takes, oldest first.
 
     An earlier summary is always among them: it is written anew, so that a session never holds two.
     """

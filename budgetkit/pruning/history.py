@@ -283,7 +283,7 @@ class History:
         return before - self.tokens
 
     def take_out(self, slot: int) -> None:
-        """Take out one message, whatever goes with it; nothing where it has left already."""
+        """Take out a single message, if it is still there."""
         if self.state[slot] not in (WHOLE, SHRUNK):
             return
         unit = self.slots.unit[slot]

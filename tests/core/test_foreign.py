@@ -93,7 +93,7 @@ def test_tokenizers_from_outside_are_extras_and_say_how_to_get_them(
     monkeypatch.setattr("budgetkit.counters.foreign.find_spec", lambda library: None)
     with pytest.raises(
         ImportError,
-        match=r"needs litellm, which is not installed. Run: pip install 'budgetkit\[makers\]'",
+        match=r"Missing optional dependency 'litellm', which .* needs. Run: pip install 'budgetkit\[makers\]'",
     ):
         counter("litellm:anthropic_tokenizer.json")("Hello")
 

@@ -1,6 +1,7 @@
 """Common mistakes and the errors that answer them: each names the problem, then the fix."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ BUDGET = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("history",
 
 def import_missing() -> None:
     with extra("lab", "a figure"):
-        import a_library_that_nobody_has  # noqa: F401
+        import_module("a_library_that_nobody_has")
 
 
 #: A mistake, the error that it raises, and its whole text; "..." stands for a list that may grow.
@@ -129,8 +130,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "extra": (
         import_missing,
         ImportError,
-        "A figure needs a_library_that_nobody_has, which is not installed. "
-        "Run: pip install 'budgetkit[lab]'.",
+        "Missing optional dependency 'a_library_that_nobody_has', which a figure needs. "
+        "Run: pip install 'budgetkit[lab]'",
     ),
     # a contradiction
     "window missing": (

@@ -244,10 +244,10 @@ def test_a_file_that_is_no_tokenizer_is_one_clear_error(content: bytes, tmp_path
     path = tmp_path / "broken"
     path.write_bytes(content)
     with pytest.raises(
-        (ValueError, ImportError), match="no tokenizer that can be read|which is not installed"
+        (ValueError, ImportError), match="Cannot read tokenizer|Missing optional dependency"
     ):
         counter("mine", tokenizer=path)("Hello")
-    with pytest.raises(ValueError, match="is no file; a tokenizer is a tokenizer.json"):
+    with pytest.raises(ValueError, match="File not found: .* A tokenizer is a tokenizer.json"):
         counter("mine", tokenizer=tmp_path / "absent")
 
 

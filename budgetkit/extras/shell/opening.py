@@ -117,7 +117,7 @@ def explore(source: str, options: Sequence[str] = ()) -> int:
         )
     has_app = find_spec("voila") is not None
     if not has_app and not find_spec("jupyterlab"):
-        raise ImportError("explore needs Voilà or JupyterLab. Run: pip install 'budgetkit[app]'.")
+        raise ImportError("explore needs Voilà or JupyterLab. Run: pip install 'budgetkit[app]'")
     with extra("lab", "explore"):
         for library in ("ipywidgets", "anywidget", "plotly"):
             import_module(library)

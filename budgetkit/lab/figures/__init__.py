@@ -73,9 +73,7 @@ __all__ += [*_MODULE_OF]
 def __getattr__(name: str) -> Any:
     """Import a figure that lives beside its table when it is first used."""
     if name not in _MODULE_OF:
-        message = (
-            f"{__name__} has no {name!r}; it has {', '.join(sorted(__all__))}; take one of these"
-        )
+        message = f"{__name__} has no {name!r}. Choose one of: {', '.join(sorted(__all__))}."
         raise AttributeError(message, name=name)
     figure = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = figure

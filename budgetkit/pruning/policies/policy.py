@@ -26,7 +26,7 @@ Prefix = Literal["own", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Promise how much of the history stays, whatever the budget says.
+    """A minimum of the history that stays, whatever the budget.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ class Policy:
         return (self,)
 
     def last_resort(self, room: PruningContext) -> Cut:
-        """Say how the history is brought down to its limit where the policy's own cuts did not do it.
+        """Return the cut for a history still above its limit after the policy's cuts.
 
         Parameters
         ----------

@@ -344,7 +344,7 @@ class Trigger:
 
 @dataclass(frozen=True, repr=False)
 class _Triggered(Policy):
-    """What rules share that act once their triggers are reached."""
+    """The base class of rules that act once their triggers are reached."""
 
     triggers: tuple[Trigger, ...] = ()
     join: Join = "any"

@@ -55,7 +55,7 @@ _DEEPEST: Final = 40  # schemas nested deeper are not shown from there on
 
 
 def gemini_declaration(tool: Schema) -> tuple[tuple[str, ...], int]:
-    """Write a tool as the texts that are counted each by itself, and say how many marks stand between them.
+    """Return a tool's separately counted texts and the number of marks between them.
 
     >>> gemini_declaration({"name": "ping", "description": "Ask"})
     (('declaration:ping{description:', 'Ask', '}'), 4)

@@ -435,7 +435,7 @@ def tool_charges(
 
 
 def tool_choice(request: ProviderRequest, family: OpenAIFamily) -> Charges:
-    """Charge a tool that must be called, or that none may be; newer models are not told of the latter."""
+    """Charge the tool choice; newer models are not told that no tool may be called."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
     if request.none and request.tools and family.no_tool:

@@ -422,7 +422,7 @@ def _known_fields() -> re.Pattern[str]:
 
 
 def _filled_fields(value: Any, steps: tuple[str, ...]) -> Iterator[str]:
-    """Give the path of each number and text that is not 0 or empty, with * for every element of a list."""
+    """Yield the path of each non-empty number and text, with * for list elements."""
     if isinstance(value, Mapping) and len(steps) < _DEEPEST:
         for name, field in value.items():
             yield from _filled_fields(field, (*steps, str(name)))

@@ -64,7 +64,7 @@ _ITEM_PARTS: Final = {"input_text", "output_text", "input_image", "input_file"}
 
 
 def form_of(record: Any) -> Form | None:
-    """Say in which provider's form a message is; None for OpenAI's chat format and for whatever is no provider's.
+    """Return the provider's form of a message, or None for chat and unknown forms.
 
     >>> form_of({"role": "model", "parts": [{"text": "Hello."}]}), form_of({"role": "user", "content": "Hello"})
     ('gemini', None)
@@ -109,7 +109,7 @@ def _is_anthropic(block: Raw) -> bool:
 
 
 def pieces(record: Raw, form: str) -> list[tuple[Record, tuple[int, ...]]]:
-    """Cut a record into one for each tool result and one for all else, each with the places of its blocks.
+    """Split a record into one per tool result and one for the rest, with block places.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
     >>> [places for _, places in pieces({"role": "user", "parts": blocks}, "gemini")]
@@ -240,6 +240,6 @@ def forms_of(raws: Iterable[Raw]) -> set[str]:
 
 
 def follows(raw: Raw) -> bool:
-    """Say whether a message is a part of the same record as the one before it, and cannot leave without it."""
+    """Tell whether a message shares a record with the message before it."""
     origin = origin_of(raw)
     return origin is not None and not origin["records"]

@@ -54,7 +54,7 @@ _MOST_WAITING = 1_000
 
 @dataclass(slots=True)
 class Pairing:
-    """Hold the calls that were read so far: the tool of each by its id, and the ids of those without a result."""
+    """The calls read so far: their tools by id, and the ids without a result."""
 
     tools: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
@@ -476,7 +476,7 @@ def _content_parts(content: Any) -> list[Any]:
 
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
-    """Join a piece of an answer, such as a call, to the assistant's message before it; return whether it was joined."""
+    """Join a piece of an answer to the message before it; tell whether it was joined."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False

@@ -283,7 +283,7 @@ def _result_with(block: Raw, text: str) -> Record:
 
 
 def _others(content: Any) -> list[Raw]:
-    """List the parts of a content, in whatever form, that hold no text: pictures, files."""
+    """List the parts without text, such as pictures and files."""
     parts = objects_in(content)
     return [
         part
