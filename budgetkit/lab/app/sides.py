@@ -19,7 +19,6 @@ import numpy as np
 from budgetkit.budget.html import HATCHED, colour
 from budgetkit.budget.quoting import many
 from budgetkit.counters import basis_of
-from budgetkit.inputs.conversations import DEFAULT_MODEL
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.headline import OWN, Misjudgement, misjudgements, turns_without_loss
 from budgetkit.lab.app.strip import LABELS
@@ -31,6 +30,7 @@ from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import claims, takes_the_rest
 from budgetkit.lab.replay.cost import prices
+from budgetkit.models import DEFAULT_MODEL
 
 Data = dict[str, Any]
 #: A model of each of several makers, one of them open.

@@ -36,7 +36,7 @@ from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.models import listed_name
+from budgetkit.models import DEFAULT_MODEL, listed_name
 from budgetkit.state import to_dict
 
 Data = dict[str, Any]
@@ -184,7 +184,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"
         A preset or its name, a budget, or what holds one, whose window feels the error.
-    model : str or Model, default "gpt-4o"
+    model : str or Model, default `DEFAULT_MODEL`
         The model.
     window : int, optional, default 8,192
         The preset's window, in tokens; None for the model's.
@@ -229,7 +229,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         kind: Sequence[str] | None = None,
         risk: float = 0.05,
         budget: AnyBudget = "chat",
-        model: AnyModel = "gpt-4o",
+        model: AnyModel = DEFAULT_MODEL,
         window: int | None = 8_192,
     ) -> None:
         view = self.kind.view()

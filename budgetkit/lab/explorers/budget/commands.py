@@ -21,7 +21,7 @@ from budgetkit.inputs.budgets import (
     filled_in,
     read_budget,
 )
-from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
+from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     known_model,
@@ -36,7 +36,7 @@ from budgetkit.lab.explorers.budget.settings import (
 )
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.models import listed_name
+from budgetkit.models import DEFAULT_MODEL, listed_name
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
