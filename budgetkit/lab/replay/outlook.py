@@ -21,8 +21,9 @@ from budgetkit.lab.replay.forecast import (
     pace_beside,
     paths,
 )
+from budgetkit.lab.replay.replaying import TraceDemand, demand_of, limits_of
 from budgetkit.models import Model, models_of, resolve
-from budgetkit.plan import Floats, Ints, allocate_columns, with_undeclared
+from budgetkit.plan import Floats, Ints, with_undeclared
 from budgetkit.requests import Framing
 from budgetkit.trace import DEFAULT_ROLES, Roles, Tally, Trace, Turn
 
@@ -133,7 +134,8 @@ def outlook(
         table = pd.concat(found, ignore_index=True)
         table.insert(0, "model", model.name)
         sizes = [turn_sizes(each, count, None) for each in (trace, *others[:MOST_OTHERS])]
-        table["notice"] = notice(sizes[0], sizes[1:])
+        answers = sum(message.role == "assistant" for message in trace.messages)
+        table["notice"] = notice(sizes[0], sizes[1:], answers / len(trace.turns))
         frames.append(table)
     return pd.concat(frames, ignore_index=True)
 
@@ -192,13 +194,13 @@ def first_cut(
         roles = budget.roles or DEFAULT_ROLES
     if not budget.roles and budget.undeclared == "error":
         budget = replace(budget, undeclared="pool")
-    section = trace.history_section(roles)
-    asked = _Asked.of(trace.tally(counter, roles, framing), trace.turns, section)
-    known, limit = asked.over(budget, asked.known)
+    framing = trace.framing_of(counter, framing)
+    asked = _Asked.of(demand_of(trace, counter, roles, framing, None, "turn"), trace.turns)
+    known, limit = asked.over(budget, asked.known, asked.uncut)
     pace = pace or own_pace(turn_sizes(trace, counter, framing))
     drawn, paces = draws(len(trace.turns), turns, samples, seed, pace=pace)
     parts = [slice(start, start + _AT_ONCE) for start in range(0, samples, _AT_ONCE)]
-    ahead = [asked.over(budget, asked.drawn(drawn[part], paces[part]))[0] for part in parts]
+    ahead = [asked.over(budget, *asked.drawn(drawn[part], paces[part]))[0] for part in parts]
     found = first_over(followed(known, np.concatenate(ahead)), {"first cut": 0})
     return found.assign(limit=float(limit[-1]))
 
@@ -209,45 +211,50 @@ class _Asked:
 
     section: str
     known: Mapping[str, Ints]
+    uncut: Mapping[str, Ints]
     lasting: Mapping[str, Ints]
     left: Mapping[str, Ints]
     total: Mapping[str, int]
 
     @classmethod
-    def of(cls, tally: Tally, turns: Sequence[Turn], section: str) -> _Asked:
-        frame = tally.demand(turns, [section])
-        known = {
-            str(name): frame[name].to_numpy()
-            for name in frame.columns
-            if frame[name].any() or name == section
-        }
+    def of(cls, trace_demand: TraceDemand, turns: Sequence[Turn]) -> _Asked:
+        known = trace_demand.sections
         edges = [turn.start for turn in turns] + [turns[-1].end]
-        sums = {name: _running(tally, name)[edges] for name in known}
+        sums = {name: _running(trace_demand.placed.tally, name)[edges] for name in known}
         lasting = {name: column - sums[name][:-1] for name, column in known.items()}
         left = {name: np.diff(column) for name, column in sums.items()}
         return cls(
-            section, known, lasting, left, {name: int(column[-1]) for name, column in sums.items()}
+            section=trace_demand.section,
+            known=known,
+            uncut=trace_demand.uncut,
+            lasting=lasting,
+            left=left,
+            total={name: int(column[-1]) for name, column in sums.items()},
         )
 
-    def drawn(self, turns: Ints, pace: Floats) -> dict[str, Ints]:
-        """Return the demand of drawn turns by section.
+    def drawn(self, turns: Ints, pace: Floats) -> tuple[dict[str, Ints], dict[str, Ints]]:
+        """Return the demand of drawn turns by section, and the least that each section sends.
 
         It sums the present tokens, those left by earlier drawn turns, and the turn's own.
         """
-        return {
+        demands = {
             name: self.total[name]
             + np.rint((np.cumsum(left[turns], axis=1) - left[turns]) * pace).astype("int64")
             + self.lasting[name][turns]
             for name, left in self.left.items()
         }
+        return demands, {name: column[turns] for name, column in self.uncut.items()}
 
-    def over(self, budget: Budget, demands: Mapping[str, Ints]) -> tuple[Ints, Ints]:
+    def over(
+        self, budget: Budget, demands: Mapping[str, Ints], uncut: Mapping[str, Ints]
+    ) -> tuple[Ints, Ints]:
         """Return by how much the history asks for more than its limit, and the limit."""
         shape = demands[self.section].shape
         flat = {name: np.maximum(column, 0).ravel() for name, column in demands.items()}
+        least = {name: column.ravel() for name, column in uncut.items()}
         budget = with_undeclared(replace(budget, deficit="signed"), flat)
-        column = allocate_columns(budget, flat, int(np.prod(shape)))[self.section]
-        return (column["demand"] - column["limit"]).reshape(shape), column["limit"].reshape(shape)
+        limit = np.maximum(limits_of(budget, flat, self.section, least)[2], 0).reshape(shape)
+        return demands[self.section] - limit, limit
 
 
 def _running(tally: Tally, section: str) -> Ints:

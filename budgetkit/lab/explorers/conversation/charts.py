@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from budgetkit.budget.html import GREY
@@ -217,11 +218,15 @@ def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
         parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
     drawn = f"{len(results.drawn[0]):,} conversations drawn from the {len(results.trace.turns):,} turns of this one"
     drawn += " and from how others of its file went on" * (results.pace is not None)
+    # What has happened already is certain: the band of the whole would hide how wide that of the growth is.
+    sizes, known = results.drawn[0], len(results.trace.turns)
+    low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
+    growth = f"In the {sizes.shape[1] - known:,} turns to come 90 % of them add {low:,.0f} to {high:,.0f} tokens."
     if parts:
         sentence = "; ".join(parts).capitalize()
     else:
         sentence = "No limit is reached in the turns drawn"
-    return f"{drawn}, unpruned. {sentence}. {LINE_NOTES[results.pace is not None]}"
+    return f"{drawn}, unpruned. {growth} {sentence}. {LINE_NOTES[results.pace is not None]}"
 
 
 NOTES = {
