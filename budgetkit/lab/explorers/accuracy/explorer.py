@@ -55,10 +55,7 @@ def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
 
 def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
     """Cut the documents to pieces of about that length; None leaves them whole."""
-    if characters is None:
-        length = None
-    else:
-        length = check_tokens("pieces", int(characters))
+    length = None if characters is None else check_tokens("pieces", int(characters))
     return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
 
 
@@ -70,10 +67,7 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
             f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
         )
     every = not names or set(names) == set(class_names)
-    if every:
-        chosen = None
-    else:
-        chosen = tuple(name for name in class_names if name in names)
+    chosen = None if every else tuple(name for name in class_names if name in names)
     return replace(stage.settings, kind=(), classes=chosen)
 
 
@@ -89,14 +83,8 @@ def choose_lengths(
 ) -> AccuracySettings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
     lengths = stage.results.all_errors["characters"]
-    if shortest is None or shortest <= lengths.min():
-        low = None
-    else:
-        low = int(shortest)
-    if longest is None or longest >= lengths.max():
-        high = None
-    else:
-        high = int(longest)
+    low = None if shortest is None or shortest <= lengths.min() else int(shortest)
+    high = None if longest is None or longest >= lengths.max() else int(longest)
     return replace(stage.settings, shortest=low, longest=high)
 
 

@@ -206,14 +206,8 @@ def begun(
     budget = read_budget(budget)
     model, counter, _ = filled_in(budget, model, counter)
     model = None if model is None else listed_name(model)
-    if trace is None:
-        name = None
-    else:
-        name = library.conversations.take(trace)
-    if isinstance(trace, str | Path):
-        path = str(trace)
-    else:
-        path = ""
+    name = None if trace is None else library.conversations.take(trace)
+    path = str(trace) if isinstance(trace, str | Path) else ""
     plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
     plain = replace(plain, counter=library.add_counter(counter))
