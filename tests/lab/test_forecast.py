@@ -28,14 +28,8 @@ from budgetkit.lab.replay.outlook import contexts, first_cut
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
 
 
-def test_a_pace_may_be_a_pair() -> None:
-    """A pair was its type before it said whether it is all that is known."""
-    pair = paths([100, 200], 3, samples=5, pace=(1.0, 0.3))
-    assert pair.tolist() == paths([100, 200], 3, samples=5, pace=Pace(1.0, 0.3)).tolist()
-
-
 def test_equal_turns_leave_no_doubt() -> None:
-    drawn = paths([100], 3, start=50, widen=0)
+    drawn = paths([100], 3, start=50, pace=Pace(1.0, 0.0))
     assert (
         fan(drawn).to_dict("list")["low"] == fan(drawn).to_dict("list")["high"] == [150, 250, 350]
     )
@@ -49,7 +43,7 @@ def test_equal_turns_leave_no_doubt() -> None:
 
 def test_the_spread_is_that_of_the_turns_seen() -> None:
     """Two turns of 0 or 100 each: 0, 100 or 200 with chances of a quarter, a half and a quarter."""
-    drawn = paths([0, 100], 2, samples=20_000, widen=0)
+    drawn = paths([0, 100], 2, samples=20_000, pace=Pace(1.0, 0.0, is_whole=True))
     found = [float((drawn[:, 1] == size).mean()) for size in (0, 100, 200)]
     assert found == pytest.approx([0.25, 0.5, 0.25], abs=0.01)
 

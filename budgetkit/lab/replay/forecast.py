@@ -55,6 +55,11 @@ _UNLIKE = 3.0  # standard deviations between the mean turn seen and those of oth
 # standard deviation of turns over their mean, of so many turns at least
 _BURST = 1.0
 _LEAST_TURNS = 6
+_BURSTS = "{} come in bursts: their sizes vary by {:.0f} % of the mean; such conversations are not foretold"
+_AGENT = (
+    f"turns of agents often come in bursts, which fewer than {_LEAST_TURNS} turns do not show; such conversations are "
+    "not foretold"
+)
 # more requests in a turn than this show an agent at work; customers were served in four at most
 _AGENT_STEPS = 4
 # the same of other conversations, in the middle one of so many at least; up to 1.2 bands beside others held
@@ -84,18 +89,17 @@ def paths(
     start: int = 0,
     samples: int = 1_000,
     seed: int = 0,
-    widen: float = 1.0,
-    pace: Pace | tuple[float, float] | None = None,
+    pace: Pace | None = None,
 ) -> Ints:
-    """Draw conversations; with a `widen` of 0 they go on as if the turns seen said all. A pair is a pace too.
+    """Draw conversations around a pace, by default that of their own turns.
 
     Examples
     --------
-    >>> paths([100], 3, start=50, samples=2, widen=0).tolist()
+    >>> paths([100], 3, start=50, samples=2, pace=Pace(1.0, 0.0)).tolist()
     [[150, 250, 350], [150, 250, 350]]
     """
     seen = np.asarray(sizes, "int64")
-    drawn, paces = draws(len(seen), turns, samples, seed, widen, pace or own_pace(seen))
+    drawn, paces = draws(len(seen), turns, samples, seed, pace or own_pace(seen))
     return np.asarray(start + np.rint(np.cumsum(seen[drawn], axis=1) * paces).astype("int64"))
 
 
@@ -103,15 +107,14 @@ def draws(
     seen: int,
     turns: int,
     samples: int,
-    seed: int = 0,
-    widen: float = 1.0,
-    pace: Pace | tuple[float, float] | None = None,
+    seed: int,
+    pace: Pace,
 ) -> tuple[Ints, Floats]:
     """Draw which of the turns seen come next on each path, and the pace of each.
 
     Examples
     --------
-    >>> turns, paces = draws(1, 3, samples=2, widen=0)
+    >>> turns, paces = draws(1, 3, samples=2, seed=0, pace=Pace(1.0, 0.0))
     >>> turns.tolist(), paces.tolist()
     ([[0, 0, 0], [0, 0, 0]], [[1.0], [1.0]])
     """
@@ -121,11 +124,8 @@ def draws(
         )
     random = np.random.default_rng(seed)
     chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
-    if not widen:
-        return chosen, np.ones((samples, 1))
-    pace = Pace(*pace) if pace else Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
     again = random.integers(0, seen, size=(samples, seen))
-    paces = pace.middle * np.exp(random.normal(0, widen * pace.spread, (samples, 1)))
+    paces = pace.middle * np.exp(random.normal(0, pace.spread, (samples, 1)))
     if pace.is_whole:
         return chosen, paces
     return np.take_along_axis(again, chosen, axis=1), paces
@@ -140,15 +140,14 @@ def own_pace(sizes: Sizes) -> Pace:
     [0.87, 0.23, 0.0]
     """
     seen = max(1, len(sizes))
-    general = _PACE + _FEW / seen
+    variance = _PACE + _FEW / seen
     mean = float(np.mean(sizes)) if len(sizes) else 0.0
-    if not mean:
-        return Pace(1.0, _OWN_SPREAD * float(np.sqrt(general)))
-    squares = float(((np.asarray(sizes, "float64") / mean - 1) ** 2).sum())
-    variation = (squares + _PRIOR_TURNS * _PRIOR) / (seen - 1 + _PRIOR_TURNS)
-    of_a_turn = variation / seen
-    drift = min(_MOST_DRIFT, _DRIFT * of_a_turn)
-    return Pace(1.0, _OWN_SPREAD * float(np.sqrt(min(general, max(_OWN * of_a_turn, drift)))))
+    if mean:
+        squares = float(((np.asarray(sizes, "float64") / mean - 1) ** 2).sum())
+        of_a_turn = (squares + _PRIOR_TURNS * _PRIOR) / (seen - 1 + _PRIOR_TURNS) / seen
+        drift = min(_MOST_DRIFT, _DRIFT * of_a_turn)
+        variance = min(variance, max(_OWN * of_a_turn, drift))
+    return Pace(1.0, _OWN_SPREAD * float(np.sqrt(variance)))
 
 
 def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
@@ -166,10 +165,7 @@ def notice(sizes: Sizes, others: Sequence[Sizes] = (), steps: float = 1) -> str:
     'turns of agents often come in bursts, which fewer than 6 turns do not show; such conversations are not foretold'
     """
     if len(sizes) < _LEAST_TURNS and steps > _AGENT_STEPS:
-        unseen = f"which fewer than {_LEAST_TURNS} turns do not show"
-        return (
-            f"turns of agents often come in bursts, {unseen}; such conversations are not foretold"
-        )
+        return _AGENT
     if sentence := bursts_notice(sizes, others):
         return sentence
     known = [other for other in others if len(other) > 1]
@@ -196,20 +192,16 @@ def bursts_notice(sizes: Sizes, others: Sequence[Sizes] = ()) -> str:
     """
     own = _variation(sizes)
     if own is not None and own > _BURST:
-        vary = f"their sizes vary by {100 * own:.0f} % of the mean"
-        return f"turns come in bursts: {vary}; such conversations are not foretold"
+        return _BURSTS.format("turns", 100 * own)
 
-    variations = [_variation(other) for other in others]
-    measured = [
-        other for other, of_other in zip(others, variations, strict=True) if of_other is not None
-    ]
+    measured = [(other, found) for other in others if (found := _variation(other)) is not None]
     if len(measured) < _OTHERS_THAT_BURST:
         return ""
-    middle = float(np.median([of_other for of_other in variations if of_other is not None]))
-    if middle <= _BURST_OF_OTHERS or (len(sizes) and not resembles(sizes, measured)):
+    middle = float(np.median([found for _, found in measured]))
+    like = [other for other, _ in measured]
+    if middle <= _BURST_OF_OTHERS or (len(sizes) and not resembles(sizes, like)):
         return ""
-    vary = f"their sizes vary by {100 * middle:.0f} % of the mean"
-    return f"turns of the others come in bursts: {vary}; such conversations are not foretold"
+    return _BURSTS.format("turns of the others", 100 * middle)
 
 
 def _variation(sizes: Sizes) -> float | None:
@@ -317,7 +309,7 @@ def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
 
     Examples
     --------
-    >>> fan(paths([100], 2, widen=0))["median"].tolist()
+    >>> fan(paths([100], 2, pace=Pace(1.0, 0.0)))["median"].tolist()
     [100.0, 200.0]
     """
     ends = np.quantile(drawn, QUANTILES, axis=0)
@@ -332,7 +324,7 @@ def first_over(drawn: Ints | Floats, limits: Mapping[str, float]) -> pd.DataFram
 
     Examples
     --------
-    >>> first_over(paths([600], 20, widen=0), {"window": 4_900}).values.tolist()
+    >>> first_over(paths([600], 20, pace=Pace(1.0, 0.0)), {"window": 4_900}).values.tolist()
     [['window', 4900.0, 1.0, 9, 9, 9]]
     """
     rows = []

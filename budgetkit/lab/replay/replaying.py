@@ -19,7 +19,7 @@ letter, of "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb", "
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -344,7 +344,10 @@ def _sizes(trace_demand: TraceDemand, budget: Budget) -> _Sizes:
     """Ask the budget for every request at once."""
     budget = with_undeclared(replace(budget, deficit="signed"), trace_demand.sections)
     columns, others, limits = limits_of(
-        budget, trace_demand.sections, trace_demand.section, trace_demand.uncut
+        budget,
+        trace_demand.sections,
+        trace_demand.section,
+        lambda section: trace_demand.uncut[section],
     )
     return _Sizes(
         budget=budget,
@@ -356,7 +359,7 @@ def _sizes(trace_demand: TraceDemand, budget: Budget) -> _Sizes:
 
 
 def limits_of(
-    budget: Budget, sections: Mapping[str, Ints], history: str, uncut: Mapping[str, Ints]
+    budget: Budget, sections: Mapping[str, Ints], history: str, uncut: Callable[[str], Ints]
 ) -> tuple[Columns, Ints, Ints]:
     """Return each request's plan, the other sections' tokens, and the history's limit.
 
@@ -367,8 +370,8 @@ def limits_of(
     others = np.zeros_like(sections[history])
     for section, column in columns.items():
         if section != history:
-            is_cut = column["cut"].any()
-            others += np.maximum(column["granted"], uncut[section]) if is_cut else column["granted"]
+            granted = column["granted"]
+            others += np.maximum(granted, uncut(section)) if column["cut"].any() else granted
     return columns, others, np.minimum(columns[history]["limit"], budget.usable - others)
 
 
