@@ -26,7 +26,14 @@ from budgetkit import accuracy
 from budgetkit.lab.accuracy.buffers import filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.replay import turn_sizes
-from budgetkit.lab.replay.forecast import bursts_notice, pace_beside, paths, straight_line
+from budgetkit.lab.replay.forecast import (
+    Pace,
+    bursts_notice,
+    own_pace,
+    pace_beside,
+    paths,
+    straight_line,
+)
 from budgetkit.lab.replay.outlook import MOST_OTHERS
 
 RESULTS = Path(__file__).parent / "promised-and-observed.md"
@@ -507,6 +514,11 @@ def _held_by_others(
     ].to_numpy(float)
 
 
+def _widened(pace: Pace, width: float) -> Pace:
+    """Return a pace whose spread is so many times as wide; of 0 the turns seen say all."""
+    return Pace(pace.middle, width * pace.spread, pace.is_whole or not width)
+
+
 def _forecast(
     source: str, opening: int, sizes: np.ndarray, others: Sequence[np.ndarray]
 ) -> Iterator[dict[str, Any]]:
@@ -523,8 +535,9 @@ def _forecast(
         truth = start + int(sizes[seen : seen + turns].sum())
         line = abs(float(straight_line(known, turns, start)[-1]) / truth - 1)
         for told, pace in (("its own turns", None), *([("others too", beside)] if beside else [])):
+            pace = pace or own_pace(known)
             drawn = {
-                width: paths(known, turns, start, 400, widen=width, pace=pace)[:, -1]
+                width: paths(known, turns, start, 400, pace=_widened(pace, width))[:, -1]
                 for width in WIDTHS
             }
             row: dict[str, Any] = {"source": source, "at": at, "told by": told, "line": line}

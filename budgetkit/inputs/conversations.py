@@ -10,18 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from os import PathLike
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.budget.errors import wrong_type
 from budgetkit.budget.quoting import quoted
 from budgetkit.message import Passage
-from budgetkit.models import Model, resolve
+from budgetkit.models import DEFAULT_MODEL, Model, resolve
 from budgetkit.plan import Item
 from budgetkit.trace import Message, Trace, load_trace, load_traces
 from budgetkit.trace.conversation import messages_of
 
-#: The model where nothing names one.
-DEFAULT_MODEL: Final = "gpt-4o"
 #: What a conversation may be given as.
 AnyTrace = Any
 
@@ -113,12 +111,12 @@ def opening_model(model: str | Model | None, trace: Trace | None = None) -> Mode
     Returns
     -------
     Model
-        Its window and its counter hold unless others are named; gpt-4o where nothing names one.
+        Its window and its counter hold unless others are named; `DEFAULT_MODEL` where nothing names one.
 
     Examples
     --------
     >>> opening_model(None, trace_of("support-chat")).window, opening_model("gpt-4").window
-    (128000, 8192)
+    (1050000, 8192)
     """
     if model is not None:
         return resolve(model)

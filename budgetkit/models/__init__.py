@@ -44,6 +44,7 @@ from budgetkit.models.names import (
 
 __all__ = [
     "DEFAULT_ENCODING",
+    "DEFAULT_MODEL",
     "DEFAULT_WINDOW",
     "Model",
     "RetiredModelWarning",
@@ -53,6 +54,8 @@ __all__ = [
     "resolve",
 ]
 
+#: The model where nothing names one: current, and its tokenizer is published.
+DEFAULT_MODEL: Final = "gpt-5.4"
 #: What the memory engine takes for a model that it does not know (its document 001).
 DEFAULT_WINDOW: Final = 8_192
 DEFAULT_ENCODING: Final = "cl100k_base"

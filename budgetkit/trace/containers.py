@@ -17,6 +17,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, TypeVar
 
@@ -53,6 +54,8 @@ MEMBERS = (
     ".yml",
     ".gz",
 )
+#: The number of the packing in a zip.
+_ZSTANDARD = 93
 _JSON_NAMES = (".json", ".jsonl", ".ndjson")
 # A link of Markdown begins with a bracket too, and a CSV file with a quotation mark.
 _JSON_START = re.compile(
@@ -241,10 +244,10 @@ def _members(
     ]
     try:
         for member in chosen:
-            yield from _told(_measured(archive.open(member), outflow), name)
+            yield from _told(_measured(_opened(archive, member, name), outflow), name)
         for member in chosen:
             inside = opened(
-                buffered(archive.open(member)),
+                buffered(_opened(archive, member, name)),
                 f"{name}/{member.filename}",
                 None,
                 columns,
@@ -256,6 +259,16 @@ def _members(
         raise ValueError(
             f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again"
         ) from None
+
+
+def _opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any:
+    """Open a member of a zip, packed with Zstandard too, as Inspect does."""
+    if member.compress_type != _ZSTANDARD:
+        return archive.open(member)
+    # Python's own reader knows it from 3.14 on; read the packed bytes as if they were plain, and unpack them here.
+    plain: Any = copy(member)
+    plain.compress_type, plain.file_size, plain.CRC = zipfile.ZIP_STORED, plain.compress_size, None
+    return _zstandard(archive.open(plain), name)
 
 
 def _zstandard(stream: BinaryIO, name: str) -> Any:

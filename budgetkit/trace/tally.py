@@ -262,8 +262,8 @@ class Tally:
         """
         starts = np.array([turn.start for turn in turns])
         sents = np.array([turn.sent for turn in turns])
-        earlier_sums = _running(self.past)
-        present_sums = _running(self.present)
+        earlier_sums = running_sums(self.past)
+        present_sums = running_sums(self.present)
 
         # Schemas and passages stand beside the messages, request by request.
         extras = [
@@ -290,9 +290,9 @@ class Tally:
         """Subtract from each request the messages that earlier compactions have removed."""
         for at in np.unique(self.gone[self.gone < _NEVER]).tolist():
             rows = sents > at
-            for section, sums in _running(self.past, self.gone == at).items():
+            for section, sums in running_sums(self.past, self.gone == at).items():
                 table[section][rows] -= sums[starts[rows]]
-            for section, sums in _running(self.present, self.gone == at).items():
+            for section, sums in running_sums(self.present, self.gone == at).items():
                 table[section][rows] -= (sums[sents] - sums[starts])[rows]
 
     def _carrier(self, turn: Turn) -> Item | None:
@@ -404,7 +404,7 @@ def answered_call(message: Message) -> str | None:
     return message.tool_call_id
 
 
-def _running(items: Sequence[Item], only: Flags | None = None) -> dict[str, Ints]:
+def running_sums(items: Sequence[Item], only: Flags | None = None) -> dict[str, Ints]:
     """Return running sums of tokens for each section: before each item, and after the last."""
     tokens = np.array([item.tokens for item in items], "int64")
     if only is not None:

@@ -175,7 +175,7 @@ def test_a_handle_is_a_slider_for_the_keyboard(lab: Notebook) -> None:
 def test_another_model_brings_another_window(notebook: Open, tmp_path: Path) -> None:
     lab = explored(notebook(written(tmp_path, "explorer = bk.BudgetExplorer('chat')\nexplorer")))
     page = lab.page
-    expect_kpi(page, "window", "128,000")
+    expect_kpi(page, "window", "1,050,000")
     lab.control("Model").locator("input").fill("gpt-4")
     page.keyboard.press("Enter")
     expect_kpi(page, "window", "8,192")

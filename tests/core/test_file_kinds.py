@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 import budgetkit as bk
 from budgetkit.trace import Trace
@@ -151,9 +152,21 @@ def test_an_inspect_log_is_its_samples_once_with_their_usage(tmp_path: Path) -> 
         archive.writestr("samples/1_epoch_1.json", json.dumps(sample))
         archive.writestr("summaries.json", json.dumps(summary))
         archive.writestr("header.json", json.dumps({"eval": {}}))
-    traces = [*bk.load_traces(path), *load(tmp_path, {"eval": {}, "samples": [sample]})]
-    assert [said(trace) for trace in traces] == [[("user", "Hello"), ("assistant", "Hi")]] * 2
-    assert [(trace.model, prompts(trace)) for trace in traces] == [("gpt-4o-mini", [12])] * 2
+    # Inspect packs with Zstandard, of which Python's zipfile knows nothing before 3.14.
+    packed = tmp_path / "packed.eval"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr(
+            "samples/1.json", zstandard.ZstdCompressor().compress(json.dumps(sample).encode())
+        )
+        start = archive.infolist()[1].header_offset
+    data = bytearray(packed.read_bytes())
+    data[start + 8] = data[data.rindex(b"PK\x01\x02") + 10] = 93
+    packed.write_bytes(data)
+    whole = load(tmp_path, {"eval": {}, "samples": [sample]})
+    traces = [*bk.load_traces(path), *bk.load_traces(packed), *whole]
+    assert [said(trace) for trace in traces] == [[("user", "Hello"), ("assistant", "Hi")]] * 3
+    assert [(trace.model, prompts(trace)) for trace in traces] == [("gpt-4o-mini", [12])] * 3
 
 
 def span(kind: str, **attributes: Any) -> dict[str, Any]:

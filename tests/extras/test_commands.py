@@ -15,7 +15,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.program import COMMANDS, run
-from budgetkit.models import models
+from budgetkit.models import DEFAULT_MODEL, models
 from budgetkit.trace.opening import intake
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -208,7 +208,7 @@ def test_fit_says_what_fit_says(capsys: Captured) -> None:
     )
     budget = bk.presets.chat(4_096, deficit="signed")
     plan = bk.fit(
-        budget, bk.load_trace("support-chat").items(30, bk.counter("o200k_base"), budget.roles)
+        budget, bk.load_trace("support-chat").items(30, bk.counter(DEFAULT_MODEL), budget.roles)
     )
     assert [each["granted"] for each in found["plan"]["grants"]] == [
         grant.granted for grant in plan.grants
@@ -231,8 +231,8 @@ def test_a_saved_budget_is_read_from_yaml_and_json(
 
 def test_replay_and_compare_give_the_librarys_numbers(capsys: Captured) -> None:
     trace, budget = bk.load_trace("support-chat"), bk.presets.chat(8_192)
-    outcome = bk.replay(trace, budget, "haystack", counter=bk.counter("gpt-4o"))
-    found = data(capsys, "replay", "support-chat", "-p", "haystack", "-c", "gpt-4o", "-w", "8192")
+    outcome = bk.replay(trace, budget, "haystack", model=DEFAULT_MODEL)
+    found = data(capsys, "replay", "support-chat", "-p", "haystack", "-w", "8192")
     assert found["totals"]["sent"] == outcome.totals()["sent"]
     assert found["totals"]["cost"] is None
     assert [row["cached"] for row in found["requests"]] == outcome.frame()["cached"].tolist()
@@ -244,8 +244,6 @@ def test_replay_and_compare_give_the_librarys_numbers(capsys: Captured) -> None:
         "haystack",
         "-p",
         "octopus",
-        "-c",
-        "gpt-4o",
         "-w",
         "8192",
     )
@@ -269,7 +267,7 @@ def test_one_of_several_conversations_goes_by_number_from_1_id_or_title(
     found = data(capsys, "replay", str(path), "--conversation", named)
     assert (
         found["requests"][0]["sent"]
-        == bk.load_traces(path)[1].demand("o200k_base").to_numpy().sum()
+        == bk.load_traces(path)[1].demand(DEFAULT_MODEL).to_numpy().sum()
     )
     for missing in ("0", "3"):
         assert run(["fit", str(path), "--conversation", missing]) == 2
@@ -530,7 +528,7 @@ def test_explore_writes_a_notebook_for_jupyterlab_where_there_is_no_app(
     assert f"bk.DesignCard(trace={str(tmp_path / 'my chat.json')!r})" in cell["source"]
     names: dict[str, Any] = {}
     exec(cell["source"].replace("bk.DesignCard", "card = bk.DesignCard"), names)
-    assert "gpt-4o" in repr(names["card"])
+    assert DEFAULT_MODEL in repr(names["card"])
     page.write_text("{}")
     assert run(command) == 3
     (new, script), (again, none) = labs
@@ -577,7 +575,7 @@ def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path:
     told = "toy-0; choose another with --conversation, by number, id or title.\n"
     read = "Read: OpenAI chat, 1 message: 1 user\n"
     assert shown.err == f"Note: This is conversation 1 of 8 in {path}, {told}{read}"
-    assert shown.out.endswith(" kB, in a window of 128,000 tokens; --window gives another\n")
+    assert shown.out.endswith(" kB, in a window of 1,050,000 tokens; --window gives another\n")
     for named in (["--conversation", "2"], ["--conversation", "toy-3"]):
         assert run(["report", str(path), "-o", str(goal), *named]) == 0
         assert capsys.readouterr().err == read

@@ -192,9 +192,9 @@ def test_a_slider_moves_what_the_errors_mean_and_counts_nothing_again(
 def test_the_sentence_says_what_the_budget_means() -> None:
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     assert card.view.state["headline"] == {
-        "over": "Chat with some retrieval, gpt-4o, 8,192 tokens",
+        "over": "Chat with some retrieval, gpt-5.4, 8,192 tokens",
         "title": "10 of 35 turns fit.",
-        "text": "From turn 11 the oldest messages are cut. 1,586 tokens are free.",
+        "text": "From turn 11 the oldest messages are cut. 1,587 tokens are free.",
     }
     card.move("conversation", "90%")
     assert card.view.state["headline"]["text"].startswith(
@@ -308,7 +308,7 @@ def test_what_is_lost_is_named_rightly() -> None:
 )
 def test_beyond_the_models_window_or_output_there_is_a_warning(window: int, output: int) -> None:
     """On 0.2.0 gpt-4o at 1,000,000 tokens was green: everything fits, output 150,000."""
-    card = bk.DesignCard("chat", "support-chat", window=window)
+    card = bk.DesignCard("chat", "support-chat", model="gpt-4o", window=window)
     status = card.view.state["status"]
     sentences = [status["text"], *status["more"]]
     assert card.budget.sizes["output"] == output
@@ -319,7 +319,7 @@ def test_beyond_the_models_window_or_output_there_is_a_warning(window: int, outp
 
 @pytest.mark.parametrize("kind", [bk.BudgetExplorer, bk.ConversationExplorer, bk.AccuracyExplorer])
 def test_every_explorer_warns_of_a_window_that_the_model_does_not_have(kind: Any) -> None:
-    explorer = kind(window=1_000_000)
+    explorer = kind(model="gpt-4o", window=1_000_000)
     status = explorer.view.state["status"]
     assert status["level"] == "over"
     assert (
@@ -388,7 +388,7 @@ def test_a_turn_alone_stands_in_the_middle_of_its_figure_and_an_overrun_has_no_n
 ):
     """Names of lines lay over the axis, and a conversation "may take −818,392 tokens"."""
     messages = [{"role": "user", "content": "budget " * 930_000}]
-    drawn = bk.BudgetExplorer("chat", messages).view.figure_turns
+    drawn = bk.BudgetExplorer("chat", messages, model="gpt-4o").view.figure_turns
     assert drawn["spec"]["layout"]["xaxis"]["range"] == [0.5, 1.5]
     assert drawn["note"].startswith(
         "Nothing is left for conversation at turn 1, 818,392 tokens are missing; nothing is ever cut"

@@ -22,6 +22,7 @@ from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.outlook import contexts, pace_of
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
+from budgetkit.models import DEFAULT_MODEL
 from budgetkit.pruning.policies import (
     Floor,
     Importance,
@@ -93,6 +94,7 @@ def test_the_replay_of_each_policy_is_that_of_the_function() -> None:
     roles = {role: section for role, section in budget.roles.items() if role != "step"}
     explorer = ConversationExplorer(trace, budget, ["last turns", "summarise"], prices=PRICED)
     options: dict[str, Any] = {
+        "counter": bk.counter(DEFAULT_MODEL),
         "roles": roles,
         "by": "request",
         "cache": CACHES["openai"],
@@ -163,7 +165,7 @@ def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
     assert (
         repr(explorer)
         == bundle["text/plain"]
-        == "ConversationExplorer(toy, gpt-4o, window=2,000, oldest first)"
+        == "ConversationExplorer(toy, gpt-5.4, window=2,000, oldest first)"
     )
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
@@ -461,7 +463,7 @@ def test_policies_of_ones_own_stand_beside_the_others() -> None:
     assert list(explorer.replays) == ["mine", "in blocks"]
     assert "turns" not in explorer.panel.controls
     mine = PromptCache(minimum=10, read=0.5)
-    explorer = ConversationExplorer(conversation(30), cache=mine)
+    explorer = ConversationExplorer(conversation(30), model="gpt-4o", cache=mine)
     explorer.set(rules="none")
     explorer.set(rules="given in code")
     assert explorer.replay.cache == mine
@@ -718,7 +720,7 @@ def test_names_stay_text_in_every_figure() -> None:
 def test_another_model_or_day_brings_its_own_prices() -> None:
     """Prices given in code are of the model that was given with them; another one is not billed by them."""
     explorer = ConversationExplorer(
-        "support-chat", "chat", ["oldest first"], window=8_192, prices=PRICED
+        "support-chat", "chat", ["oldest first"], model="gpt-4o", window=8_192, prices=PRICED
     )
     given = explorer.config["prices"]
     explorer.set(model="claude-sonnet-4-5")
@@ -736,14 +738,14 @@ def test_it_opens_in_a_window_in_which_the_policies_differ_and_says_so() -> None
     explorer = ConversationExplorer("coding-agent")
     assert explorer.budget.window == 16_384
     assert len({each.totals()["cost"] for each in explorer.replays.values()}) == 3
-    assert "in a window of 16,384 tokens (gpt-4o takes 128,000)" in explorer.view.state["source"]
+    assert "in a window of 16,384 tokens (gpt-5.4 takes 1,050,000)" in explorer.view.state["source"]
     explorer.set(window=32_768)
     explorer.reset()
     assert explorer.budget.window == 16_384
     assert ConversationExplorer("coding-agent", model="gpt-4o").budget.window == 128_000, (
         "what is named holds"
     )
-    assert ConversationExplorer(conversation(2)).budget.window == 128_000, (
+    assert ConversationExplorer(conversation(2)).budget.window == 1_050_000, (
         "there is nothing to lose"
     )
 

@@ -26,6 +26,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings, moved, short
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import LARGEST, UndoStack, View, plotly_script
+from budgetkit.models import DEFAULT_MODEL
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.lab.panel import lines, percent, put, shown, slide
 
@@ -104,7 +105,8 @@ def test_a_budget_of_ones_own_is_kept_as_it_is() -> None:
 def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
     explorer = BudgetExplorer("chat")
     bundle, _ = explorer._repr_mimebundle_()
-    assert repr(explorer) == bundle["text/plain"] == "BudgetExplorer(chat, gpt-4o, window=128,000)"
+    text = "BudgetExplorer(chat, gpt-5.4, window=1,050,000)"
+    assert repr(explorer) == bundle["text/plain"] == text
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
@@ -250,7 +252,7 @@ def test_another_model_brings_its_window_and_the_shares_follow() -> None:
 def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -> None:
     explorer = BudgetExplorer("chat")
     explorer.set(model="gpt-4oo")
-    assert (explorer.budget.window, shown(explorer, "model")) == (128_000, "gpt-4o")
+    assert (explorer.budget.window, shown(explorer, "model")) == (1_050_000, DEFAULT_MODEL)
     assert level(explorer) == "error"
     assert "'gpt-4oo'" in explorer.status
     assert "Choose one of: 'gpt-4o'" in explorer.status
@@ -668,9 +670,9 @@ def test_the_config_is_plain_data() -> None:
     explorer = BudgetExplorer("chat", conversation(3), window=8_192)
     assert json.loads(json.dumps(explorer.config)) == explorer.config
     assert {**explorer.config, "budget": None} == {
-        "model": "gpt-4o",
+        "model": DEFAULT_MODEL,
         "preset": "chat",
-        "counter": "gpt-4o",
+        "counter": DEFAULT_MODEL,
         "trace": "toy",
         "conversation": 0,
         "turn": 3,
@@ -738,7 +740,7 @@ def test_a_move_makes_the_preset_once_and_lists_no_folder(monkeypatch: pytest.Mo
 def test_the_turn_says_what_is_planned() -> None:
     trace = conversation(30)
     explorer = BudgetExplorer("working_memory", trace, window=4_096)
-    count = bk.counter("gpt-4o")
+    count = bk.counter(DEFAULT_MODEL)
     roles = explorer.budget.roles
     assert explorer.plan == bk.fit(explorer.budget, trace.items(30, count, roles))
     explorer.set(turn=12)
@@ -822,8 +824,8 @@ def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
     explorer = BudgetExplorer("working_memory", conversation(30), window=8_192, counter="chars/4")
     note = explorer.view.figure_errors["note"]
     assert note.startswith("At turn 30 chars/4 is ")
-    assert "against gpt-4o" in note
-    assert "an estimate for gpt-4o" in explorer.view.state["source"]
+    assert f"against {DEFAULT_MODEL}" in note
+    assert f"an estimate for {DEFAULT_MODEL}" in explorer.view.state["source"]
     explorer.set(counter="o200k_base")
     assert "counted exactly with o200k_base" in explorer.view.state["source"]
 

@@ -21,6 +21,7 @@ from budgetkit.lab.explorers.conversation.settings import CHOICES, SAYS
 from budgetkit.lab.explorers.panel import decimal, whole_number
 from budgetkit.lab.explorers.report import picture
 from budgetkit.lab.explorers.view import ONE_MOVE
+from budgetkit.models import DEFAULT_MODEL
 from tests.lab.panel import labels, put, shown, typed
 
 SAID = [{"role": "user", "content": "Hello world"}, {"role": "assistant", "content": "Hello."}]
@@ -227,12 +228,15 @@ def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None
     exact = make("chat", "support-chat") if make is BudgetExplorer else make("support-chat")
     assert "counted exactly with o200k_base" in exact.view.state["source"]
     exact.set(counter="estimate:o200k_base")
-    assert "counted with estimate:o200k_base, an estimate for gpt-4o" in exact.view.state["source"]
+    assert (
+        f"counted with estimate:o200k_base, an estimate for {DEFAULT_MODEL}"
+        in exact.view.state["source"]
+    )
     if make is BudgetExplorer:
         exact.set(compare="estimate:o200k_base")
         counts = exact.stage.results.compared
         assert counts is not None
-        assert (counts.best_name, counts.cheap_name) == ("gpt-4o", "estimate:o200k_base")
+        assert (counts.best_name, counts.cheap_name) == (DEFAULT_MODEL, "estimate:o200k_base")
 
 
 @pytest.mark.filterwarnings("ignore:.*there is no text")
@@ -285,7 +289,7 @@ def test_a_session_offers_its_own_model_and_brings_its_prices() -> None:
     """The model was taken in silence, whatever stood in the box; now one button takes it."""
     explorer = ConversationExplorer("support-chat")
     explorer.open(Path(__file__).parents[1] / "formats" / "claude-code.jsonl")
-    assert explorer.config["model"] == "gpt-4o"
+    assert explorer.config["model"] == DEFAULT_MODEL
     assert read_of(explorer)["model"]["button"] == "Use it"
     own = bk.model("claude-sonnet-4-5")
     pressed(explorer)
@@ -371,7 +375,7 @@ def test_a_model_that_nobody_knows_keeps_the_window_and_names_the_nearest(
 ) -> None:
     explorer = make(window=8_192)
     explorer.set(model="claude-sonet-4-5")
-    assert shown(explorer, "model") == "gpt-4o"
+    assert shown(explorer, "model") == DEFAULT_MODEL
     assert shown(explorer, "window") == 8_192
     assert "claude-sonnet-4-5" in explorer.status
 
@@ -387,7 +391,7 @@ def test_the_picture_that_is_stored_is_small_and_safe_and_says_what_the_view_say
         explorer.status,
         "shared pool",
         "conversation",
-        "BudgetExplorer(chat, gpt-4o, window=8,192)",
+        "BudgetExplorer(chat, gpt-5.4, window=8,192)",
     ):
         assert said in drawn
     assert not any(mark in drawn for mark in ("<script", "onerror", "javascript:", "http"))

@@ -13,6 +13,7 @@ from budgetkit.lab.deciding.space import candidates, sizes_of
 from budgetkit.lab.explorers import reading
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.reading import largest
+from budgetkit.models import DEFAULT_MODEL
 from budgetkit.plan.advice import findings
 from budgetkit.presets import PRESETS
 
@@ -245,7 +246,7 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
 
 
 def test_what_is_not_better_is_said_so() -> None:
-    explorer = BudgetExplorer(SMALL, "made-up-chats")
+    explorer = BudgetExplorer(SMALL, "made-up-chats", model="gpt-4o")
     tuned(explorer, "cost")
     said = parts(explorer, "decide", "text")[0]["text"]
     assert (
@@ -418,7 +419,7 @@ def test_the_ledger_of_the_chosen_turn_adds_up_to_its_bill() -> None:
         explorer.set(turn=turn)
         tell(explorer, "billed")
         sent = {
-            "model": "gpt-4o",
+            "model": DEFAULT_MODEL,
             "messages": [m.raw for m in trace.request(turn)],
             "tools": [*trace.tools],
         }
@@ -462,7 +463,7 @@ def test_the_ledger_of_a_pruned_request_has_what_was_kept_and_names_the_rest() -
         explorer.config["request"],
     )
     there = [trace.messages[slot].raw for slot in outcome.present(last)]
-    sent = {"model": "gpt-4o", "messages": there, "tools": [*trace.tools]}
+    sent = {"model": DEFAULT_MODEL, "messages": there, "tools": [*trace.tools]}
     assert total(figure(explorer, "billed")) == bk.count_request(sent).tokens
     explorer.set(main="tool results first")
     tell(explorer, "billed")
@@ -489,7 +490,7 @@ def test_a_finding_has_its_code_its_sentence_its_mend_and_its_page() -> None:
     explorer = opened(BudgetExplorer("chat", window=8_192), "check")
     explorer.move("output", 8_191)
     tell(explorer, "check")
-    expected = findings(explorer.budget, model=bk.model("gpt-4o"))
+    expected = findings(explorer.budget, model=bk.model(DEFAULT_MODEL))
     assert {each.code for each in expected} == {"nothing-usable", "cap-never-filled"}
     assert [row["text"] for row in rows(explorer, "check")] == [str(each) for each in expected]
     assert rows(explorer, "check")[0]["note"] == "docs/findings.md#nothing-usable"

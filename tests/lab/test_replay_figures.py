@@ -9,7 +9,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import figures, policies
 from budgetkit.lab.figures.question import Question, Spec
-from budgetkit.lab.replay.forecast import paths
+from budgetkit.lab.replay.forecast import Pace, paths
 from tests.lab.test_replay import AGENT, CLAUDE, TOY, chat, replayed, window
 
 OUTCOME = replayed(TOY, window(100), policies.OldestFirst())
@@ -106,7 +106,7 @@ def test_policies_are_ranked() -> None:
 
 
 def test_the_fan_has_two_bands_a_middle_and_its_limits() -> None:
-    spec = figures.fan.spec(paths([10], 3, start=5, widen=0), {"window": 30})
+    spec = figures.fan.spec(paths([10], 3, start=5, pace=Pace(1.0, 0.0)), {"window": 30})
     assert [len(trace["x"]) for trace in spec["data"]] == [6, 6, 3]
     assert spec["data"][2]["y"] == [15.0, 25.0, 35.0]
     assert spec["layout"]["annotations"][0]["text"] == "window 30"

@@ -119,7 +119,7 @@ def test_a_report_is_one_file_that_forbids_itself_any_request(
     assert [*page.data["tables"]] == [
         *("timeline", "caching", "dropping", "fan", "spending"),
     ]
-    assert page.found["h1"].startswith("coding-agent in 16,000 tokens of gpt-4o: oldest first")
+    assert page.found["h1"].startswith("coding-agent in 16,000 tokens of gpt-5.4: oldest first")
 
 
 def test_the_same_explorer_gives_the_same_bytes_and_another_one_like_it_too(tmp_path: Path) -> None:

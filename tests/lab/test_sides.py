@@ -13,6 +13,7 @@ import pytest
 import budgetkit as bk
 from budgetkit.lab.app.receipt import RESERVES, receipt
 from budgetkit.lab.app.sides import MAKERS, Side, sides, table
+from budgetkit.models import DEFAULT_MODEL
 
 
 def cells(card: bk.DesignCard) -> dict[str, list[str]]:
@@ -46,10 +47,10 @@ def test_one_click_sets_a_model_of_each_maker_side_by_side_at_one_window() -> No
 
 
 def test_a_model_without_that_window_stands_at_its_longest_and_that_is_said() -> None:
-    card = bk.DesignCard("chat", model="gemini-3.8-flash", window=500_000)
+    card = bk.DesignCard("chat", model="gemini-3.8-flash", window=1_000_000)
     card.view.opened = ["sides"]
-    assert "gpt-4o, Llama-3.3-70B-Instruct" in card.view.folds[0]["parts"][0]["text"]
-    assert cells(card)["window"] == ["500,000", "128,000", "500,000", "128,000"]
+    assert "Llama-3.3-70B-Instruct has no such" in card.view.folds[0]["parts"][0]["text"]
+    assert cells(card)["window"] == ["1,000,000", "1,000,000", "1,000,000", "128,000"]
 
 
 def test_two_pins_stand_side_by_side_with_what_is_set() -> None:
@@ -63,7 +64,7 @@ def test_two_pins_stand_side_by_side_with_what_is_set() -> None:
     assert cells(card)["history budget"] == ["1,638 (conversation)", "3,000 (conversation)"]
     card.set(model="claude-sonnet-4-5")
     assert [side.title for side in sides(card.settings, card.library)] == [
-        *("gpt-4o, chat", "gpt-4o, chat", "claude-sonnet-4-5, chat")
+        *("gpt-5.4, chat", "gpt-5.4, chat", "claude-sonnet-4-5, chat")
     ]
     card.undo()
     card.pin()
@@ -84,7 +85,7 @@ def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None
     card._receive_fold_event({"fold": "sides"})
     drawn = next(part for part in card.view.folds[0]["parts"] if part["is"] == "sides")
     assert [column["title"] for column in drawn["columns"]] == [
-        *("A: gpt-4o, chat", "B: gpt-4o, chat", "Now: gpt-4o, chat")
+        *("A: gpt-5.4, chat", "B: gpt-5.4, chat", "Now: gpt-5.4, chat")
     ]
     rows = {row["name"]: row["cells"] for row in drawn["rows"]}
     assert rows["retrieval"] == ["2,000", "1,000", "1,000"]
@@ -94,7 +95,7 @@ def test_pins_are_named_columns_of_what_differs_and_each_can_be_let_go() -> None
     first, second = card.settings.pins
     card._receive_fold_event({"fold": "sides", **drawn["columns"][0]["unpin"]})
     assert card.settings.pins == (second,)
-    assert card.settings.pinned == second.budget(bk.model("gpt-4o"))
+    assert card.settings.pinned == second.budget(bk.model(DEFAULT_MODEL))
     card._receive_fold_event({"fold": "sides", "unpin": 7})
     assert card.settings.pins == (second,)
 
@@ -124,7 +125,7 @@ def test_a_receipt_holds_the_answers_of_the_kit() -> None:
         assert kpis["remainder"] == f"{plan.remainder:,}"
         assert point["strip"]["line_text"] == f"planned {plan.remainder:,}"
     assert len(stored["reserves"]) == 1 + len(RESERVES)
-    assert stored["now"] == ["gpt-4o", 8_192, "as set"]
+    assert stored["now"] == [DEFAULT_MODEL, 8_192, "as set"]
 
 
 def test_a_receipt_is_one_small_file_of_numbers_and_a_picture(tmp_path: Path) -> None:
@@ -160,4 +161,4 @@ def test_a_share_in_the_page_sends_two_files(monkeypatch: pytest.MonkeyPatch) ->
     assert content["names"] == ["budget.html", "budget.svg"]
     data = re.search(r'id="bk-data">(.*?)</script>', buffers[0].decode(), re.DOTALL)
     assert data is not None
-    assert json.loads(data[1])["receipt"]["now"][0] == "gpt-4o"
+    assert json.loads(data[1])["receipt"]["now"][0] == DEFAULT_MODEL

@@ -24,6 +24,7 @@ from budgetkit.inputs import AnyBudget, filled_in, policies_of, read_budget
 from budgetkit.inputs.budgets import Configuration, budget_in
 from budgetkit.inputs.budgets import budget_of as any_budget
 from budgetkit.inputs.conversations import opening_model
+from budgetkit.models import DEFAULT_MODEL
 from budgetkit.presets import PRESETS
 from budgetkit.pruning import Policy
 from budgetkit.requests import framing_for, read_tools
@@ -272,7 +273,7 @@ _OPTIONS = (
     click.option(
         "-m",
         "--model",
-        help="The model: its window and counter; else the conversation's own, else gpt-4o.",
+        help=f"The model: its window and counter; else the conversation's own, else {DEFAULT_MODEL}.",
     ),
     click.option(
         "-c", "--counter", "counting", help="How to count, such as chars/4; else the model's."

@@ -49,7 +49,7 @@ class App:
         A preset's name, or a budget to start from.
     model : str, optional
         The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
-        that says so, else "gpt-4o".
+        that says so, else `DEFAULT_MODEL`.
     counter : str, optional
         What to count with; the model's own where it is left out.
     window : int, optional
@@ -77,7 +77,7 @@ class App:
     >>> app.tabs[1].budget.cap("conversation")
     3000
     >>> app
-    App(chat, gpt-4o, window=8,192, support-chat)
+    App(chat, gpt-5.4, window=8,192, support-chat)
     """
 
     def __init__(

@@ -70,7 +70,7 @@ class DesignCard(BudgetExplorer):
         A preset's name, or a budget to start from.
     trace : str, path, Trace or sequence of Trace, optional
         The conversations to plan.
-    model : str, default "gpt-4o"
+    model : str, default `DEFAULT_MODEL`
         The model; its window holds for a preset, and its encoding for what is right.
     counter : str, optional
         What to plan with; the model's own where it is left out.
@@ -86,7 +86,7 @@ class DesignCard(BudgetExplorer):
     --------
     >>> card = DesignCard("chat", "mixed-language", window=8_192)
     >>> card
-    DesignCard(chat, gpt-4o, window=8,192)
+    DesignCard(chat, gpt-5.4, window=8,192)
     >>> card.errors.set_index(["kind", "where"])[["error", "really"]].round(2).loc[("CJK", "conversation")].tolist()
     [-0.61, 4190.0]
     >>> card.move("conversation", 1_000)

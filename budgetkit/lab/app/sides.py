@@ -18,7 +18,6 @@ import numpy as np
 
 from budgetkit.budget.html import HATCHED, colour
 from budgetkit.counters import basis_of
-from budgetkit.inputs.conversations import DEFAULT_MODEL
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.headline import OWN, Misjudgement, fitting, misjudgements
 from budgetkit.lab.app.strip import LABELS
@@ -30,6 +29,7 @@ from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import claims, takes_the_rest
 from budgetkit.lab.replay.cost import prices
+from budgetkit.models import DEFAULT_MODEL
 
 Data = dict[str, Any]
 #: A model of each of several makers, one of them open.
@@ -58,18 +58,12 @@ class Side:
     def bar(self) -> list[Data]:
         """The segments of the window, in percent of it."""
         plan = self.results.plan
-        if takes_the_rest(plan.budget):
-            rest = plan.budget.remainder
-        else:
-            rest = None
+        rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
         lines = [claim for claim in claims(plan) if claim.tokens > 0]
         whole = max(1, sum(claim.tokens for claim in lines))
         segments = []
         for claim in lines:
-            if claim.kind == "pool":
-                name = pool_name(plan, claim, rest)
-            else:
-                name = claim.line
+            name = pool_name(plan, claim, rest) if claim.kind == "pool" else claim.line
             segments.append(
                 {
                     "name": name,
@@ -133,10 +127,7 @@ def sides(settings: BudgetSettings, library: Library) -> list[Side]:
     """Return the columns: the pinned budgets and the one that is set, else one model of each of several makers."""
     plain = unpinned(settings)
     if settings.pins:
-        if plain in settings.pins:
-            budgets = settings.pins
-        else:
-            budgets = (*settings.pins, plain)
+        budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
         return [Side(budget, library) for budget in budgets]
     model, _ = known_model(settings.model)
     window = settings.budget(model).window

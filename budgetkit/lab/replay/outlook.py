@@ -21,10 +21,12 @@ from budgetkit.lab.replay.forecast import (
     pace_beside,
     paths,
 )
+from budgetkit.lab.replay.replaying import TraceDemand, demand_of, limits_of
 from budgetkit.models import Model, models_of, resolve
-from budgetkit.plan import Floats, Ints, allocate_columns, with_undeclared
+from budgetkit.plan import Floats, Ints, with_undeclared
 from budgetkit.requests import Framing
-from budgetkit.trace import DEFAULT_ROLES, Roles, Tally, Trace, Turn
+from budgetkit.trace import DEFAULT_ROLES, Roles, Trace
+from budgetkit.trace.tally import running_sums
 
 Preset = Callable[[Model], Budget]
 MOST_OTHERS = 30  # conversations that say how such ones go on; more tell little more
@@ -113,27 +115,27 @@ def outlook(
     """
     trace = trace_of(trace)
     make = preset_of(preset)
-    several = models_of(models)
 
     frames = []
-    for name in several:
+    for name in models_of(models):
         model = resolve(name)
         budget = make(model)
         count = counter(model)
-        pace = pace_of(trace, count, others)
+        sizes = [turn_sizes(each, count) for each in (trace, *others[:MOST_OTHERS])]
+        pace = pace_beside(sizes[0], sizes[1:])
         drawn = contexts(trace, count, turns, samples, seed, pace=pace)
-        found = [first_cut(trace, budget, count, turns, samples, seed, pace=pace)]
-        found.append(first_over(drawn, {"window full": budget.window}))
+        found = [
+            first_cut(trace, budget, count, turns, samples, seed, pace=pace),
+            first_over(drawn, {"window full": budget.window}),
+        ]
         if prices is not None and money is not None:
             cost = spent(drawn, prices(model.name))
-        else:
-            cost = None
-        if cost is not None and money is not None:
-            found.append(first_over(cost, {"money spent": money}))
+            if cost is not None:
+                found.append(first_over(cost, {"money spent": money}))
         table = pd.concat(found, ignore_index=True)
         table.insert(0, "model", model.name)
-        sizes = [turn_sizes(each, count, None) for each in (trace, *others[:MOST_OTHERS])]
-        table["notice"] = notice(sizes[0], sizes[1:])
+        answers = sum(message.role == "assistant" for message in trace.messages)
+        table["notice"] = notice(sizes[0], sizes[1:], answers / len(trace.turns))
         frames.append(table)
     return pd.concat(frames, ignore_index=True)
 
@@ -192,67 +194,51 @@ def first_cut(
         roles = budget.roles or DEFAULT_ROLES
     if not budget.roles and budget.undeclared == "error":
         budget = replace(budget, undeclared="pool")
-    section = trace.history_section(roles)
-    asked = _Asked.of(trace.tally(counter, roles, framing), trace.turns, section)
-    known, limit = asked.over(budget, asked.known)
+    framing = trace.framing_of(counter, framing)
+    trace_demand = demand_of(trace, counter, roles, framing, None, "turn")
+    edges = [turn.start for turn in trace.turns] + [trace.turns[-1].end]
+    tally = trace_demand.placed.tally
+    entered, none = running_sums(tally.past), np.zeros(len(tally.past) + 1, "int64")
+    sums = {name: entered.get(name, none)[edges] for name in trace_demand.sections}
+    asked = _Asked(budget, trace_demand, sums)
+    known, limit = asked.over(trace_demand.sections, lambda name: trace_demand.uncut[name])
     pace = pace or own_pace(turn_sizes(trace, counter, framing))
     drawn, paces = draws(len(trace.turns), turns, samples, seed, pace=pace)
     parts = [slice(start, start + _AT_ONCE) for start in range(0, samples, _AT_ONCE)]
-    ahead = [asked.over(budget, asked.drawn(drawn[part], paces[part]))[0] for part in parts]
+    ahead = [asked.drawn(drawn[part], paces[part]) for part in parts]
     found = first_over(followed(known, np.concatenate(ahead)), {"first cut": 0})
     return found.assign(limit=float(limit[-1]))
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """The demand of each turn by section, during the turn and afterwards."""
+    """The demand of each turn under a budget, and the tokens of each section where turns begin and at the end."""
 
-    section: str
-    known: Mapping[str, Ints]
-    lasting: Mapping[str, Ints]
-    left: Mapping[str, Ints]
-    total: Mapping[str, int]
+    budget: Budget
+    trace_demand: TraceDemand
+    sums: Mapping[str, Ints]
 
-    @classmethod
-    def of(cls, tally: Tally, turns: Sequence[Turn], section: str) -> _Asked:
-        frame = tally.demand(turns, [section])
-        known = {
-            str(name): frame[name].to_numpy()
-            for name in frame.columns
-            if frame[name].any() or name == section
-        }
-        edges = [turn.start for turn in turns] + [turns[-1].end]
-        sums = {name: _running(tally, name)[edges] for name in known}
-        lasting = {name: column - sums[name][:-1] for name, column in known.items()}
-        left = {name: np.diff(column) for name, column in sums.items()}
-        return cls(
-            section, known, lasting, left, {name: int(column[-1]) for name, column in sums.items()}
-        )
+    def drawn(self, turns: Ints, pace: Floats) -> Ints:
+        """Return by how much the history of drawn turns asks for more than its limit.
 
-    def drawn(self, turns: Ints, pace: Floats) -> dict[str, Ints]:
-        """Return the demand of drawn turns by section.
-
-        It sums the present tokens, those left by earlier drawn turns, and the turn's own.
+        A section asks for its present tokens, those left by earlier drawn turns, and the turn's own.
         """
-        return {
-            name: self.total[name]
-            + np.rint((np.cumsum(left[turns], axis=1) - left[turns]) * pace).astype("int64")
-            + self.lasting[name][turns]
-            for name, left in self.left.items()
-        }
+        demands = {}
+        for name, column in self.sums.items():
+            left = np.diff(column)[turns]
+            growth = np.rint((np.cumsum(left, axis=1) - left) * pace).astype("int64")
+            lasting = self.trace_demand.sections[name] - column[:-1]
+            demands[name] = column[-1] + growth + lasting[turns]
+        return self.over(demands, lambda name: self.trace_demand.uncut[name][turns].ravel())[0]
 
-    def over(self, budget: Budget, demands: Mapping[str, Ints]) -> tuple[Ints, Ints]:
+    def over(self, demands: Mapping[str, Ints], uncut: Callable[[str], Ints]) -> tuple[Ints, Ints]:
         """Return by how much the history asks for more than its limit, and the limit."""
-        shape = demands[self.section].shape
+        section = self.trace_demand.section
+        history = demands[section]
         flat = {name: np.maximum(column, 0).ravel() for name, column in demands.items()}
-        budget = with_undeclared(replace(budget, deficit="signed"), flat)
-        column = allocate_columns(budget, flat, int(np.prod(shape)))[self.section]
-        return (column["demand"] - column["limit"]).reshape(shape), column["limit"].reshape(shape)
-
-
-def _running(tally: Tally, section: str) -> Ints:
-    own = [item.tokens if item.section == section else 0 for item in tally.past]
-    return np.concatenate(([0], np.cumsum(own, dtype="int64")))
+        budget = with_undeclared(replace(self.budget, deficit="signed"), flat)
+        limit = limits_of(budget, flat, section, uncut)[2].clip(0).reshape(history.shape)
+        return history - limit, limit
 
 
 def spent(drawn: Ints, prices: Prices) -> Floats | None:

@@ -19,7 +19,7 @@ letter, of "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb", "
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -169,8 +169,7 @@ def replay(
         roles = budget.roles or DEFAULT_ROLES
 
     # 2. What every request asks for, counted once and kept with the trace; and what the budget grants of it.
-    key = ("asked", count, framing, roles_key(roles), section, by)
-    trace_demand = trace.once(key, lambda: _demand_of(trace, count, roles, framing, section, by))
+    trace_demand = demand_of(trace, count, roles, framing, section, by)
     sizes = _sizes(trace_demand, budget)
 
     # 3. The walk: the policy prunes the history, request by request.
@@ -185,7 +184,7 @@ def replay(
 
 
 @dataclass(frozen=True, eq=False)
-class _TraceDemand:
+class TraceDemand:
     """A conversation's demand at each request, independent of budget and policy.
 
     It is made once, and kept.
@@ -207,9 +206,11 @@ class _TraceDemand:
 
     @property
     def section(self) -> str:
+        """The history's section."""
         return self.placed.section
 
     def slots(self, trace: Trace, policy: Policy) -> Slots:
+        """Return the messages as a policy sees them."""
         units = self.turn_units if policy.unit == "turn" else self.units
         importance = _importance(policy, trace.messages)
         arriving = [
@@ -234,10 +235,12 @@ class _TraceDemand:
 
     @cached_property
     def units(self) -> list[int]:
+        """For each message the first of those that go with it."""
         return _units(self.placed.tally, self.turns, by_turn=False)
 
     @cached_property
     def turn_units(self) -> list[int]:
+        """For each message the first of its turn."""
         return _units(self.placed.tally, self.turns, by_turn=True)
 
 
@@ -258,10 +261,17 @@ def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
     return [policy.importance(message) if has_opinion else 0 for message in messages]
 
 
-def _demand_of(
+def demand_of(
     trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
-) -> _TraceDemand:
-    """Count a conversation, and return the demand of each of its requests."""
+) -> TraceDemand:
+    """Return the demand of each request; a conversation is counted once and keeps it."""
+    key = ("asked", count, framing, roles_key(roles), section, by)
+    return trace.once(key, lambda: _counted(trace, count, roles, framing, section, by))
+
+
+def _counted(
+    trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By
+) -> TraceDemand:
     requests = requests_of(trace, by)
     tally = trace.tally(count, roles, framing)
     placed = place(tally, requests, section or trace.history_section(roles), unpaired(trace))
@@ -281,7 +291,7 @@ def _demand_of(
     is_result = [message.is_cuttable for message in trace.messages]
     # Every replay hands the same array out.
     output = unwritable(answers(trace.answers(count, framing), requests, by))
-    return _TraceDemand(
+    return TraceDemand(
         placed=placed,
         sections=sections,
         pinned=pinned,
@@ -305,7 +315,7 @@ class _Sizes:
     others: Ints  # what is sent beside it
     boundaries: Ints  # the message before which a request can be equal to the last one
 
-    def visits(self, trace_demand: _TraceDemand) -> list[Visit]:
+    def visits(self, trace_demand: TraceDemand) -> list[Visit]:
         """Return each request as the history sees it."""
         edges = np.maximum(self.boundaries, 0).tolist()
         turns = [request.number for request in trace_demand.placed.requests]
@@ -325,40 +335,44 @@ class _Sizes:
 class _Pruned:
     """A pruned conversation, with its demand and its limits."""
 
-    trace_demand: _TraceDemand
+    trace_demand: TraceDemand
     sizes: _Sizes
     retained: Retention
 
 
-def _sizes(trace_demand: _TraceDemand, budget: Budget) -> _Sizes:
+def _sizes(trace_demand: TraceDemand, budget: Budget) -> _Sizes:
     """Ask the budget for every request at once."""
     budget = with_undeclared(replace(budget, deficit="signed"), trace_demand.sections)
-    columns = allocate_columns(budget, trace_demand.sections, len(trace_demand.pinned))
-    others = _others(columns, trace_demand) + trace_demand.pinned
+    columns, others, limits = limits_of(
+        budget,
+        trace_demand.sections,
+        trace_demand.section,
+        lambda section: trace_demand.uncut[section],
+    )
     return _Sizes(
         budget=budget,
         columns=columns,
-        limits=columns[trace_demand.section]["limit"] - trace_demand.pinned,
-        others=others,
+        limits=limits - trace_demand.pinned,
+        others=others + trace_demand.pinned,
         boundaries=boundaries(trace_demand.placed, columns),
     )
 
 
-def _others(columns: Columns, trace_demand: _TraceDemand) -> Ints:
-    """Return the other sections' tokens at each request.
+def limits_of(
+    budget: Budget, sections: Mapping[str, Ints], history: str, uncut: Callable[[str], Ints]
+) -> tuple[Columns, Ints, Ints]:
+    """Return each request's plan, the other sections' tokens, and the history's limit.
 
-    A section that is cut gives up only its passages and tool results.
+    A section that is cut gives up only its passages and tool results, down to its `uncut` tokens. The history may take
+    no more than the other sections leave, whatever its floor promises. Replays and forecasts take this one limit.
     """
-    others = np.zeros_like(trace_demand.pinned)
+    columns = allocate_columns(budget, sections, len(sections[history]))
+    others = np.zeros_like(sections[history])
     for section, column in columns.items():
-        if section != trace_demand.section:
-            is_cut = column["cut"].any()
-            others += (
-                np.maximum(column["granted"], trace_demand.uncut[section])
-                if is_cut
-                else column["granted"]
-            )
-    return others
+        if section != history:
+            granted = column["granted"]
+            others += np.maximum(granted, uncut(section)) if column["cut"].any() else granted
+    return columns, others, np.minimum(columns[history]["limit"], budget.usable - others)
 
 
 def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
@@ -462,9 +476,9 @@ def _outcome(
     )
 
 
-def _floor_notices(sizes: _Sizes, trace_demand: _TraceDemand) -> tuple[str, ...]:
+def _floor_notices(sizes: _Sizes, trace_demand: TraceDemand) -> tuple[str, ...]:
     """Say once where the history has least room below its floor."""
-    left = np.minimum(sizes.limits, sizes.budget.usable - sizes.others) + trace_demand.pinned
+    left = sizes.limits + trace_demand.pinned
     section = trace_demand.section
     rows = zip(trace_demand.sections[section].tolist(), left.tolist(), strict=True)
     notices = (
@@ -477,7 +491,7 @@ def _floor_notices(sizes: _Sizes, trace_demand: _TraceDemand) -> tuple[str, ...]
 
 
 def _shrink_others(
-    budget: Budget, trace_demand: _TraceDemand, history: Ints, over: Ints, granted: dict[str, Ints]
+    budget: Budget, trace_demand: TraceDemand, history: Ints, over: Ints, granted: dict[str, Ints]
 ) -> Ints:
     """Shrink the other sections for the history's floor; return the missing tokens."""
     missing = over.copy()

@@ -436,7 +436,7 @@ FRAMINGS: Final[Mapping[str, Framing]] = Table(
     )
 )
 
-#: That of gpt-4o, whose constants are the defaults of a family; the same as ``FRAMINGS["openai"]``.
+#: OpenAI's published formula, for texts counted without a model; the same as ``FRAMINGS["openai"]``.
 DEFAULT_FRAMING: Final = _openai_framing(OpenAIRules(OpenAIFamily("gpt-4o")))
 
 

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.budget.html import element, html_table, notebook_div
-from budgetkit.budget.quoting import brief, quoted, warn_caller
+from budgetkit.budget.quoting import brief, many, quoted, warn_caller
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.files import read_table
 from budgetkit.message import RESULT_ROLES, Image, Message, misspelt_keys
@@ -83,7 +83,7 @@ class Evidence:
         )
 
     def __str__(self) -> str:
-        projects = f"{self.projects} project" + ("" if self.projects == 1 else "s")
+        projects = many(self.projects, "project")
         return f"{self.exact} of {self.calls} recorded calls of {projects} were counted exactly"
 
 

@@ -36,7 +36,7 @@ from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.models import listed_name
+from budgetkit.models import DEFAULT_MODEL, listed_name
 from budgetkit.state import to_dict
 
 Data = dict[str, Any]
@@ -55,10 +55,7 @@ def choose_exact(stage: AccuracyStage, name: CounterName) -> AccuracySettings:
 
 def cut_pieces(stage: AccuracyStage, characters: int | None) -> AccuracySettings:
     """Cut the documents to pieces of about that length; None leaves them whole."""
-    if characters is None:
-        length = None
-    else:
-        length = check_tokens("pieces", int(characters))
+    length = None if characters is None else check_tokens("pieces", int(characters))
     return replace(stage.settings, pieces=length, shortest=None, longest=None, document=None)
 
 
@@ -70,10 +67,7 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
             f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
         )
     every = not names or set(names) == set(class_names)
-    if every:
-        chosen = None
-    else:
-        chosen = tuple(name for name in class_names if name in names)
+    chosen = None if every else tuple(name for name in class_names if name in names)
     return replace(stage.settings, kind=(), classes=chosen)
 
 
@@ -89,14 +83,8 @@ def choose_lengths(
 ) -> AccuracySettings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
     lengths = stage.results.all_errors["characters"]
-    if shortest is None or shortest <= lengths.min():
-        low = None
-    else:
-        low = int(shortest)
-    if longest is None or longest >= lengths.max():
-        high = None
-    else:
-        high = int(longest)
+    low = None if shortest is None or shortest <= lengths.min() else int(shortest)
+    high = None if longest is None or longest >= lengths.max() else int(longest)
     return replace(stage.settings, shortest=low, longest=high)
 
 
@@ -184,7 +172,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         Accepted chance that a window overflows, between 0 and 1.
     budget : str, Budget, Path or Mapping, default "chat"
         A preset or its name, a budget, or what holds one, whose window feels the error.
-    model : str or Model, default "gpt-4o"
+    model : str or Model, default `DEFAULT_MODEL`
         The model.
     window : int, optional, default 8,192
         The preset's window, in tokens; None for the model's.
@@ -229,7 +217,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         kind: Sequence[str] | None = None,
         risk: float = 0.05,
         budget: AnyBudget = "chat",
-        model: AnyModel = "gpt-4o",
+        model: AnyModel = DEFAULT_MODEL,
         window: int | None = 8_192,
     ) -> None:
         view = self.kind.view()

@@ -184,14 +184,8 @@ def source(stage: AccuracyStage) -> str:
     many = (
         f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
     )
-    if len(errors) == len(every):
-        part = ""
-    else:
-        part = f", {len(errors):,} of them looked at"
-    if results.exact.exact:
-        exactly = "counted exactly with"
-    else:
-        exactly = "beside"
+    part = "" if len(errors) == len(every) else f", {len(errors):,} of them looked at"
+    exactly = "counted exactly with" if results.exact.exact else "beside"
     left = _left_out(corpus.problems)
     return f"{results.settings.corpus}: {many}{part}; {exactly} {truth(results)}{left}.{advice(results.exact)}"
 
@@ -251,10 +245,7 @@ def _opened(program: str) -> str:
 
 def provenance(results: AccuracyResults) -> str:
     """Return the basis of the buffer in one line."""
-    if results.kind:
-        kind = f" of which {kind_name(results.kind)} is at hand,"
-    else:
-        kind = ""
+    kind = f" of which {kind_name(results.kind)} is at hand," if results.kind else ""
     sentence = (
         f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "
         f"{results.counter.name} against {results.exact.name}, "

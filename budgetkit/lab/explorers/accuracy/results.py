@@ -387,10 +387,7 @@ def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, .
 
 
 def _of_length(every: pd.DataFrame, settings: AccuracySettings) -> Bools:
-    if settings.longest is None:
-        longest = np.inf
-    else:
-        longest = settings.longest
+    longest = np.inf if settings.longest is None else settings.longest
     return every["characters"].between(settings.shortest or 0, longest).to_numpy(bool)
 
 

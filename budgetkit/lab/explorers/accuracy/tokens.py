@@ -129,19 +129,10 @@ def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter)
     exact = len(line)
     estimate = count("".join(token.text for _, token in line))
     error = estimate / exact - 1
-    if first == last:
-        label = f"line {first:,}"
-    else:
-        label = f"lines {first:,}\u2013{last:,}"
-    if basis_of(count) == "estimate":
-        kind = "estimate"
-    else:
-        kind = "count"
+    label = f"line {first:,}" if first == last else f"lines {first:,}\u2013{last:,}"
+    kind = "estimate" if basis_of(count) == "estimate" else "count"
     mark = f"exact {exact:,} · {kind} {estimate:,} · {signed_percent(error)}"
-    if error <= -0.25 and exact - estimate > 2:
-        level = {"level": "over"}
-    else:
-        level = {}
+    level = {"level": "over"} if error <= -0.25 and exact - estimate > 2 else {}
     return {
         "label": label,
         "mark": mark,
@@ -195,10 +186,7 @@ def _shape(mark: str, alone: bool) -> str:
 
 
 def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -> str:
-    if exact.exact:
-        of = exact.name
-    else:
-        of = f"{exact.name}, itself an estimate"
+    of = exact.name if exact.exact else f"{exact.name}, itself an estimate"
     characters = sum(len(token.text) for token in tokens)
     if characters >= len(text):
         part = ""
@@ -208,10 +196,7 @@ def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -
         split = f" {FURTHER} is a further token of the same character."
     else:
         split = ""
-    if basis_of(count) == "estimate":
-        kind = "estimates"
-    else:
-        kind = "counts"
+    kind = "estimates" if basis_of(count) == "estimate" else "counts"
     return (
         f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "
         "lines need not add up to the document."

@@ -21,7 +21,7 @@ from budgetkit.inputs.budgets import (
     filled_in,
     read_budget,
 )
-from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
+from budgetkit.inputs.conversations import own_model
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     known_model,
@@ -36,7 +36,7 @@ from budgetkit.lab.explorers.budget.settings import (
 )
 from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.models import listed_name
+from budgetkit.models import DEFAULT_MODEL, listed_name
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
@@ -206,14 +206,8 @@ def begun(
     budget = read_budget(budget)
     model, counter, _ = filled_in(budget, model, counter)
     model = None if model is None else listed_name(model)
-    if trace is None:
-        name = None
-    else:
-        name = library.conversations.take(trace)
-    if isinstance(trace, str | Path):
-        path = str(trace)
-    else:
-        path = ""
+    name = None if trace is None else library.conversations.take(trace)
+    path = str(trace) if isinstance(trace, str | Path) else ""
     plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
     plain = replace(plain, counter=library.add_counter(counter))

@@ -226,7 +226,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         ask for sizes that are typed in.
     model : str, optional
         The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
-        that says so, else "gpt-4o".
+        that says so, else `DEFAULT_MODEL`.
     counter : str, Counter or callable, optional
         What to count with, by name or as it is; the model's own where it is left out.
     window : int, optional
@@ -241,7 +241,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     --------
     >>> explorer = BudgetExplorer("chat", window=8_192)
     >>> explorer
-    BudgetExplorer(chat, gpt-4o, window=8,192)
+    BudgetExplorer(chat, gpt-5.4, window=8,192)
     >>> explorer.move("conversation", 2_000)
     >>> explorer.budget.cap("conversation"), explorer.budget.shared_pool
     (2000, 1278)

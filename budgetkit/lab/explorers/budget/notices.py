@@ -263,12 +263,12 @@ def python(settings: BudgetSettings, model: Model, budget: Budget) -> str:
     Examples
     --------
     >>> import budgetkit as bk
-    >>> model = bk.model("gpt-4o")
+    >>> model = bk.model("gpt-5.4")
     >>> budget = bk.presets.chat(model).assign(conversation=2_000)
     >>> print(python(BudgetSettings("chat", lines={"conversation": 2_000}), model, budget))
     import budgetkit as bk
     <BLANKLINE>
-    budget = bk.presets.chat(bk.model('gpt-4o')).assign(conversation=2000)
+    budget = bk.presets.chat(bk.model('gpt-5.4')).assign(conversation=2000)
     """
     changes = {**settings.lines, **settings.locks}
     base = settings.base(model)

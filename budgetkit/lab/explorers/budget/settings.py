@@ -13,8 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.inputs.conversations import DEFAULT_MODEL
-from budgetkit.models import Model
+from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.presets import PRESETS, preset
 
 #: Reserves that have a slider even where the budget holds none: they claim nothing until they are moved.

@@ -239,22 +239,18 @@ def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
     for row in results.ahead.to_dict("records"):
         if pd.isna(row["median"]):
             continue
-        if row["event"] == "money spent":
-            limit = f" ({dollars(row['limit'])})"
-        else:
-            limit = f" ({short(row['limit'])})"
-        if pd.isna(row["high"]):
-            high = "later"
-        else:
-            high = f"{row['high']:,}"
-        parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
-    drawn = f"{len(results.drawn[0]):,} conversations drawn from the {len(results.trace.turns):,} turns of this one"
+        amount = dollars if row["event"] == "money spent" else short
+        last = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
+        turns = f"turn {row['median']:,} ({row['low']:,} to {last})"
+        parts.append(f"{row['event']} ({amount(row['limit'])}): {turns}")
+    sizes, known = results.drawn[0], len(results.trace.turns)
+    drawn = f"{len(sizes):,} conversations drawn from the {known:,} turns of this one"
     drawn += " and from how others of its file went on" * (results.pace is not None)
-    if parts:
-        sentence = "; ".join(parts).capitalize()
-    else:
-        sentence = "No limit is reached in the turns drawn"
-    return f"{drawn}, unpruned. {sentence}. {LINE_NOTES[results.pace is not None]}"
+    # What has happened already is certain: the band of the whole would hide how wide that of the growth is.
+    low, high = np.quantile(sizes[:, -1] - sizes[:, known - 1], (0.05, 0.95))
+    growth = f"In the {sizes.shape[1] - known:,} turns to come 90 % of them add {low:,.0f} to {high:,.0f} tokens."
+    sentence = "; ".join(parts).capitalize() or "No limit is reached in the turns drawn"
+    return f"{drawn}, unpruned. {growth} {sentence}. {LINE_NOTES[results.pace is not None]}"
 
 
 NOTES = {

@@ -14,7 +14,6 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, many
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, name_of, policies_of, read_budget
-from budgetkit.inputs.conversations import DEFAULT_MODEL
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
@@ -40,7 +39,7 @@ from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
-from budgetkit.models import Model
+from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import policy_of
@@ -255,7 +254,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         detail.
     model : str, optional
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Left out,
-        it is the one that the conversation was held with, where that says so, else "gpt-4o".
+        it is the one that the conversation was held with, where that says so, else `DEFAULT_MODEL`.
     window : int, optional
         Another window than the model's, in tokens. Where nobody names a model or a budget, and the model's would never
         be full, it is a smaller one in which the policies differ; the line over the key figures says so.
@@ -277,7 +276,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     --------
     >>> explorer = ConversationExplorer("support-chat", window=8_192, policies=["last turns", "oldest first"])
     >>> explorer
-    ConversationExplorer(support-chat, gpt-4o, window=8,192, last turns, oldest first)
+    ConversationExplorer(support-chat, gpt-5.4, window=8,192, last turns, oldest first)
     >>> explorer.set(turns=5)
     >>> explorer.replay
     Replay(SlidingWindow(5) on 'support-chat', 75 requests)
