@@ -187,11 +187,8 @@ def test_a_named_file_is_opened_alone(
     assert SECRET not in shown(explorer)
 
 
-def test_no_link_in_the_named_folder_is_followed_out_of_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = bk.App(window=8_192, files=folder)
-    explorer = opened_tab(app, 0, monkeypatch)
+def test_no_link_in_the_named_folder_is_followed_out_of_it(folder: Path) -> None:
+    explorer = bk.App(window=8_192, files=folder).card
     (folder / "again.jsonl").symlink_to(folder / "mine.jsonl")
     (folder / "chain.jsonl").symlink_to(folder / "link_secret.jsonl")
     with noting_files() as notes:
