@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
@@ -271,7 +271,7 @@ def _opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any
     return _zstandard(archive.open(plain), name)
 
 
-def _zstandard(stream: BinaryIO, name: str) -> Any:
+def _zstandard(stream: IO[bytes], name: str) -> Any:
     with extra("lab", name):
         import zstandard
     return zstandard.ZstdDecompressor().stream_reader(

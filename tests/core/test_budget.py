@@ -96,10 +96,10 @@ def test_repr_says_the_sizes() -> None:
             "Invalid window: -1. Use 0 or more.",
         ),
         (
-            lambda: bk.Budget(1.5),
+            lambda: bk.Budget(1.5),  # type: ignore[arg-type]
             TypeError,
             "Invalid window: 1.5. Expected a whole number of tokens",
-        ),  # type: ignore[arg-type]
+        ),
         (lambda: bk.Budget(True), TypeError, "Invalid window: True"),
         (lambda: bk.Reserve("output", -5), ValueError, "Invalid reserve 'output': -5"),
         (lambda: bk.Allocation("a", cap="9"), TypeError, "Invalid cap of 'a': '9'"),  # type: ignore[arg-type]

@@ -977,7 +977,7 @@ def test_a_text_anywhere_in_a_schema_is_counted_or_named(
 ) -> None:
     """Under some keys a text of any length counted as 0, and gpt-4o's count was called exact."""
 
-    def counted(text: str) -> bk.RequestCount:
+    def counted(text: str) -> bk.requests.RequestCount:
         extra = json.loads(json.dumps({key: _APART[key]}).replace("unseen", text))
         inner = {"p": {"type": "object", **extra}} if is_inside else {"p": {"type": "string"}}
         schema = {"type": "object", "properties": inner, **({} if is_inside else extra)}

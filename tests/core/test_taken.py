@@ -86,22 +86,22 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.Trace([ASKED]), "its name stands first; write Trace('mine', messages)"),  # type: ignore[arg-type]
         (lambda: bk.counter(3), "Expected a model, a function or a name"),  # type: ignore[arg-type]
         (
-            lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3),
+            lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3),  # type: ignore[arg-type]
             "Expected a model, a function or a name",
-        ),  # type: ignore[arg-type]
+        ),
         (
             lambda: bk.accuracy.calibrate(7, ["a"], [1]),  # type: ignore[arg-type]
             "Expected a model, a function or a name",
         ),
         (lambda: bk.Budget(100).assign(window=0.5), "Invalid window: 0.5. Expected a whole number"),
         (
-            lambda: bk.Reserve("output", 1.5),
+            lambda: bk.Reserve("output", 1.5),  # type: ignore[arg-type]
             "Invalid reserve 'output': 1.5. Expected a whole number",
-        ),  # type: ignore[arg-type]
+        ),
         (
-            lambda: bk.Allocation("a", weight=0.5),
+            lambda: bk.Allocation("a", weight=0.5),  # type: ignore[arg-type]
             "Invalid weight of 'a': 0.5. Expected a whole number",
-        ),  # type: ignore[arg-type]
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(made: Any, sentence: str) -> None:

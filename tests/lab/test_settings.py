@@ -72,9 +72,9 @@ def test_what_is_said_is_true_of_the_table(sizes: list[int]) -> None:
     middle = (rows["least"] + rows["most"]) / 2
     is_usable = (rows["overflows"] == 0) & (rows["stops"] == 0)
     is_usable |= not is_usable.any()
-    best = rows.loc[middle[is_usable].idxmin()]
+    best = rows.iloc[int(np.argmin(middle.where(is_usable, np.inf)))]
     assert rows["flat"].tolist() == (is_usable & (rows["low"] <= best["high"])).tolist()
-    if not rows.loc[middle.idxmax(), "flat"]:
+    if not rows["flat"].iloc[int(np.argmax(middle))]:
         named = {
             int(size.replace(",", ""))
             for size in re.findall(r"[\d,]*\d", sentences[0].split(" cost")[0])

@@ -23,7 +23,7 @@ from uuid import uuid4
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, notebook_div, safe
 from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.lab.replay import Replay
-from budgetkit.message import Message
+from budgetkit.message import Data, Message
 
 Data = dict[str, Any]
 SETTLED: Final = 0.7  # seconds without a change until the picture is published anew
@@ -75,7 +75,7 @@ def saved_settings() -> str:
     """Return the settings that the saved notebook keeps of the cell that runs, once a kernel; "" without any."""
     from IPython import get_ipython
 
-    parent = getattr(get_ipython(), "get_parent", dict)()  # type: ignore[no-untyped-call]
+    parent: Data = getattr(get_ipython(), "get_parent", dict)()
     running = parent.get("metadata", {}).get("cellId")
     path = Path(os.environ.get("JPY_SESSION_NAME", ""))
     if running is None or running in _SHOWN or not path.is_file():

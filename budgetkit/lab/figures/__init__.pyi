@@ -24,7 +24,6 @@ from budgetkit.lab.figures.window import window as window
 from budgetkit.lab.replay.figures.replays import caching as caching
 from budgetkit.lab.replay.figures.replays import dropping as dropping
 from budgetkit.lab.replay.figures.replays import fan as fan
-from budgetkit.lab.replay.figures.replays import ranking as ranking
 from budgetkit.lab.replay.figures.replays import spending as spending
 from budgetkit.lab.replay.figures.replays import timeline as timeline
 from budgetkit.lab.sessions.figures import cache_reads as cache_reads
