@@ -59,7 +59,7 @@ def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
     ]
     assert isinstance(trace.messages, tuple)
     explorer = bk.BudgetExplorer("chat", [ASKED, ASKED])
-    assert explorer.plan["user"].demand == explorer.plan["conversation"].demand + 3, (
+    assert explorer.plan["user"].demand == explorer.plan["conversation"].demand + 2, (
         "the last asks, with the priming"
     )
     assert len(bk.replay([ASKED, ASKED], presets.working_memory(), "octopus").over) == 2

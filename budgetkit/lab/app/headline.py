@@ -22,7 +22,7 @@ from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest, too_many
 from budgetkit.message import Message
 from budgetkit.models import Model
-from budgetkit.plan.items import Flags, Ints
+from budgetkit.plan.items import Ints
 from budgetkit.presets import PRESETS
 from budgetkit.trace import Trace
 
@@ -240,7 +240,7 @@ def fitting(results: BudgetResults) -> str:
         whole = [grant.cut == 0 for grant in results.plan.grants]
         return f"{sum(whole):,} of {len(whole):,} sections"
     columns = results.turns.columns(results.plan.budget)
-    is_whole: Flags = sum(column["cut"] for column in columns.values()) == 0
+    is_whole = np.sum([column["cut"] for column in columns.values()], axis=0) == 0
     return f"{np.count_nonzero(is_whole):,} of {len(is_whole):,} turns"
 
 
