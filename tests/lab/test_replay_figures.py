@@ -102,7 +102,7 @@ def test_a_dropped_message_is_a_line_that_ends_where_it_left() -> None:
 
 
 def test_policies_are_ranked() -> None:
-    assert bk.rank_policies(BY_NAME)["policy"].tolist() == ["low <mark>", "oldest"]
+    assert bk.deciding.rank_policies(BY_NAME)["policy"].tolist() == ["low <mark>", "oldest"]
 
 
 def test_the_fan_has_two_bands_a_middle_and_its_limits() -> None:
