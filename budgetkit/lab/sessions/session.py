@@ -425,7 +425,7 @@ class Session:
         strange = missed.loc[missed["cause"] == UNEXPLAINED, "missed"].sum()
         return {
             "requests": len(self.usage),
-            **{name: int(self._billed[name].sum()) for name in self._billed},
+            **{name: int(self._billed[name].sum()) for name in _BILLED.values()},
             "cost": float(self.cost.sum()),
             "steps": int(np.count_nonzero(self.steps_cost > 1e-9)),
             "steps_cost": float(self.steps_cost.sum()),

@@ -195,7 +195,7 @@ def _marked(table: pd.DataFrame) -> pd.DataFrame:
     """
     middle = (table["least"] + table["most"]) / 2
     is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
-    usable: Any = middle[1:][is_usable[1:] | ~is_usable[1:].any()]
+    usable: Any = middle[1:][is_usable[1:] | (not is_usable[1:].any())]
     table["flat"] = False
     if usable.notna().any():
         is_flat = table["low"] <= table["high"][usable.idxmin()]
@@ -356,7 +356,7 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
     total = _added(used)
     total.attrs = {
         **errors.abs().max().to_dict(),
-        "billed": float(total.at[0, "least"]),
+        "billed": total.at[0, "least"],
         "is_ranked": True,
         "sessions": len(used),
         "left_out": len(sessions) - len(used),
