@@ -209,10 +209,11 @@ def test_every_explorer_takes_a_function_and_a_calibrated_counter(given: Any) ->
     name = bk.counter(given).name
     trace = bk.load_trace("support-chat")
     budget = bk.BudgetExplorer("working_memory", trace, counter=given)
+    framing = bk.requests.FRAMINGS[bk.model(budget.config["model"]).framing]
     assert budget.config["counter"] == name
     assert (
         budget.plan["current"].demand
-        == trace.demand(given, budget.budget.roles)["current"].iloc[-1]
+        == trace.demand(given, budget.budget.roles, framing)["current"].iloc[-1]
     )
     replayed = bk.ConversationExplorer(trace, policies={"mine": "octopus"}, counter=given)
     assert replayed.replay.policy == bk.policies.system("octopus")

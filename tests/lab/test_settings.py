@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -67,7 +68,7 @@ def test_another_model_costs_its_prices_and_its_tokens(session: bk.Session) -> N
 def test_what_is_said_is_true_of_the_table(sizes: list[int]) -> None:
     session = bk.Session(bk.load_trace("made-up-session"))
     table = bk.what_if(session, threshold=sizes)
-    rows = table.iloc[1:]
+    rows: Any = table.iloc[1:]
     sentences = sentences_of(table)
     middle = (rows["least"] + rows["most"]) / 2
     is_usable = (rows["overflows"] == 0) & (rows["stops"] == 0)

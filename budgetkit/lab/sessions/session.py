@@ -567,6 +567,10 @@ def _scale(counted: Ints, billed: Ints) -> float:
 
 def outlined_sessions(path: Path) -> Iterator[Session]:
     """Read a session and its sub-agents without the long texts, which are most of a file."""
+    exported = _as_exported(path)
+    if exported is not path:
+        yield Session(load_traces(_outline(exported))[0])
+        return
     for file in (path, *sub_agents_of(path)):
         with file.open("rb") as stream:
             for name, numbered in opened(stream, file.name):

@@ -194,8 +194,8 @@ def _marked(table: pd.DataFrame) -> pd.DataFrame:
     Those at which a prompt exceeds the window, or the program would stop, are left out where there are others.
     """
     middle = (table["least"] + table["most"]) / 2
-    is_usable: Any = (table["overflows"] == 0) & (table["stops"] == 0)
-    usable: Any = middle[1:][is_usable[1:] | ~is_usable[1:].any()]
+    is_usable = (table["overflows"] == 0) & (table["stops"] == 0)
+    usable: Any = middle[1:][is_usable[1:] | (not is_usable[1:].any())]
     table["flat"] = False
     if usable.notna().any():
         is_flat = table["low"] <= table["high"][usable.idxmin()]
@@ -356,7 +356,7 @@ def _over_all(sessions: list[Session], table_of: Callable[[Session], pd.DataFram
     total = _added(used)
     total.attrs = {
         **errors.abs().max().to_dict(),
-        "billed": float(total["least"].iloc[0]),
+        "billed": total.at[0, "least"],
         "is_ranked": True,
         "sessions": len(used),
         "left_out": len(sessions) - len(used),
