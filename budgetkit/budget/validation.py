@@ -48,7 +48,8 @@ or give the section a cap in tokens.
                 "Or add an Allocation."
             )
     if budget.remainder is not None and budget.remainder not in sections:
-        raise ValueError(unknown_name("remainder", budget.remainder, sections))
+        unknown = unknown_name("remainder", budget.remainder, sections)
+        raise ValueError(f"{unknown} Add an Allocation of that name to use it.")
 
     # no section is promised more than it may take, nor anything where its items compete with those of others
     caps = budget.caps

@@ -75,7 +75,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 # A problem, then how to mend it.
 PROBLEM_AND_FIX = re.compile(
-    r".+; .+|(Invalid|Unknown) .+\. (Choose one of: |Use |Expected |Pass ).+\.", re.DOTALL
+    r".+; .+|[A-Z].+\. (Choose|Use|Expected|Pass|Add|Give|Lower|Put|Rename|Remove|Check|Or) .+\.",
+    re.DOTALL,
 )
 
 
@@ -165,7 +166,8 @@ def test_a_section_has_one_column() -> None:
     """Of two with one name, as a merge of frames leaves them, neither is lost silently."""
     for names in (["a", "a"], ["1", 1]):
         with pytest.raises(
-            ValueError, match="two columns of demands have one name; .*; add them up or rename one"
+            ValueError,
+            match="Two columns of demands have the same name. Add them up, or rename one",
         ):
             bk.plan.allocate_many(
                 POOL, pd.DataFrame([[1, 2]], columns=pd.Index(names, dtype=object))
@@ -214,7 +216,8 @@ def test_a_counter_that_returns_no_number_of_tokens_is_refused_by_name(
         return number
 
     with pytest.raises(
-        (TypeError, ValueError), match=r"what mine \(a function, line \d+\) counts is .*tokens are"
+        (TypeError, ValueError),
+        match=r"Invalid count of mine \(a function, line \d+\): .*\. (Expected|Use) ",
     ):
         call(mine)
 

@@ -32,7 +32,7 @@ def test_every_row_has_a_source_and_a_date() -> None:
 
 
 def test_a_window_that_nobody_knows_is_asked_for() -> None:
-    with pytest.raises(ValueError, match="Claude Code has the model's window, and none was given"):
+    with pytest.raises(ValueError, match="Claude Code uses the model's window, and none is given"):
         product_window("claude-code")
-    with pytest.raises(LookupError, match="no window of 'nobody'; known are 'codex'"):
+    with pytest.raises(LookupError, match="Unknown product 'nobody'. Choose one of: 'codex'"):
         product_window("nobody")

@@ -151,7 +151,7 @@ def test_models_are_listed_with_what_is_known_of_each(capsys: Captured) -> None:
         "gpt-4o-mini",
     ]
     assert run(["models", "no-such-model"]) == 0
-    assert "no model 'no-such-model'" in capsys.readouterr().out
+    assert "Unknown model 'no-such-model'" in capsys.readouterr().out
 
 
 def test_standard_input_is_counted_where_no_file_is_named() -> None:
@@ -324,14 +324,17 @@ WRONG = {
         "Unknown policy 'nosuch'. Choose one of",
     ),
     "no counter": (("count", "-t", "x", "-c", "nosuch"), "Unknown counter 'nosuch'"),
-    "no model": (("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"), "no model 'nosuch'"),
+    "no model": (
+        ("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"),
+        "Unknown model 'nosuch'",
+    ),
     "no turn": (
         ("fit", "support-chat", "--turn", "999"),
         "turn 999 of trace 'support-chat' was asked for",
     ),
     "no section": (("fit", "support-chat", "--why", "x"), "Unknown section 'x'"),
     "no prompt": (("check", "--prompt", "x"), "a prompt 'x'; a prompt is given as SECTION=FILE"),
-    "too small": (("fit", "support-chat", "-w", "3"), "chat at a window of 3 leaves"),
+    "too small": (("fit", "support-chat", "-w", "3"), "The window of chat (3) gives"),
     "no notebook": (("notebook", "99"), "Unknown notebook '99'. Choose one of: 00-start, "),
     "piped app": (("explore", "-"), "explore cannot read standard input"),
 }
@@ -606,4 +609,4 @@ def test_what_reading_left_out_is_a_note(capsys: Captured, tmp_path: Path) -> No
         json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]})
     )
     assert run(["count", str(body), "--as", "request"]) == 0
-    assert "no model 'gtp-4o' is known, nearest are 'gpt-4o'" in capsys.readouterr().out
+    assert "unknown model 'gtp-4o', nearest are 'gpt-4o'" in capsys.readouterr().out

@@ -265,7 +265,7 @@ def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -
 def test_a_model_that_nobody_knows_can_be_given_in_code_and_is_said_so() -> None:
     explorer = BudgetExplorer("chat", model="no-such-model-1")
     assert explorer.budget.window == 8_192
-    assert "no model 'no-such-model-1'" in explorer.view.state["status"]["more"][0]
+    assert "Unknown model 'no-such-model-1'" in explorer.view.state["status"]["more"][0]
 
 
 def test_a_model_with_an_input_window_keeps_its_kind_at_another_size() -> None:
@@ -389,8 +389,8 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
             "pip install 'budgetkit[makers]'",
         ),
         (lambda e: e.set(path="no/such.jsonl"), "no/such.jsonl"),
-        (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "unknown 'windw'"),
-        (lambda e: e.load("{"), "saved state is no JSON"),
+        (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "Unknown key in budget: 'windw'"),
+        (lambda e: e.load("{"), "Invalid JSON in saved state"),
         (
             lambda e: hear(e, {"kind": "line", "line": "histroy", "tokens": 3, "id": "1"}),
             "no line 'histroy'",

@@ -262,7 +262,7 @@ _TRACE = r"; known are .*; give one of these|Invalid conversation: .* Expected|^
 _TEXTS = r"Invalid texts of type .*\. Pass a Corpus, |; known are .*; give one of these"
 _PRESET = r"preset 'chat' without a window.*give window= in tokens, or model='gpt-4o'"
 _POLICY = "Unknown policy 'lasst turns'. Did you mean 'last turns'"
-_MODEL = "known are its name and a Model; give one of these"
+_MODEL = "Expected a name, such as 'gpt-4o', or a Model"
 #: What is refused: the kind, what is passed, the sentence, how many of its calls ask.
 REFUSED: list[tuple[str, list[Any], str, Any]] = [
     ("budget", ["chatt", 8.5, ["chat"], object()], _BUDGET, slice(8)),
@@ -270,7 +270,12 @@ REFUSED: list[tuple[str, list[Any], str, Any]] = [
     ("policy", ["lasst turns"], _POLICY, slice(None)),
     ("conversation", [None, 7, b"hello"], _TRACE, slice(None)),
     ("texts", [7, b"hello", None, {"text": "hello"}, [7]], _TEXTS, slice(None)),
-    ("messages", [pd.DataFrame(SPOKEN), Path("talk.jsonl")], "known are", slice(None)),
+    (
+        "messages",
+        [pd.DataFrame(SPOKEN), Path("talk.jsonl")],
+        "known are|Expected a list",
+        slice(None),
+    ),
     ("messages", ["talk.json", "support-chat"], ".", slice(2)),
     ("model", [None, 7, b"gpt-4o", {"x": 1}], _MODEL, [0, 16, 17, 20]),
 ]
