@@ -120,9 +120,18 @@ def sessions(
 
     folders, files = find(folder)
     files = files[:newest]
-    names = ["number", "program", "changed", "project", "megabytes", *(BILLED if billed else ())]
     rows = rows_of(files, bills_of(files) if billed else None)
-    table = pd.DataFrame(rows, columns=names)
+    table = pd.DataFrame(
+        rows,
+        columns=[
+            "number",
+            "program",
+            "changed",
+            "project",
+            "megabytes",
+            *(BILLED if billed else ()),
+        ],
+    )
     # Names that are not UTF-8 stand here as Python reads them, which a column of texts cannot hold.
     table["path"] = pd.Series([row["path"] for row in rows], dtype=object)
     table.attrs["folders"] = [str(folder) for folder in folders]
@@ -183,8 +192,7 @@ def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list
             parts = place.parts
             file = SessionFile(path=path, program="", about=about)
             for program, pattern in patterns:
-                depth = 1 + pattern.count("/")
-                if not pattern or (len(parts) == depth and place.match(pattern)):
+                if not pattern or (len(parts) == 1 + pattern.count("/") and place.match(pattern)):
                     files[path] = replace(file, program=program)
             # A sub-agent's file belongs to the session beside whose folder it stands.
             if "subagents" in parts[1:]:

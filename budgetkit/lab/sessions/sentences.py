@@ -387,11 +387,9 @@ def _trial_sentence(attrs: Any) -> str:
         f"sessions; on the newer {attrs['tried_on']:,} it would have saved {saved} of the bill (95 % interval: "
         f"{ends[0]} to {ends[1]})"
     )
-    if attrs["saved_low"] > 0:
-        return f"{words}."
-    if attrs["saved_high"] < 0:
-        return f"{words}: it would have cost more."
-    return f"{words}: no saving is certain."
+    if attrs["saved_low"] <= 0 <= attrs["saved_high"]:
+        words += ": no saving is certain"
+    return f"{words}."
 
 
 def value_text(value: Any) -> str:

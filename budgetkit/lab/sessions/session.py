@@ -569,7 +569,7 @@ def outlined_sessions(path: Path) -> Iterator[Session]:
     """Read a session and its sub-agents without the long texts, which are most of a file."""
     exported = _as_exported(path)
     if exported is not path:
-        yield Session(load_traces(_outline(exported))[0])
+        yield Session(load_traces(exported)[0])
         return
     for file in (path, *sub_agents_of(path)):
         with file.open("rb") as stream:
