@@ -67,7 +67,18 @@ def saved_at(path: Path, text: str) -> Path:
 
 
 NAMES = {
+    **{
+        name: getattr(module, name)
+        for module in (bk.conversation, bk.deciding, bk.requests, bk.truncation)
+        for name in module.__all__
+    },
     **{name: getattr(bk, name) for name in dir(bk)},
+    "assembly": bk.conversation.assembly,
+    "calibrate": bk.accuracy.calibrate,
+    "claims": bk.accuracy.claims,
+    "provider_counter": bk.endpoints.provider_counter,
+    "redact": bk.redaction.redact,
+    "thinking": bk.limits.thinking,
     **{"check": check, "image_price": image_price, "framing_for": framing_for, "talked": talked},
     **{"SPOKEN": SPOKEN, "TRACE": TRACE, "TEXT": TEXT, "WINDOW": WINDOW, "W": {"window": WINDOW}},
     "MEMORY": bk.presets.working_memory(WINDOW, output=200),
