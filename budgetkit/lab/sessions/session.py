@@ -575,7 +575,7 @@ def outlined_sessions(path: Path) -> Iterator[Session]:
         with file.open("rb") as stream:
             for name, numbered in Opener().parts(stream, file.name):
                 records = ((line, _outline(value)) for line, value in numbered)
-                for line, conversation in conversations(records, name):
+                for line, conversation in Loader().conversations(records, name):
                     trace = made_trace(conversation, path.stem, f"{name}, line {line}")
                     if file == path or usage_frame(trace)["side_chain"].any():
                         yield Session(trace)
