@@ -341,9 +341,6 @@ WRONG = {
         ("fit", "support-chat", "-w", "3"),
         "The window of chat (3) gives system 0 tokens",
     ),
-    "no section": (("fit", "support-chat", "--why", "x"), "Unknown section 'x'"),
-    "no prompt": (("check", "--prompt", "x"), "Invalid --prompt 'x': use SECTION=FILE"),
-    "too small": (("fit", "support-chat", "-w", "3"), "The window of chat (3) gives"),
     "no notebook": (("notebook", "99"), "Unknown notebook '99'. Choose one of: 00-start, "),
     "piped app": (("explore", "-"), "explore cannot read standard input"),
 }
