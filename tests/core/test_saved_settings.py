@@ -135,7 +135,8 @@ def test_code_is_passed_again_and_asked_for_by_its_name() -> None:
     ):
         bk.Conversation.from_json(saved, counter=tokens)
     with pytest.raises(
-        ValueError, match="the counter of the saved .* 'tokens', code .*; pass counter= as it was"
+        ValueError,
+        match="The counter of the saved .* which a file cannot hold. Pass the same counter=",
     ):
         bk.Conversation.from_json(saved, policies.Importance(rank))
     assert bk.Conversation.from_json(saved, policies.Importance(rank), tokens).to_json() == saved
