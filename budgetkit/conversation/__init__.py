@@ -10,13 +10,13 @@
 from budgetkit.conversation.building import Built, build, build_async
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.reading import MemoryTokens, memory_tokens
-from budgetkit.conversation.running_tally import Left, Request
+from budgetkit.conversation.running_tally import Removal, Request
 from budgetkit.conversation.trimming import trim
 
 __all__ = [
     "Built",
     "Conversation",
-    "Left",
+    "Removal",
     "MemoryTokens",
     "Request",
     "build",

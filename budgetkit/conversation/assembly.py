@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from budgetkit.budget import brief
+from budgetkit.budget.errors import wrong_type
 from budgetkit.conversation.reading import AnyListings, check_listings, listings_of, written_as_one
 from budgetkit.conversation.reading import Listing as Listing
 from budgetkit.counters import Count, count_of
@@ -20,7 +21,7 @@ NEAR_LIMIT = 0.9
 
 @dataclass(frozen=True)
 class Wording:
-    """How a plan is told to a model.
+    """The wording in which a plan is described to a model.
 
     Parameters
     ----------
@@ -97,13 +98,13 @@ def messages(
     items = plan.decisions.items
     if not items and plan.used:
         raise ValueError(
-            "this plan was made of numbers; only a plan made of items has texts; use budgetkit.fit(budget, items)"
+            "This plan has numbers, not texts. Make it with budgetkit.fit(budget, items)."
         )
     raws = [(item.section, _raw(item)) for item in items]
     listings = listings_of(as_one)
     check_listings(listings, raws, plan.budget.sections)
     written = [
-        (item, _written(raw, context_role)) for item, (_, raw) in zip(items, raws, strict=True)
+        (item, _sent_form(raw, context_role)) for item, (_, raw) in zip(items, raws, strict=True)
     ]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
     chat_places = [i for i, (_, message) in enumerate(written) if message["role"] in CHAT_ROLES]
@@ -154,21 +155,18 @@ def _raw(item: Item) -> Raw:
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(
-            f"an item of section {brief(item.section)} has no text; items have what is passed as payload=..., "
-            "and a plan "
-            "saved without texts=True has none; pass it to Item, save the plan with its texts, or fit its budget again"
+            f"No text in an item of section {brief(item.section)}. Pass payload=... to Item, or save the plan with "
+            "texts=True."
         )
     if isinstance(payload, str):
         return {"role": "context", "content": payload}
     if not isinstance(payload, Mapping) or "role" not in payload:
-        raise ValueError(
-            f"an item of section {brief(item.section)} has the payload {type(payload).__name__}; "
-            "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
-        )
+        where = f"payload in section {brief(item.section)}"
+        raise ValueError(wrong_type(where, payload, "a Message, a mapping with a role, or a text"))
     return payload
 
 
-def _written(raw: Raw, context_role: str) -> Data:
+def _sent_form(raw: Raw, context_role: str) -> Data:
     """Return a message as it is sent."""
     if raw["role"] in CHAT_ROLES or raw["role"] in (*SYSTEM_ROLES, "tools"):
         # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
@@ -182,7 +180,7 @@ def describe(
     framing: Framing | None = None,
     wording: Wording = BUDGETKIT,
 ) -> str:
-    """Return the text that tells a model how its context is used, its own tokens counted in.
+    """Describe the plan of a context to the model.
 
     The first line sums up against the whole window; a section above 90 % of its cap, or of its limit where it
     has none, is marked. The number of used tokens contains this text as a system message of its own, and is never

@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any, get_args
 
 from budgetkit.budget import Allocation, Budget, brief, check_choice, unknown_section
+from budgetkit.budget.errors import wrong_type
 from budgetkit.conversation.assembly import describe, messages, tools
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.reading import (
@@ -174,18 +175,14 @@ def build(
     for keyword, value in sections.items():
         section, is_question = _section_of(keyword, budget, roles, question_section)
         default_role = "user" if is_question else _speaker(section, roles, question_section)
-        section_items = _items(section, _listed(value), default_role, count, framing)
+        section_items = _items(section, _as_list(value), default_role, count, framing)
         if is_question and question:
-            raise ValueError(
-                f"the question was given twice, once as {brief(keyword)}; give it once"
-            )
+            raise ValueError(f"Two questions, one of them {brief(keyword)}. Pass one.")
         if is_question:
             # What the model did about it, calls and results, may follow it.
             if section_items and section_items[0].payload.role != "user":
-                raise ValueError(
-                    f"the question was given as a message of {brief(section_items[0].payload.role)}; it is the "
-                    "user's; give its text, or a message whose role is user"
-                )
+                role = section_items[0].payload.role
+                raise ValueError(wrong_type("role of the question", role, "user, or pass its text"))
             question = section_items
         else:
             parts[section] = section_items
@@ -260,7 +257,7 @@ def build(
 
 
 def _left_out(items: list[Item]) -> tuple[str, ...]:
-    """Return the notice on messages left out because a request begins with the user's; none without any."""
+    """Return the notice about messages dropped before the first user message."""
     if not items:
         return ()
     tokens = sum(item.tokens for item in items)
@@ -355,7 +352,7 @@ async def build_async(
     return build(budget, counter, **{**options, **fetched})
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     """Return a section's value as a list; a scored text is one entry."""
     if value is None or (isinstance(value, str) and not value):
         return []
@@ -434,7 +431,7 @@ def _primed(items: list[Item], priming: int) -> list[Item]:
 def _pruned(
     items: list[Item], room: int, policy: Policy, count: Count, framing: Framing
 ) -> list[Item]:
-    """Prune a history to the room that the others leave, by the engine of a running conversation at its next turn."""
+    """Prune a history to the room that the other sections leave."""
     if not items:
         return []
     section = items[0].section

@@ -33,6 +33,7 @@ from threading import get_ident
 from typing import Any, get_args
 
 from budgetkit.budget import brief, check_choice, one_line
+from budgetkit.budget.errors import unknown_name
 from budgetkit.conversation.engine import Engine, Overrun, RequestSteps
 from budgetkit.conversation.reading import check_sendable, read
 from budgetkit.conversation.running_tally import (
@@ -230,10 +231,8 @@ class Conversation:
                 message.role not in ROLES
                 and past_section(message, roles) not in self.budget.sections
             ):
-                raise ValueError(
-                    f"a message whose role is {brief(message.role)}, and this budget has no section for it; known are "
-                    f"{', '.join(ROLES)}; correct it, or name its section in roles="
-                )
+                problem = unknown_name("role", message.role, ROLES).removesuffix(".")
+                raise ValueError(f"{problem}, or name its section in roles=.")
 
     def request(self) -> Request:
         """Return the next request.
@@ -257,7 +256,7 @@ class Conversation:
         return self._request(self._engine.in_form)
 
     def _request_in_chat(self) -> Request:
-        """Return the next request in OpenAI's chat format, its messages with the origin that they came from."""
+        """Return the next request in OpenAI's chat format."""
         return self._request(lambda request: request)
 
     def _request(self, write: Callable[[Request], Request]) -> Request:
@@ -353,7 +352,7 @@ class Conversation:
         )
 
     def __repr__(self) -> str:
-        """Say model, messages and tokens in one line; it waits for no lock, since a debugger may ask at any time."""
+        """Return model, messages and tokens in one line, without waiting for the lock."""
         tally = self._engine.tally
         lines = [*tally.entries.values()]
         waiting = len(self._inbox)
@@ -460,7 +459,7 @@ class Conversation:
         if inspect.iscoroutine(text):
             text.close()
         raise TypeError(
-            f"a summary of type {type(text).__name__}; request() takes texts; await arequest(), or return a text"
+            f"Invalid summary of type {type(text).__name__}. Return a text, or await arequest()."
         )
 
 

@@ -25,7 +25,7 @@ from zlib import crc32
 from budgetkit.budget import Budget, brief, warn_caller
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.running_tally import (
-    Left,
+    Removal,
     Request,
     RunningTally,
     TallyEntry,
@@ -72,7 +72,7 @@ class Engine:
     notes: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     # the messages that leave at the next request, and those that each of its summaries stands for
-    departed: dict[int, Left] = field(default_factory=dict)
+    departed: dict[int, Removal] = field(default_factory=dict)
     replaced: dict[int, set[int]] = field(default_factory=dict)
     # how the last request goes out; None for a chat of texts alone
     sent: SentRequest | None = None
@@ -97,7 +97,7 @@ class Engine:
         return "user" if self.form_sent in USER_FIRST else self.start_on
 
     def next(self) -> RequestSteps:
-        """Give the next request; asks for the texts of summaries on the way, and changes nothing where it fails."""
+        """Return the next request, asking for texts of summaries on the way."""
         history = self.tally.history
         with unchanged_on_error(self, self.tally, history, history.slots):
             return (yield from self._steps())
@@ -109,7 +109,7 @@ class Engine:
         self.texts = []
         self.departed = {}
         self.replaced = {}
-        left: list[Left] = []
+        left: list[Removal] = []
         for _ in range(_MOST_ROUNDS):
             plan = yield from self._cut(left)
             entries = self._entries_in_order()
@@ -124,13 +124,13 @@ class Engine:
         tally.requests += 1
         summarised = self._summarised()
         departed = [
-            Left(gone.message, "summarised") if slot in summarised else gone
+            Removal(gone.message, "summarised") if slot in summarised else gone
             for slot, gone in sorted(self.departed.items(), key=lambda pair: pair[0])
         ]
         left = [*departed, *left]
         return self._as_request(plan, entries, tokens, left)
 
-    def _cut(self, left: list[Left]) -> Generator[list[Message], str, Plan]:
+    def _cut(self, left: list[Removal]) -> Generator[list[Message], str, Plan]:
         """Prune the history, shorten large messages, and return the plan.
 
         Each departure is added to `left`.
@@ -256,7 +256,7 @@ class Engine:
         )
 
     def _summarise(self, steps: Steps) -> Generator[list[Message], str, None]:
-        """Put a summary wherever one is asked for."""
+        """Insert each summary that the policy asks for."""
         rules = self.tally.rules
         entries = self.tally.entries
         summaries = self.tally.summaries
@@ -286,7 +286,7 @@ class Engine:
             placed = {(place, tokens) for place, tokens, _ in stop.value.written}
             self.texts += [text for place, tokens, text in texts if (place, tokens) in placed]
 
-    def _apply_departures(self) -> Iterator[Left]:
+    def _apply_departures(self) -> Iterator[Removal]:
         """Take messages that have left off the tally, and write placeholders; give lost summaries."""
         tally = self.tally
         history = self.tally.history
@@ -294,11 +294,11 @@ class Engine:
             before = tally.entries[slot].message
             if history.gone[slot] >= 0:
                 del tally.entries[slot]
-                self.departed[slot] = Left(before.raw, "dropped")
+                self.departed[slot] = Removal(before.raw, "dropped")
             elif history.state[slot] == SHRUNK:
                 message = placeholder(before, history.size[slot], tally.rules)
                 tally.restamp(slot, message, history.size[slot])
-                self.departed[slot] = Left(before.raw, "shrunk")
+                self.departed[slot] = Removal(before.raw, "shrunk")
 
         # A summary that is in no other one and has left is lost, though it was paid for.
         for place, entry in [*tally.summaries.items()]:
@@ -307,18 +307,18 @@ class Engine:
             del tally.summaries[place]
             if place not in self._summarised():
                 self.notes.append(
-                    f"a summary of {entry.tokens:,} tokens is not sent, since it is longer than what it replaces or "
-                    "the history has no room for it; write shorter summaries, or raise the history budget"
+                    f"Not sent: a summary of {entry.tokens:,} tokens, too long for the history or for what it "
+                    "replaces. Write shorter summaries, or raise the history budget."
                 )
-                yield Left(entry.message.raw, "dropped")
+                yield Removal(entry.message.raw, "dropped")
 
     def _summarised(self) -> set[int]:
-        """Return the slots that the summaries in this request stand for."""
+        """Return the slots that the summaries of this request replace."""
         standing = self.tally.history.summaries
         return {slot for place in standing for slot in self.replaced.get(place, ())}
 
     def _uncut(self, entering: list[int]) -> Iterator[str]:
-        """Say which tool results the policy would cut, and cannot."""
+        """Warn of tool results that the policy cannot cut."""
         stages = self.policy.stages
         clears = any(isinstance(stage, DropToolResults) for stage in stages)
         for slot in entering:
@@ -331,7 +331,7 @@ class Engine:
                     "the policy's size; send a smaller one"
                 )
 
-    def _cut_large_results(self, entering: list[int]) -> Generator[Left, None, None]:
+    def _cut_large_results(self, entering: list[int]) -> Generator[Removal, None, None]:
         """Cut tool results inside that arrived larger than the policy lets them be."""
         tally = self.tally
         tokens = self.tally.history.slots.tokens
@@ -341,18 +341,18 @@ class Engine:
                 continue
             message = capped(entry.message, tokens[slot], tally.rules)
             tally.restamp(slot, message, tokens[slot])
-            yield Left(entry.message.raw, "shortened")
+            yield Removal(entry.message.raw, "shortened")
 
-    def _drop_passages(self, grant: Grant, most: int) -> list[Left]:
+    def _drop_passages(self, grant: Grant, most: int) -> list[Removal]:
         """Keep of a section's passages those that so many tokens have room for."""
         tally = self.tally
         passages = fewer_passages(tally, self.budget, grant.section, most)
         dropped = [item for item in tally.passages if item not in passages]
         tally.passages = passages
-        return [Left(item.payload.raw, "dropped") for item in dropped]
+        return [Removal(item.payload.raw, "dropped") for item in dropped]
 
     def _as_request(
-        self, plan: Plan, entries: list[TallyEntry], tokens: int, left: list[Left]
+        self, plan: Plan, entries: list[TallyEntry], tokens: int, left: list[Removal]
     ) -> Request:
         """Build the request from its plan, and keep its stamps for the next."""
         tally = self.tally
@@ -388,7 +388,7 @@ class Engine:
 
         # What waits for its result or call is named, too; and the tally is packed where most of it has left.
         waiting = [
-            Left(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
+            Removal(tally.entries[slot].message.raw, "unanswered") for slot in sorted(tally.unsent)
         ]
         if len(tally.history.slots) > _MOST_DEAD_SLOTS + 2 * len(tally.entries):
             unpack(tally, packed(tally))
@@ -410,8 +410,8 @@ class Engine:
         A request that is too large warns or raises, as `overrun` says.
         """
         above = [
-            f"section {brief(g.section)} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is "
-            "sent whole; raise the limit, or shorten the texts"
+            f"Section {brief(g.section)} is sent whole with {g.demand:,} tokens, {g.cut:,} above its limit of "
+            f"{g.limit:,}. Raise the limit, or shorten the texts."
             for g in plan.grants
             if g.cut
         ]
@@ -419,8 +419,8 @@ class Engine:
         if missing <= 0:
             return notices
         over = (
-            f"a request of {tokens:,} tokens exceeds what the window has for it by {missing:,}; nothing more may "
-            "leave: shorten the question or the system message, lower the floor, or take a larger window"
+            f"The request of {tokens:,} tokens exceeds the usable window by {missing:,}, and nothing more can be "
+            "dropped. Shorten the question or the system message, lower the floor, or use a larger window."
         )
         if self.overrun == "raise" or (self.overrun == "warn" and self.budget.deficit == "raise"):
             raise ValueError(over)
@@ -445,7 +445,7 @@ class Engine:
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:
-    """Return the budget in which one section gives up nothing, and the others shrink for it."""
+    """Return the budget with one section protected at the cost of the others."""
     cap = budget.caps[section]
     return budget.assign(
         **{

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from budgetkit.budget import brief, one_line, unknown_section
+from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count, counter
 from budgetkit.inputs import AnyModel
 from budgetkit.message import CHAT_ROLES, ROLES, SYSTEM_ROLES, Data, Message, Raw
@@ -23,7 +24,7 @@ from budgetkit.requests import FRAMINGS, Framing
 from budgetkit.requests.reading.forms import Form, form_of, read_form
 from budgetkit.requests.reading.records import Pairing
 from budgetkit.trace import json_value, messages_in, messages_of
-from budgetkit.trace.conversation import plain
+from budgetkit.trace.conversation import plain_value
 from budgetkit.truncation import cutter
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
@@ -34,7 +35,7 @@ _OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
 def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]:
-    """Read messages, and lists of them, in whatever form; `pairing` knows the calls that were read before.
+    """Read messages and lists of messages in any known form.
 
     Examples
     --------
@@ -88,13 +89,12 @@ def check_sendable(messages: Iterable[Message]) -> None:
         except (TypeError, ValueError, RecursionError) as error:
             reason = one_line(str(error)).removesuffix(".")
             raise ValueError(
-                f"a message of {brief(message.role)} cannot be kept: {reason}; a message is texts, "
-                "numbers, lists and objects, as JSON has them; write it so"
+                f"Cannot save a message of {brief(message.role)}: {reason}. Use only JSON values."
             ) from None
 
 
 def is_plain(value: Any) -> bool:
-    """Say whether a message is in OpenAI's own form, with nothing in it that another format could mean."""
+    """Tell whether a message is in OpenAI's own form."""
     if not isinstance(value, Mapping) or not value.keys() <= _OWN or value.get("role") not in ROLES:
         return isinstance(value, Message)
     content = value.get("content")
@@ -105,7 +105,7 @@ def is_plain(value: Any) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    """Say whether a plain message is also one of OpenAI Responses."""
+    """Tell whether a plain message is also an item of OpenAI Responses."""
     is_spoken = isinstance(value, Mapping) and value.get("role") in (
         "user",
         "assistant",
@@ -141,12 +141,12 @@ def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _provider_records(value: Any) -> list[Any]:
-    """Return the messages in a message, or in the answer of a provider, as plain data."""
+    """Return the messages in a provider's answer as plain data."""
     is_message = isinstance(value, Mapping) or any(hasattr(value, name) for name in _OF_A_MESSAGE)
     if not is_message:
         return []
     try:
-        record = plain(_dumped(value))
+        record = plain_value(_dumped(value))
     except (TypeError, ValueError):
         return []
     if not isinstance(record, dict):
@@ -223,7 +223,7 @@ class MemoryTokens:
 def memory_tokens(
     model: AnyModel, messages: Sequence[Any] = (), directive: str = ""
 ) -> MemoryTokens:
-    """Say how many tokens a model's window leaves for memory.
+    """Return the tokens of a model's window that are left for memory.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ Cut = Callable[[Item, int, Any], Item | None]
 
 @dataclass(frozen=True)
 class Listing:
-    r"""Say how the passages of a section become one text.
+    r"""The form in which the passages of a section become one text.
 
     Parameters
     ----------
@@ -306,10 +306,8 @@ class Listing:
         except (LookupError, ValueError, AttributeError):
             holds_text = False
         if not holds_text:
-            raise ValueError(
-                f"the entry of a listing is {brief(self.entry)}; known in it are {{text}} and {{number}}; "
-                'write where the text stands, such as "{number}. {text}"'
-            )
+            expected = 'a form with {text}, such as "{number}. {text}"'
+            raise ValueError(wrong_type("entry of a listing", self.entry, expected))
 
     def text(self, passages: Iterable[str]) -> str:
         """Return the text of all passages."""
@@ -323,7 +321,7 @@ AnyListings = Mapping[str, Listing | str] | Iterable[str] | None
 
 
 def listings_of(value: AnyListings) -> dict[str, Listing]:
-    """Return listings by section; a text is a title, and a bare name stands for a listing without one."""
+    """Return listings by section; a text is a title."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -336,7 +334,7 @@ def listings_of(value: AnyListings) -> dict[str, Listing]:
             listing = Listing(listing or "")
         if not isinstance(listing, Listing):
             raise ValueError(
-                f"as_one has {brief(listing)} for {brief(section)}; known are a title and a Listing; give one"
+                wrong_type(f"as_one of section {brief(section)}", listing, "a title or a Listing")
             )
         listings[section] = listing
     return listings
@@ -354,8 +352,7 @@ def check_listings(
         is_text = message["role"] not in CHAT_ROLES and isinstance(message.get("content"), str)
         if section in listings and not is_text:
             raise ValueError(
-                f"as_one names {brief(section)}, which holds a message of {brief(message['role'])}; known are "
-                "sections of texts and passages; leave it out"
+                f"as_one cannot list {brief(section)}: it holds a message of {brief(message['role'])}. Leave it out."
             )
 
 

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from budgetkit.budget import Allocation, Budget
+from budgetkit.budget.errors import out_of_range
 from budgetkit.conversation.sent import TextSizes
 from budgetkit.counters import Count
 from budgetkit.message import CHAT_ROLES, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
@@ -47,8 +48,8 @@ Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """Say of one message that it is not sent as it came, and why.
+class Removal:
+    """A message that is not sent as it came, and the reason.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class Left:
 
     Examples
     --------
-    >>> Left({"role": "user", "content": "Hello world"}, "dropped").why
+    >>> Removal({"role": "user", "content": "Hello world"}, "dropped").why
     'dropped'
     """
 
@@ -86,7 +87,7 @@ class Request:
         answer and the budget's text.
     over : int
         How many of them the window has no room for; 0 unless the budget or the policy lets it be overrun.
-    left : tuple of Left
+    left : tuple of Removal
         What left at this request, and why.
     summaries : tuple of str
         The summaries that were written for it; one that is not sent stands in `left`, and a warning says so.
@@ -114,7 +115,7 @@ class Request:
     plan: Plan
     tokens: int
     over: int = 0
-    left: tuple[Left, ...] = ()
+    left: tuple[Removal, ...] = ()
     summaries: tuple[str, ...] = ()
     stable: int = 0
     warnings: tuple[str, ...] = ()
@@ -183,7 +184,7 @@ class TallyRules:
 
 @dataclass
 class RunningTally:
-    """Hold a conversation's messages, and the sums of its sections; a slot is a message's place in the conversation."""
+    """Messages of a conversation and running sums of its sections."""
 
     rules: TallyRules
     tools: Sequence[Raw] = ()
@@ -301,7 +302,7 @@ class RunningTally:
         return entry.past
 
     def entering(self) -> list[int]:
-        """List the messages that the history takes in at this request; the question of this turn goes on waiting."""
+        """List the messages that enter the history at this request."""
         section = self.rules.section
         return sorted(
             slot
@@ -396,7 +397,7 @@ class RunningTally:
             self._enter_shown([slot])
 
     def note_form(self, message: Message) -> None:
-        """Remember how a message came, also after it has left: in which provider's form, and whether as a text."""
+        """Remember the provider format of a message."""
         raw = message.raw
         is_text = raw.keys() <= _OF_TEXTS and type(raw.get("content")) is str
         self.is_text = self.is_text and is_text
@@ -467,7 +468,7 @@ class RunningTally:
         }
 
     def count_schemas(self, tools: Sequence[Raw] | None = None) -> None:
-        """Count the tool schemas, or others in their place; it may depend on whether there is a system message."""
+        """Count the tool schemas, or others in their place."""
         if tools is not None:
             self.tools = tools
         self.toolset = read_tools(self.tools)
@@ -475,7 +476,7 @@ class RunningTally:
 
 
 def _sent(message: Message) -> Message:
-    """Return a message as a request takes it: passages are sent beside it, roles of this kit's own as system text."""
+    """Return a message in the form that a request takes."""
     is_of_chat = message.role in CHAT_ROLES or message.role in SYSTEM_ROLES
     if is_of_chat and "contexts" not in message.raw:
         return message
@@ -490,14 +491,14 @@ _INSIDE = Allocation("result", granularity="token", keep="first")
 def placeholder(result: Message, limit: int, rules: TallyRules) -> Message:
     """Return a placeholder for a tool result, of at most `limit` tokens."""
     return result.with_text(
-        truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "a placeholder"))
+        truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "placeholder"))
     )
 
 
 def capped(result: Message, limit: int, rules: TallyRules) -> Message:
     """Return a tool result cut inside, of at most so many tokens."""
     return result.with_text(
-        truncate(result.text, limit, _cost(result, limit, rules, "a tool result"))
+        truncate(result.text, limit, _cost(result, limit, rules, "tool result"))
     )
 
 
@@ -512,13 +513,15 @@ def _cost(result: Message, limit: int, rules: TallyRules, what: str) -> Count:
 
     if cost("") > limit:
         raise ValueError(
-            f"{what} of {limit:,} tokens was asked for; an empty tool result has {cost(''):,}; give at least these"
+            out_of_range(what, limit, f"at least the {cost(''):,} tokens of an empty result")
         )
     return cost
 
 
-def shorten_results(tally: RunningTally, excess: int, section: str | None = None) -> Iterator[Left]:
-    """Cut tool results inside, the largest first, until so many tokens are saved; of one section, or of all."""
+def shorten_results(
+    tally: RunningTally, excess: int, section: str | None = None
+) -> Iterator[Removal]:
+    """Shorten tool results, the largest first, until enough tokens are saved."""
     cut = cutter(tally.rules.count, tally.rules.framing)
     candidates = [
         (line.tokens, slot)
@@ -539,7 +542,7 @@ def shorten_results(tally: RunningTally, excess: int, section: str | None = None
         if shorter is not None and shorter.tokens < tokens:
             tally.rewrite(slot, shorter.payload, shorter.tokens)
             excess -= tokens - shorter.tokens
-            yield Left(line.message.raw, "shortened")
+            yield Removal(line.message.raw, "shortened")
 
 
 def sent_at_least(tally: RunningTally, grant: Grant) -> int:

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import StrictBool
 
 from budgetkit.budget import Share, brief, one_line, warn_caller
+from budgetkit.budget.errors import unknown_name, wrong_type
 from budgetkit.counters import counter as counter_of
 from budgetkit.counters.protocol import FunctionCounter
 from budgetkit.message import Data, Raw
@@ -70,8 +71,8 @@ class SavedSettings:
         for name in names:
             if code := _code_in(getattr(self, name)):
                 raise ValueError(
-                    f"the {name} of the saved conversation is or holds {brief(code)}, code that a file cannot hold; "
-                    f"pass {name}= as it was when the conversation was made"
+                    f"The {name} of the saved conversation is code, {brief(code)}, which a file cannot hold. "
+                    f"Pass the same {name}= again."
                 )
         with refusing():
             return {name: _READERS[name](getattr(self, name)) for name in names}
@@ -88,8 +89,8 @@ class SavedSettings:
                 and not _is_code(after)
             ):
                 raise ValueError(
-                    f"the saved conversation has the {name} {_shown(before)}, and {_shown(after)} is given; its sizes "
-                    f"are saved in tokens of the first; leave {name}= out, or add its messages to a new Conversation"
+                    f"The sizes were saved with the {name} {_shown(before)}, not {_shown(after)}. Leave {name}= out, "
+                    "or add the messages to a new Conversation."
                 )
         warn_of_changes([(name, _shown(before), _shown(after)) for name, before, after in changes])
 
@@ -110,22 +111,22 @@ def _decided(overridden: Collection[str]) -> Collection[str]:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Say of whatever goes wrong inside that the text is no saved conversation, and why."""
+    """Explain any error inside as an invalid saved conversation."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__} "
         reason = one_line(f"{kind}{error}")
         raise ValueError(
-            f"no saved conversation: {str(reason).removesuffix('.')}; give the whole text that to_json made"
+            f"Not a saved conversation: {str(reason).removesuffix('.')}. Pass the whole text of to_json()."
         ) from error
 
 
 def warn_of_changes(changes: list[tuple[str, str, str]]) -> None:
-    """Say which settings are others than those of the saved conversation."""
+    """Warn of settings that differ from the saved ones."""
     for name, before, after in changes:
         warn_caller(
-            f"the saved conversation has the {name} {before}, and goes on with {after}; leave {name}= out to keep it"
+            f"The {name} of the saved conversation changes from {before} to {after}. Leave {name}= out to keep it."
         )
 
 
@@ -198,9 +199,7 @@ def read_value(data: Any) -> Any:
     if "class" not in data:
         return values
     if data["class"] not in _KINDS:
-        raise ValueError(
-            f"no class {brief(data['class'])}; known are {', '.join(_KINDS)}; save it again"
-        )
+        raise ValueError(unknown_name("class", data["class"], _KINDS))
     return _KINDS[data["class"]](**values)
 
 
@@ -233,7 +232,7 @@ def _plain_counter(counter: Any) -> Data:
 
 
 def _opens_nothing(name: str) -> bool:
-    """Say whether a counter's name stands for nothing on the disk of whoever loads it."""
+    """Tell whether a counter's name opens no local file."""
     return not (
         name.endswith(".json")
         or "tokenizer " in name
@@ -257,7 +256,7 @@ def _plain_framing(framing: Framing, counter: Any, model: Any) -> Data:
 def _read_policy(data: Data) -> Policy:
     policy = read_value(data)
     if not isinstance(policy, Policy):
-        raise ValueError(f"its policy is {brief(policy)}, which is no policy")
+        raise ValueError(wrong_type("policy", policy, "a policy"))
     # a field of a wrong type fails here, and not at some later request
     for stage in policy.stages:
         stage.cuts(_TRIAL_CONTEXT)
@@ -269,7 +268,7 @@ def _read_policy(data: Data) -> Policy:
 def _read_counter(data: Data) -> Any:
     name = data["name"]
     if not isinstance(name, str) or not _opens_nothing(name):
-        raise ValueError(f"its counter is {brief(name)}, which is no name of one")
+        raise ValueError(wrong_type("counter", name, "the name of a counter"))
     return counter_of(name)
 
 
@@ -282,7 +281,7 @@ def _read_framing(data: Data) -> Framing | None:
         return framing_for(data["model"])
     framing = read_value(data)
     if not isinstance(framing, Framing):
-        raise ValueError(f"its framing is {brief(framing)}, which is no framing")
+        raise ValueError(wrong_type("framing", framing, "a framing"))
     framing.request([{"role": "user", "content": ""}], len)
     return framing
 
@@ -292,9 +291,7 @@ def _read_roles(data: Data | None) -> Data | None:
         return None
     table: Data = data["table"]
     if not all(isinstance(section, str) for section in table.values()):
-        raise ValueError(
-            f"its roles are {brief(table)}; known is the name of a section for each role"
-        )
+        raise ValueError(wrong_type("roles", table, "the name of a section for each role"))
     return table
 
 

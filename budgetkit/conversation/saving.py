@@ -71,7 +71,7 @@ class SavedLine:
 
 @dataclass(frozen=True)
 class SavedSummary:
-    """A summary stands in a slot and covers all turns up to one."""
+    """A summary in its slot, with the last turn that it covers."""
 
     slot: Whole
     last_turn: Whole
@@ -200,14 +200,14 @@ def restored(text: str) -> SavedConversation:
     with refusing():
         budget = state.from_dict({"budgetkit": version, "budget": data.pop("budget")})
         if not isinstance(budget, Budget):
-            raise ValueError("its budget is a plan")
+            raise ValueError("a plan in place of its budget")
         file = plain_data.validate_data(adapter(SavedFile), data)
 
     def fill(tally: RunningTally) -> list[Message]:
         if tally.rules.section != file.section:
             raise ValueError(
-                f"the saved conversation prunes {brief(file.section)}, this one {brief(tally.rules.section)}; "
-                "give the roles and the section that it had"
+                f"The saved conversation prunes {brief(file.section)}, not {brief(tally.rules.section)}. "
+                "Pass its roles and section."
             )
         with refusing():
             tally.tools = file.tools

@@ -65,7 +65,7 @@ class TextSizes:
 
 
 def is_sum(framing: Framing) -> bool:
-    """Say whether a chat of texts alone costs the sum of its messages."""
+    """Tell whether a chat of texts costs the sum of its messages."""
     return framing.rules is None or isinstance(framing.rules, OpenAIRules)
 
 

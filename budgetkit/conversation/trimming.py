@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import Engine
 from budgetkit.conversation.reading import check_sendable, is_plain, read
-from budgetkit.conversation.running_tally import Left, Request
+from budgetkit.conversation.running_tally import Removal, Request
 from budgetkit.conversation.sent import USER_FIRST
 from budgetkit.counters import Count
 from budgetkit.counters.protocol import as_counter
@@ -62,7 +62,7 @@ class _Units:
 
 
 class Newest(NamedTuple):
-    """The newest messages, and whether they fit; where they do not, the engine may cut inside them."""
+    """The newest messages, and whether they fit."""
 
     messages: list[Data]
     fits: bool
@@ -180,7 +180,7 @@ def _units(messages: Sequence[Any]) -> _Units | None:
 def _counted(
     units: Sequence[int], tokens_of: Callable[[Sequence[int]], list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Give units and their tokens from the newest on, counted a block at a time."""
+    """Yield units and their tokens, newest first, counted in blocks."""
     end = len(units)
     block = _BLOCK
     while end > 0:
@@ -279,7 +279,7 @@ class Trimmed(list[Data]):
         self._notes = tuple(notes)
 
     @property
-    def left(self) -> tuple[Left, ...]:
+    def left(self) -> tuple[Removal, ...]:
         """Messages that were dropped or shortened, in their original form and order."""
         left = []
         waiting = [dict(raw) for raw in self._after]
@@ -292,16 +292,16 @@ class Trimmed(list[Data]):
                 waiting.pop()
             elif waiting and _is_shortened(waiting[-1], raw):
                 waiting.pop()
-                left.append(Left(as_it_came(raw), "shortened"))
+                left.append(Removal(as_it_came(raw), "shortened"))
             elif place in unanswered:
-                left.append(Left(as_it_came(raw), "unanswered"))
+                left.append(Removal(as_it_came(raw), "unanswered"))
             else:
-                left.append(Left(as_it_came(raw), "dropped"))
+                left.append(Removal(as_it_came(raw), "dropped"))
         return tuple(reversed(left))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what is not sent as it came, on what nobody can count, and on what providers refuse."""
+        """Sentences about changed, uncounted and unpaired messages."""
         notes = [*self._notes]
         if self == self._after:  # in OpenAI's chat format
             notes += empty_notices(map(Message, self._after))
@@ -314,7 +314,7 @@ class Trimmed(list[Data]):
 
 
 def _is_shortened(sent: Raw, raw: Raw) -> bool:
-    """Say whether a message that is sent is another one with a shorter text."""
+    """Tell whether a sent message is another one with a shorter text."""
     beside = {"content", "refusal", ORIGIN}
     same_fields = all(sent.get(name) == raw.get(name) for name in {*sent, *raw} - beside)
     return same_fields and len(Message(sent).text) < len(Message(raw).text)
@@ -443,8 +443,8 @@ def trim(
         )
     if request.over:
         raise ValueError(
-            f"system messages, the last question and tool schemas exceed what the window has for them by "
-            f"{request.over:,} tokens; shorten them, or allow more"
+            "System messages, the last question and tool schemas exceed the usable window by "
+            f"{request.over:,} tokens. Shorten them, or use a larger window."
         )
     fitting = request.messages
     sent = engine.sent
@@ -456,7 +456,7 @@ def trim(
 
 
 def budget_of(budget: int | AnyBudget) -> AnyBudget:
-    """Return a budget; so many tokens are one in which system messages and the question are required."""
+    """Return a budget; a number of tokens becomes a budget for trimming."""
     if isinstance(budget, int):
         return trimmed(budget)
     return budget

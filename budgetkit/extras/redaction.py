@@ -22,6 +22,7 @@ from budgetkit.message import ROLES, Message, Passage
 from budgetkit.models import Model, models
 from budgetkit.requests.billing.images import sized
 from budgetkit.requests.reading.formats import format_names, format_table
+from budgetkit.requests.reading.parts import objects_in
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.filler import Filler, alike
 from budgetkit.trace.provider_usage import usage_frame
@@ -71,8 +72,8 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     counted = count.counter if isinstance(count, CalibratedCounter) else count
     if isinstance(counted, EstimateCounter):
         raise ValueError(
-            f"filler that counts the same under {counted.name}; an estimate reads what kind of text it is, which "
-            "filler is not; redact with an exact counter, such as 'o200k_base', and count with that"
+            f"Filler cannot keep the counts of the estimate {counted.name}. Redact and count with an exact counter, "
+            "such as 'o200k_base'."
         )
     redaction = _Redaction(Filler(counted))
     passages_of = {
@@ -80,9 +81,10 @@ def redact(trace: AnyTrace, counter: str | Model | Count) -> Trace:
     }
     places: dict[object, int] = {index: index for index in range(len(trace.messages))}
     places |= {
-        each: index
+        id: index
         for index, message in enumerate(trace.messages)
-        for each in _own_ids(message.raw)
+        for id in (message.raw.get("id"), message.raw.get("dia_id"))
+        if isinstance(id, str)
     }
     messages = [Message(redaction.message(message, places)) for message in trace.messages]
     tools = tuple(redaction.schema(tool) for tool in trace.tools)
@@ -104,18 +106,17 @@ class _Redaction:
             return [self.value(entry) for entry in value]
         if isinstance(value, str):
             return self.filler.text(value)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number:
+        if isinstance(value, bool) or not isinstance(value, int | float):
             return value if isinstance(value, bool) else None
-        written = json.dumps(value)
+        digits = json.dumps(value)
         try:
-            return json.loads(alike(written))
+            return json.loads(alike(digits))
         except ValueError:  # some numbers, such as 1e+308, look like words
-            return json.loads(re.sub("[2-9]", "1", written))
+            return json.loads(re.sub("[2-9]", "1", digits))
 
     def message(self, message: Message, places: Mapping[object, int]) -> dict[str, Any]:
         """Return a message with the secrets in its fields replaced."""
-        raw: dict[str, Any] = {"role": self.known(message.role)}
+        raw: dict[str, Any] = {"role": self.word(message.role)}
         if "content" in message.raw:
             content = message.raw["content"]
             is_list = isinstance(content, list | tuple)
@@ -131,11 +132,11 @@ class _Redaction:
             ]
         return raw
 
-    def known(self, word: Any) -> Any:
+    def word(self, word: Any) -> Any:
         """Rename a word of a format, such as a role, unless everybody knows it."""
         if not isinstance(word, str):
             return self.value(word)
-        return word if word in _known() else self.filler.name(word)
+        return word if word in _public_words() else self.filler.name(word)
 
     def passage(self, passage: Passage) -> Passage:
         """Replace a passage's title and text."""
@@ -151,7 +152,7 @@ class _Redaction:
         if not isinstance(value, Mapping):
             return self.value(value)
         return {
-            self.filler.name(key) if named else self.known(key): self._keyword(
+            self.filler.name(key) if named else self.word(key): self._keyword(
                 entry, "" if named else key
             )
             for key, entry in value.items()
@@ -160,12 +161,12 @@ class _Redaction:
     def _keyword(self, value: Any, key: str) -> Any:
         if key in ("type", "format", "$schema") and not isinstance(value, Mapping):
             if isinstance(value, list | tuple):
-                return [*map(self.known, value)]
-            return self.known(value)
+                return [*map(self.word, value)]
+            return self.word(value)
         if key in ("name", "required", "$ref") and isinstance(value, str | list | tuple):
             if isinstance(value, str):
                 *start, last = value.split("/") if key == "$ref" else [value]
-                return "/".join([*map(self.known, start), self.filler.name(last)])
+                return "/".join([*map(self.word, start), self.filler.name(last)])
             return [
                 self.filler.name(entry) if isinstance(entry, str) else self.value(entry)
                 for entry in value
@@ -185,7 +186,7 @@ class _Redaction:
             return self._called(value)
         if key == "name" and isinstance(value, str):
             if value == message.role:
-                return self.known(value)
+                return self.word(value)
             return self.filler.name(value)
         return self.value(value)
 
@@ -214,11 +215,11 @@ class _Redaction:
             width, height = sized(image) or (None, None)
             detail = image.detail if image.detail in _DETAILS else "auto"
             shown = {"detail": detail} | ({"width": width, "height": height} if width else {})
-        return {"type": self.known(part.get("type"))} | texts | shown
+        return {"type": self.word(part.get("type"))} | texts | shown
 
     def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
         own = {
-            key: self._id(call[key]) if key == "id" else self.known(call[key])
+            key: self._id(call[key]) if key == "id" else self.word(call[key])
             for key in ("id", "type")
             if key in call
         }
@@ -247,35 +248,29 @@ class _Redaction:
 
 
 @cache
-def _known() -> frozenset[str]:
+def _public_words() -> frozenset[str]:
     """List the words of formats, roles, parts and schemas that everybody has."""
     return format_names().union(
         format_table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values()
     )
 
 
-def _own_ids(raw: Mapping[str, Any]) -> Sequence[object]:
-    return [raw[key] for key in ("id", "dia_id") if isinstance(raw.get(key), str)]
-
-
 def _figures(trace: Trace) -> dict[str, Any]:
     """Return a trace's format, model, usage and compactions, without any text."""
     rows = usage_frame(trace).to_dict("records")
     usage = [{k: _model(v) if k == "model" else _number(v) for k, v in row.items()} for row in rows]
-    format, taken = (trace.fields.get(key) for key in ("format", "compactions"))
-    if isinstance(taken, list | tuple):
-        compactions_in = [each for each in taken if isinstance(each, Mapping)]
-    else:
-        compactions_in = []
+    format = trace.fields.get("format")
     compactions = [
-        {key: _places(each[key]) for key in ("at", "first_kept", "kept") if key in each}
-        for each in compactions_in
+        {key: _places(row[key]) for key in ("at", "first_kept", "kept") if key in row}
+        for row in objects_in(trace.fields.get("compactions"))
     ]
-    told: dict[str, Any] = {
-        "format": format if isinstance(format, str) and format in _known() else None
+    facts: dict[str, Any] = {
+        "format": format if isinstance(format, str) and format in _public_words() else None,
+        "model": _model(trace.fields.get("model")),
+        "usage": usage,
+        "compactions": compactions,
     }
-    told |= {"model": _model(trace.fields.get("model")), "usage": usage, "compactions": compactions}
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in facts.items() if value}
 
 
 def _number(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """Containers: a file's kind, and the JSON values, rows or texts in it.
 
 gzip, bzip2, xz, zip and zstandard are opened, UTF-16 is read as UTF-8, and text that is no JSON is tried as a table, as
-YAML and as a conversation written by speakers. What holds no conversation is called by its name and refused. What comes
-out of a container is counted and bounded (`outflow.py`).
+YAML and as a conversation written by speakers. A file of another kind is refused by its name. The unpacked size of a
+container is counted and bounded (:class:`budgetkit.trace.jsonl.Outflow`).
 """
 
 from __future__ import annotations
@@ -11,32 +11,31 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import re
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import IO, Any, BinaryIO, TypeVar
 
-from budgetkit.files import extra
-from budgetkit.trace import tables, transcripts
+from budgetkit.files import extra, read_toml
 from budgetkit.trace.jsonl import (
     LONGEST_LINE,
     MOST_MEMBERS,
+    JsonFile,
     Numbered,
     Outflow,
     Progress,
     XzStream,
     buffered,
-    kind_of,
-    kind_of_archive,
-    kind_of_text,
     measure,
-    values,
 )
+from budgetkit.trace.tables import Columns, TableReader, kind_of_table
+from budgetkit.trace.transcripts import read_transcript
 
 #: A name for errors, and the numbered values of one file in a container.
 Part = tuple[str, Iterator[Numbered]]
@@ -54,149 +53,175 @@ MEMBERS = (
     ".yml",
     ".gz",
 )
-#: The number of the packing in a zip.
-_ZSTANDARD = 93
 _JSON_NAMES = (".json", ".jsonl", ".ndjson")
+_MARKDOWN = (".md", ".markdown")
+_SPEAKERS = "Begin each message with User: or Assistant:, or a heading such as ## User, or export the chat as JSON."
 # A link of Markdown begins with a bracket too, and a CSV file with a quotation mark.
 _JSON_START = re.compile(
     rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE
 )
 Made = TypeVar("Made")
+#: The number of the packing in a zip.
+_ZSTANDARD = 93
 _PEEK = 4096
 _BLOCK = 1 << 16
 _DEEPEST = 3
 
 
-def opened(
-    stream: BinaryIO,
-    name: str,
-    progress: Progress | None = None,
-    columns: Any = None,
-    depth: int = 0,
-    outflow: Outflow | None = None,
-) -> Iterator[Part]:
-    """Open a stream and give each file in it: its name, and its JSON values with their line numbers."""
-    head = _head(stream)
-    unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
-    is_zip = head.startswith(b"PK\x03\x04")
-    if depth == _DEEPEST and (unpack is not None or is_zip):
-        raise ValueError(
-            f"{name}: a container within {_DEEPEST} others; a conversation needs one; unpack it"
-        )
+@dataclass(frozen=True)
+class Opener:
+    """Open files and archives; an archive and those in it share one outflow limit."""
 
-    if unpack is not None or is_zip:
+    columns: Columns = None
+    progress: Progress | None = None
+    outflow: Outflow | None = None
+    depth: int = 0
+
+    def parts(self, stream: BinaryIO, name: str) -> Iterator[Part]:
+        """Yield each file in a stream: its name, and its JSON values with their line numbers."""
+        if isinstance(stream, io.BufferedReader):
+            head = stream.peek(_PEEK)[:_PEEK]
+        else:
+            here = stream.tell()
+            head = stream.read(_PEEK)
+            stream.seek(here)
+        unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
+        if unpack is not None or head.startswith(b"PK\x03\x04"):
+            yield from self._unpacked(stream, name, unpack)
+        elif kind := kind_of_table(head):
+            content = _content(stream, name)
+            outflow = self.outflow or Outflow(name, len(content))
+            yield name, TableReader(name, self.columns).binary(content, kind, outflow)
+        elif encoding := _utf16(head):
+            text = _content(stream, name).decode(encoding, "replace")
+            utf8 = io.BytesIO(text.encode("utf-8", "replace"))
+            yield from replace(self, progress=None).parts(utf8, name)
+        elif foreign := foreign_kind(head):
+            raise ValueError(f"{name} is {foreign}")
+        else:
+            yield name, self._text(stream, head, name)
+
+    def _unpacked(
+        self, stream: BinaryIO, name: str, unpack: Callable[[BinaryIO, str], Any] | None
+    ) -> Iterator[Part]:
+        """Unpack a stream, or a zip where no function unpacks it."""
+        if self.depth == _DEEPEST:
+            raise ValueError(f"{name}: archives nested more than {_DEEPEST} deep. Unpack it first.")
         if not stream.seekable():
-            stream = io.BytesIO(_whole(stream, name))
-        outflow = outflow or Outflow(name, _size(stream))
-        if unpack is None:
-            yield from _members(stream, name, columns, depth, outflow)
-            return
+            stream = io.BytesIO(_content(stream, name))
         start = stream.tell()
-        yield from _told(_measured(unpack(stream, name), outflow), name)
+        size = stream.seek(0, io.SEEK_END)
         stream.seek(start)
-        inner = buffered(unpack(stream, name))
-        yield from _unpacked(
-            opened(inner, name.removesuffix(".gz"), None, columns, depth + 1, outflow), name
-        )
-    elif kind := tables.kind(head, name):
-        written = _whole(stream, name)
-        yield (
-            name,
-            tables.rows(written, kind, name, columns, outflow or Outflow(name, len(written))),
-        )
-    elif encoding := _wide(head):
-        text = _whole(stream, name).decode(encoding, "replace")
-        yield from opened(
-            io.BytesIO(text.encode("utf-8", "replace")), name, None, columns, depth, outflow
-        )
-    elif foreign := kind_of(head):
-        raise ValueError(f"{name} is {foreign}")
-    else:
-        yield name, _text(stream, head, name, progress, columns)
+        outflow = self.outflow or Outflow(name, size)
+        inner = replace(self, progress=None, outflow=outflow, depth=self.depth + 1)
+        if unpack is None:
+            yield from inner.members(stream, name)
+            return
+        with _explained(name):
+            measure(unpack(stream, name), outflow)
+        stream.seek(start)
+        unpacked = buffered(unpack(stream, name))
+        yield from _guarded_parts(inner.parts(unpacked, name.removesuffix(".gz")), name)
+
+    def members(self, stream: BinaryIO, name: str) -> Iterator[Part]:
+        """Yield the files of a zip that may hold conversations.
+
+        Of a chat export only the files named so are taken.
+        """
+        assert self.outflow is not None
+        try:
+            archive = zipfile.ZipFile(stream)
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise ValueError(f"{name}: not a readable zip ({error}). Pack it again.") from None
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        if len(members) > MOST_MEMBERS:
+            raise self.outflow.exceeded(f"{MOST_MEMBERS:,} files")
+        # Its reader takes as much memory as the file names, up to 4 GB.
+        if any(member.compress_type == zipfile.ZIP_LZMA for member in members):
+            raise ValueError(
+                f"{name}: packed with LZMA, which is not supported. Pack it with deflate."
+            )
+        members = [
+            member for member in members if not member.filename.startswith(("__MACOSX", "."))
+        ]
+        names = {member.filename for member in members}
+        if "xl/workbook.xml" in names:
+            stream.seek(0)
+            table = TableReader(name, self.columns)
+            yield name, table.binary(_content(stream, name), "excel", self.outflow)
+            return
+        if foreign := foreign_archive(names):
+            raise ValueError(f"{name} is {foreign}")
+
+        # An export names its conversations; its other files are settings and pictures.
+        is_inspect = "header.json" in names
+        chosen = [
+            member
+            for member in members
+            if PurePosixPath(member.filename).name.startswith("conversations")
+            or (is_inspect and member.filename.startswith("samples/"))
+        ]
+        chosen = chosen or [
+            member for member in members if PurePosixPath(member.filename).suffix in MEMBERS
+        ]
+        try:
+            for member in chosen:
+                with _explained(name):
+                    measure(_open_member(archive, member, name), self.outflow)
+            for member in chosen:
+                inside = self.parts(
+                    buffered(_open_member(archive, member, name)), f"{name}/{member.filename}"
+                )
+                yield from _guarded_parts(inside, name)
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            raise ValueError(
+                f"{name}/{member.filename}: cannot be unpacked ({error}). Pack it again."
+            ) from None
+
+    def _text(self, stream: BinaryIO, head: bytes, name: str) -> Iterator[Numbered]:
+        """Read text as lines of JSON where it begins like JSON, else as a table or a transcript."""
+        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        suffix = PurePosixPath(name).suffix.lower()
+        if not start or suffix in _JSON_NAMES or _JSON_START.match(start):
+            return JsonFile(name).values(stream, self.progress)
+
+        content = _content(stream, name)
+        note = ""
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            try:
+                text = content.decode("cp1252")
+            except UnicodeDecodeError:
+                byte = f"byte 0x{content[error.start]:02x}"
+                raise ValueError(
+                    f"{name}, line {line}: {byte} is neither UTF-8 nor Windows-1252. Save the file as UTF-8."
+                ) from None
+            note = f"Not UTF-8; read as Windows-1252, first on line {line:,}. If letters look wrong, save it as UTF-8."
+        numbered = TableReader(name, self.columns).text(text) or read_transcript(text)
+        if numbered is None:
+            kind = "Markdown" if suffix in _MARKDOWN else "text"
+            raise ValueError(f"{name} is {kind} without speakers. {_SPEAKERS}")
+        if note:
+            for _, value in numbered:
+                if isinstance(value, dict) and "messages" in value:
+                    value["warnings"] = [*value.get("warnings", ()), note]
+        return iter(numbered)
 
 
-def _measured(stream: Any, outflow: Outflow) -> Iterator[Any]:
-    """Count a stream's unpacked size, and refuse too much.
-
-    The iterator yields no values.
-    """
-    measure(stream, outflow)
-    yield from ()
-
-
-def _size(stream: BinaryIO) -> int:
-    """Return how many bytes a container has."""
-    here = stream.tell()
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(here)
-    return size
-
-
-def _text(
-    stream: BinaryIO, head: bytes, name: str, progress: Progress | None, columns: Any
-) -> Iterator[Numbered]:
-    """Read text as lines of JSON where it begins like JSON, else as a table or as a transcript."""
-    if _is_json(head, PurePosixPath(name).suffix.lower()):
-        return values(stream, name, progress)
-    text, note = _decoded(_whole(stream, name), name)
-    numbered = tables.text_rows(text, name, columns) or transcripts.read(text, name)
-    if numbered is None:
-        raise ValueError(f"{name} is {kind_of_text(name)}")
-    return iter([(line, _noted(value, note)) for line, value in numbered])
-
-
-def _is_json(head: bytes, suffix: str) -> bool:
-    """Tell whether a text is JSON, by its name or its beginning."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return not start or suffix in _JSON_NAMES or _JSON_START.match(start) is not None
-
-
-def _decoded(written: bytes, name: str) -> tuple[str, str]:
-    """Decode text as UTF-8, else Windows-1252, and return it with a note."""
-    try:
-        return written.decode("utf-8-sig"), ""
-    except UnicodeDecodeError as error:
-        line = written.count(b"\n", 0, error.start) + 1
-        byte = written[error.start]
-    try:
-        text = written.decode("cp1252")
-    except UnicodeDecodeError:
-        problem = f"{name}, line {line}: neither UTF-8 nor Windows-1252; byte 0x{byte:02x} cannot stand there"
-        raise ValueError(f"{problem}; save the file as UTF-8") from None
-    note = f"the text is not UTF-8 and was read as Windows-1252, first on line {line:,}; if letters look wrong"
-    return text, f"{note}, save it as UTF-8"
-
-
-def _noted(value: Any, note: str) -> Any:
-    """Add a note to the warnings of a conversation."""
-    if not note or not isinstance(value, dict) or "messages" not in value:
-        return value
-    return {**value, "warnings": [*value.get("warnings", ()), note]}
-
-
-def _head(stream: BinaryIO) -> bytes:
-    """Return the first bytes of a stream, which stay in it."""
-    if isinstance(stream, io.BufferedReader):
-        return stream.peek(_PEEK)[:_PEEK]
-    here = stream.tell()
-    head = stream.read(_PEEK)
-    stream.seek(here)
-    return head
-
-
-def _whole(stream: BinaryIO, name: str) -> bytes:
+def _content(stream: BinaryIO, name: str) -> bytes:
     """Read a stream to its end, in blocks: one read of the bound's size would reserve that much for a small file."""
-    written = bytearray()
+    content = bytearray()
     while block := stream.read(_BLOCK):
-        written += block
-        if len(written) > LONGEST_LINE:
-            excess = f"{name}: more than {LONGEST_LINE >> 20} MiB in one piece"
-            raise ValueError(f"{excess}; a conversation is less; give a part of it")
-    return bytes(written)
+        content += block
+        if len(content) > LONGEST_LINE:
+            raise ValueError(f"{name}: more than {LONGEST_LINE >> 20} MiB. Pass a part of it.")
+    return bytes(content)
 
 
-def _wide(head: bytes) -> str:
-    """Name the encoding of UTF-16 text; "" for any other text."""
+def _utf16(head: bytes) -> str:
+    """Return the encoding of UTF-16 text, or an empty text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
@@ -206,62 +231,44 @@ def _wide(head: bytes) -> str:
     return ""
 
 
-def _members(
-    stream: BinaryIO, name: str, columns: Any, depth: int, outflow: Outflow
-) -> Iterator[Part]:
-    """Yield the files of a zip that may hold conversations.
+def foreign_kind(head: bytes) -> str:
+    """Return the kind of a file that holds no conversation, with advice, by its first bytes.
 
-    Of a chat export only the files named so are taken.
+    Examples
+    --------
+    >>> foreign_kind(b"%PDF-1.7")
+    'a PDF. Export the chat as JSON, Markdown or text.'
+    >>> foreign_kind(b"User: Hello")
+    ''
     """
-    try:
-        archive = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise ValueError(f"{name}: no zip that can be read; {error}; pack it again") from None
-    members = [member for member in archive.infolist() if not member.is_dir()]
-    if len(members) > MOST_MEMBERS:
-        raise outflow.exceeded(f"{MOST_MEMBERS:,} files come")
-    # Its reader takes as much memory as the file names, up to 4 GB.
-    if any(member.compress_type == zipfile.ZIP_LZMA for member in members):
-        raise ValueError(f"{name}: a zip packed with LZMA is not read; pack it with deflate")
-    visible = [member for member in members if not member.filename.startswith(("__MACOSX", "."))]
-    if any(member.filename == "xl/workbook.xml" for member in visible):
-        stream.seek(0)
-        yield name, tables.rows(_whole(stream, name), "excel", name, columns, outflow)
-        return
-    if foreign := kind_of_archive(member.filename for member in visible):
-        raise ValueError(f"{name} is {foreign}")
-
-    # An export names its conversations; its other files are settings and pictures.
-    is_inspect = any(member.filename == "header.json" for member in visible)
-    chosen = [
-        member
-        for member in visible
-        if PurePosixPath(member.filename).name.startswith("conversations")
-        or (is_inspect and member.filename.startswith("samples/"))
-    ]
-    chosen = chosen or [
-        member for member in visible if PurePosixPath(member.filename).suffix in MEMBERS
-    ]
-    try:
-        for member in chosen:
-            yield from _told(_measured(_opened(archive, member, name), outflow), name)
-        for member in chosen:
-            inside = opened(
-                buffered(_opened(archive, member, name)),
-                f"{name}/{member.filename}",
-                None,
-                columns,
-                depth + 1,
-                outflow,
-            )
-            yield from _unpacked(inside, name)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        raise ValueError(
-            f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again"
-        ) from None
+    # the bytes stand in the table as characters, one each
+    start = head[:512].decode("latin-1")
+    for kind in read_toml("formats.toml")["kind"]:
+        here = start[kind.get("at", 0) :]
+        if kind.get("is_text"):
+            here = here.lstrip("\xef\xbb\xbf \t\r\n").lower()
+        if here.startswith(tuple(kind.get("starts", ()))):
+            return f"{kind['label']}. {kind['instead']}"
+    if b"\x00" in head:
+        return "a binary file of an unknown kind. Export the chat as JSON, Markdown or text."
+    return ""
 
 
-def _opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any:
+def foreign_archive(names: set[str]) -> str:
+    """Return the kind of an archive that holds no conversation, with advice, by its files.
+
+    Examples
+    --------
+    >>> foreign_archive({"word/document.xml"})
+    'a Word document. Save it as plain text.'
+    """
+    for kind in read_toml("formats.toml")["kind"]:
+        if names & {*kind.get("members", ())}:
+            return f"{kind['label']}. {kind['instead']}"
+    return ""
+
+
+def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any:
     """Open a member of a zip, packed with Zstandard too, as Inspect does."""
     if member.compress_type != _ZSTANDARD:
         return archive.open(member)
@@ -279,18 +286,24 @@ def _zstandard(stream: IO[bytes], name: str) -> Any:
     )
 
 
-def _unpacked(parts: Iterable[Part], name: str) -> Iterator[Part]:
-    for part, numbered in _told(parts, name):
-        yield part, _told(numbered, name)
-
-
-def _told(parts: Iterable[Made], name: str) -> Iterator[Made]:
-    """Yield a packed stream's values, and explain an error in unpacking."""
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Explain an error in unpacking."""
     broken = getattr(sys.modules.get("zstandard"), "ZstdError", zlib.error)
     try:
-        yield from parts
+        yield
     except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, broken) as error:
-        raise ValueError(f"{name}: cannot be unpacked; {error}; pack it again") from None
+        raise ValueError(f"{name}: cannot be unpacked ({error}). Pack it again.") from None
+
+
+def _guarded(values: Iterable[Made], name: str) -> Iterator[Made]:
+    with _explained(name):
+        yield from values
+
+
+def _guarded_parts(parts: Iterable[Part], name: str) -> Iterator[Part]:
+    for part, numbered in _guarded(parts, name):
+        yield part, _guarded(numbered, name)
 
 
 _PACKED: dict[bytes, Callable[[BinaryIO, str], Any]] = {

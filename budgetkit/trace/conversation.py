@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import block, brief, one_line
+from budgetkit.budget import block, brief, many, one_line
+from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count, count_of
 from budgetkit.counters.memory import Made, Memo
 from budgetkit.message import SYSTEM_ROLES, Message, Passage, Raw, empty_notices
@@ -52,9 +53,8 @@ _FIELDS = (
     "additional_kwargs",
     "usage",
 )
-_ROOM = 100
-#: Where messages are meant, no file is opened.
-_ADVICE = "put one message into a list, or open a file or a table by load_trace"
+_DEEPEST = 100
+_LIST = "a list of messages; load_trace reads files and tables"
 
 
 def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[Message, ...]:
@@ -90,12 +90,10 @@ def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[
     if loaded is not None:
         return loaded
     if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
-        raise TypeError(
-            f"messages of type {type(values).__name__}; known is a list of them; {_ADVICE}"
-        )
+        raise TypeError(f"Invalid messages of type {type(values).__name__}. Expected {_LIST}.")
     if hasattr(values, "columns"):
-        raise TypeError(f"messages are a table; known is a list of them; {_ADVICE}")
-    raw = [plain(value) for value in values]
+        raise TypeError(f"Invalid messages: a table. Expected {_LIST}.")
+    raw = [plain_value(value) for value in values]
     conversations = converted({"messages": raw}, pairing=pairing)
     return tuple(map(Message, conversations[0]["messages"] if conversations else raw))
 
@@ -114,35 +112,33 @@ def messages_in(value: Any) -> tuple[Message, ...] | None:
     return None
 
 
-def plain(value: Any, room: int = _ROOM) -> Any:
+def plain_value(value: Any, depth: int = 0) -> Any:
     """Convert any library's value to dictionaries, lists, texts and numbers.
 
     Where that is impossible, it raises a TypeError.
 
-    >>> plain(Message({"role": "user", "content": ("Hello", "world")}))
+    >>> plain_value(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}
     """
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    if room == 0:
-        problem = f"a value nested deeper than {_ROOM} levels; a conversation needs about ten"
-        raise ValueError(f"{problem}; look what made it")
+    if depth == _DEEPEST:
+        raise ValueError(f"Nested deeper than {_DEEPEST} levels. Check the program that made it.")
     if isinstance(value, Message):
         value = value.raw
     if isinstance(value, Mapping):
-        return {str(key): plain(member, room - 1) for key, member in value.items()}
+        return {str(key): plain_value(member, depth + 1) for key, member in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(member, room - 1) for member in value]
+        return [plain_value(member, depth + 1) for member in value]
     if isinstance(value, bytes):
         return {"type": "file", BYTES: b64encode(value).decode("ascii")}
-    return plain(_written(value), room - 1)
+    return plain_value(_fields_of(value), depth + 1)
 
 
-def _written(value: Any) -> Any:
+def _fields_of(value: Any) -> Any:
     """Return an object's fields as plain values, without those that are None."""
     if isinstance(value, PathLike) or hasattr(value, "columns"):
-        problem = f"a value of type {type(value).__name__}, which is no message"
-        raise TypeError(f"{problem}; known are dictionaries and objects; {_ADVICE}")
+        raise TypeError(f"Invalid message of type {type(value).__name__}. Expected {_LIST}.")
     for name in _WRITERS:
         if callable(write := getattr(value, name, None)) and not isinstance(value, type):
             fields = write()
@@ -155,10 +151,8 @@ def _written(value: Any) -> Any:
     for name in ("item", "isoformat", "hex"):  # numpy's numbers, dates, identifiers
         if callable(write := getattr(value, name, None)):
             return write()
-    advice = (
-        "messages are dictionaries, or objects with a role and a content; write it as one of these"
-    )
-    raise TypeError(f"a value of type {type(value).__name__}; {advice}")
+    expected = "a dictionary, or an object with a role and content"
+    raise TypeError(f"Invalid message of type {type(value).__name__}. Expected {expected}.")
 
 
 Counts = str | Model | Count
@@ -251,22 +245,21 @@ class Trace:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
             raise TypeError(
-                f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)"
+                wrong_type("id", self.id, "a name first, as in Trace('mine', messages)")
             )
         if isinstance(self.messages, str | bytes | Mapping) or not isinstance(
             self.messages, Iterable
         ):
-            problem = f"messages of type {type(self.messages).__name__}; known is a list of them"
-            raise TypeError(f"{problem}; put one message into a list")
+            kind = type(self.messages).__name__
+            raise TypeError(f"Invalid messages of type {kind}. Expected a list of messages.")
         messages = tuple(self.messages)
         are_read = all(isinstance(message, Message) for message in messages)
         object.__setattr__(self, "messages", messages if are_read else messages_of(messages))
         object.__setattr__(self, "tools", read_tools(self.tools).listed)
         if not self.messages:
-            problem = (
-                f"an empty trace, {brief(self.id)}; a trace has at least one message with a role"
+            raise ValueError(
+                f"No messages in trace {brief(self.id)}. Pass at least one with a role."
             )
-            raise ValueError(f"{problem}; look whether its messages stand under 'messages'")
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -280,7 +273,7 @@ class Trace:
         return np.searchsorted(starts, np.arange(len(self.messages)), "right").astype("int64")
 
     def history_section(self, roles: Roles) -> str:
-        """Return the section of what the user said in earlier turns."""
+        """Return the section of the user messages of earlier turns."""
         users = (message for message in self.messages if message.role == "user")
         return past_section(next(users, Message({"role": "user"})), roles)
 
@@ -298,7 +291,18 @@ class Trace:
 
         Of several it is the last known one.
         """
-        return self._memo.once("model", lambda: _model_of(self.fields, self.meta))
+
+        def last_known() -> str | None:
+            usage = self.fields.get("usage")
+            rows = usage if isinstance(usage, list | tuple) else []
+            answers = [row.get("model") for row in rows if isinstance(row, Mapping)]
+            models = [*reversed(answers), self.fields.get("model"), self.meta.get("model")]
+            names = [name for name in models if isinstance(name, str) and name.strip()]
+            # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"
+            known = (name for name in dict.fromkeys(names) if resolve(name).is_known)
+            return next(known, names[0] if names else None)
+
+        return self._memo.once("model", last_known)
 
     @property
     def framing(self) -> Framing:
@@ -315,7 +319,7 @@ class Trace:
 
     @property
     def format(self) -> str:
-        """The format it was read from, such as "ChatGPT export"; "OpenAI chat" where the file says no other."""
+        """The format of the file, such as "ChatGPT export"; by default "OpenAI chat"."""
         return format_label(str(self.fields.get("format") or "openai-chat"))
 
     @property
@@ -330,32 +334,29 @@ class Trace:
         else:
             notes = []
         if self.is_silent:
-            empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
-            notes.insert(
-                0, f"{empty}; nothing that was said is counted; export it with what was said"
-            )
+            where = f"the {many(len(self.messages), 'message')} of this {self.format}"
+            notes.insert(0, f"No text in {where}. Export it with its texts.")
         else:
             notes += self._memo.once("empty", lambda: empty_notices(self.messages))
         if self.uncounted:
-            kinds = ", ".join(self.uncounted)
             notes.append(
-                f"parts whose tokens nobody can tell from the outside are not counted: {kinds}"
+                f"Not counted: {', '.join(self.uncounted)}, whose tokens only the provider knows."
             )
         return tuple(notes)
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is nothing to count: no text, no tool call and no picture in any message."""
+        """Whether no message has text, a tool call or a picture."""
         return all(message.is_silent for message in self.messages)
 
     @property
     def gone(self) -> Ints:
-        """For each message the index of the summary that replaced it; requests from there on no longer hold it."""
+        """The index of the summary that replaced each message."""
         return self._memo.once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """The kinds of content in it whose tokens nobody can tell from the outside, such as sound and files."""
+        """The kinds of content that cannot be counted, such as sound and files."""
 
         def kinds() -> tuple[str, ...]:
             parts = {kind for message in self.messages for kind in message.uncounted}
@@ -462,7 +463,7 @@ class Trace:
         return self.tally(counter, roles, framing).items(self._turn(turn))
 
     def request(self, turn: int) -> tuple[Message, ...]:
-        """Return the messages of one turn's last request in order, passages left out; turns are numbered from 1."""
+        """Return the messages of a turn's last request, without passages."""
         sent = self._turn(turn).sent
         return tuple(
             m
@@ -532,8 +533,9 @@ class Trace:
 
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
-            choices = f"it has turns 1 to {len(self.turns)}; take one of these"
-            raise ValueError(f"turn {number} of trace {brief(self.id)} was asked for; {choices}")
+            raise ValueError(
+                f"No turn {number} in trace {brief(self.id)}. Choose 1 to {len(self.turns)}."
+            )
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> CountedMessages:
@@ -555,16 +557,3 @@ class Trace:
             )
 
         return self._memo.once(("counted", count, framing), made)
-
-
-def _model_of(fields: Raw, meta: Raw) -> str | None:
-    """Return the last known model of the answers, the file or its description."""
-    usage = fields.get("usage")
-    if isinstance(usage, list | tuple):
-        answers = [row.get("model") for row in usage if isinstance(row, Mapping)]
-    else:
-        answers = []
-    named = [*reversed(answers), fields.get("model"), meta.get("model")]
-    names = list(dict.fromkeys(name for name in named if isinstance(name, str) and name.strip()))
-    # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"
-    return next((name for name in names if resolve(name).is_known), names[0] if names else None)

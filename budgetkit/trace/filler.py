@@ -90,7 +90,7 @@ class Filler:
         return self._mended(filler, text)
 
     def joined(self, filler: str, after: str, text: str) -> str:
-        """Change the last word of filler so that it and the filler after it count like a text."""
+        """Adjust the last word of filler so that both parts count like a text."""
         *_, word = (None, *_WORD.finditer(filler))
         wanted = self._sizes(filler), self._sizes(text)
         # Providers write the parts of a message without a sign between them.
@@ -159,12 +159,12 @@ class Filler:
         yield from (f"{candidate}{number or ''}" for number in counting())
 
     def _sizes(self, text: str) -> tuple[int, int, int]:
-        """Count a text as it stands, as compact JSON and inside a list: providers write results in these three ways."""
+        """Count a text plainly, as compact JSON, and inside a list."""
         as_list = json.dumps([parsed(text)], ensure_ascii=False)
         return self.count(text), self.count(compact(text)), self.count(as_list)
 
     def _mended(self, pieces: list[str], text: str) -> str:
-        """Change one word of filler so that the whole counts like the text, in all three ways or as it stands."""
+        """Change one word of filler so that the whole has the right count."""
         sizes = self._sizes(text)
         whole = "".join(pieces)
         # In each line by itself, which is quicker in long texts.
@@ -204,13 +204,13 @@ class Filler:
             if self.count(filler) == size:
                 return filler
         raise ValueError(
-            f"no filler of {size:,} tokens under {brief(getattr(self.count, 'name', self.count))}; texts are filled by "
-            "their words; redact with a counter that counts each text by itself, such as 'o200k_base' or 'chars/4'"
+            f"No filler of {size:,} tokens under {brief(getattr(self.count, 'name', self.count))}. Redact with another "
+            "counter, such as 'o200k_base' or 'chars/4'."
         )
 
 
 def _replaced(text: str, replace: Callable[[str, str], str], is_json: bool) -> list[str]:
-    """List the pieces of a text with each word replaced; `replace` gets the word and the characters before it."""
+    """Return the pieces of a text with each word replaced."""
     pieces = []
     end = 0
     for match in (_JSON_PIECE if is_json else _WORD).finditer(text):
@@ -223,7 +223,7 @@ def _replaced(text: str, replace: Callable[[str, str], str], is_json: bool) -> l
 
 
 def alike(word: str) -> str:
-    """Replace each letter by one that takes as much room, and each digit by 1; an exponent stays a number.
+    """Replace letters and digits by others of the same kind.
 
     >>> alike("Zoë9"), alike("1e5")
     ('Xxé1', '1e1')
@@ -253,7 +253,7 @@ def _letter(letter: str) -> str:
 
 
 def _is_escape(piece: str) -> bool:
-    """Say whether a piece is a sign that JSON escapes, such as a line break."""
+    """Tell whether a piece is a sign that JSON escapes, such as a line break."""
     return piece[0] == "\\" and len(piece) == 2
 
 
@@ -266,13 +266,13 @@ def _short(length: int) -> Iterator[str]:
 
 
 def _variants(word: str) -> Iterator[str]:
-    """List names as long as a word, which differ from one another in their first three characters."""
+    """Yield names of the same length that differ in their first three characters."""
     choices = ("123456789" if letter.isdecimal() else _LETTERS for letter in word[:3])
     return ("".join(letters) + word[3:] for letters in product(*choices))
 
 
 def _is_json(text: str) -> bool:
-    """Say whether a text is a JSON object or list."""
+    """Tell whether a text is a JSON object or list."""
     if text.lstrip()[:1] not in ("{", "["):
         return False
     try:

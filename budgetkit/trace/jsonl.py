@@ -23,15 +23,14 @@ import json
 import lzma
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from copy import copy
-from pathlib import PurePosixPath
+from dataclasses import dataclass
 from sys import intern
 from typing import Any, BinaryIO
 
 from budgetkit.budget import brief
-from budgetkit.files import read_toml
 
 #: Bytes of the longest line, or of a document over many lines, that is read.
 LONGEST_LINE = 256 << 20
@@ -78,67 +77,127 @@ def unbroken(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
 
 
 def broken_lines(places: list[int]) -> str:
-    """Say which lines of a file were left out, since they cannot be read.
+    """Return the warning that unreadable lines of a file were left out.
 
     >>> broken_lines([2, 7])
-    'lines that cannot be read as JSON are left out: 2, line 2, 7'
+    'Left out: lines that are not valid JSON (2: line 2, 7).'
     """
     examples = ", ".join(f"{line:,}" for line in places[:5])
-    return f"lines that cannot be read as JSON are left out: {len(places):,}, line {examples}"
+    return f"Left out: lines that are not valid JSON ({len(places):,}: line {examples})."
 
 
-def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
-    r"""Read a file's JSON values one after the other; a later line that cannot be read is a :class:`BrokenLine`.
+@dataclass(frozen=True)
+class JsonFile:
+    """Read a file of JSON; each error names the file and the line."""
 
-    Examples
-    --------
-    >>> from io import BytesIO
-    >>> list(values(BytesIO(b'{"role": "user"}\n\n[1]\n'), "toy.jsonl"))
-    [(1, {'role': 'user'}), (3, [1])]
-    """
-    first = True
-    blank = 0
-    lines = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
-    for number, line in enumerate(_reported(lines, stream, progress), start=1):
-        line = _refuse_long(line, name, number).removeprefix(
-            _BYTE_ORDER_MARK if number == 1 else b""
-        )
-        if line.isspace() or not line:
-            blank += 1
-            if blank > MOST_BLANK:
-                problem = f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped"
-                raise ValueError(f"{problem}; look what wrote it, or leave them out")
-            continue
+    name: str
+
+    def values(self, stream: BinaryIO, progress: Progress | None = None) -> Iterator[Numbered]:
+        r"""Yield a file's JSON values; a later line that cannot be read is a :class:`BrokenLine`.
+
+        Examples
+        --------
+        >>> from io import BytesIO
+        >>> list(JsonFile("toy.jsonl").values(BytesIO(b'{"role": "user"}\n\n[1]\n')))
+        [(1, {'role': 'user'}), (3, [1])]
+        """
+        first = True
         blank = 0
-        try:
-            text = _decoded(line, name, number)
-            alone = text.rstrip("\r\n")
-            value, end = _parsed(alone, name, number, _skip_space(alone, 0))
-            if end < len(alone):
-                raise json.JSONDecodeError("Extra data", alone, end)
-        except json.JSONDecodeError as error:
-            if not first:
-                yield number, BrokenLine(_broken(name, number, error))
+        lines = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
+        for number, line in enumerate(_reported(lines, stream, progress), start=1):
+            self._refuse_long(line, number)
+            if number == 1:
+                line = line.removeprefix(_BYTE_ORDER_MARK)
+            if line.isspace() or not line:
+                blank += 1
+                if blank > MOST_BLANK:
+                    raise self._error(number, f"{blank:,} blank lines in a row. Remove them.")
                 continue
-            rest = _decoded(
-                _refuse_long(stream.read(LONGEST_LINE + 1), name, number), name, number + 1
+            blank = 0
+            try:
+                text = self._decoded(line, number)
+                alone = text.rstrip("\r\n")
+                value, end = self._parsed(alone, number, _skip_space(alone, 0))
+                if end < len(alone):
+                    raise json.JSONDecodeError("Extra data", alone, end)
+            except json.JSONDecodeError as error:
+                if not first:
+                    yield number, BrokenLine(self._broken(number, error))
+                    continue
+                rest = stream.read(LONGEST_LINE + 1)
+                self._refuse_long(rest, number)
+                text += self._decoded(rest, number + 1)
+                yield from self._documents(text, number, error)
+                return
+            except ValueError as error:
+                if first:
+                    raise
+                yield number, BrokenLine(error)
+                continue
+            yield number, value
+            first = False
+
+    def _documents(self, text: str, number: int, alone: json.JSONDecodeError) -> Iterator[Numbered]:
+        """Read a document over many lines, or several in a row.
+
+        An error names the line where the JSON breaks.
+        """
+        first_line = text.partition("\n")[0]
+        start = 0
+        end = _skip_space(text, 0)
+        at = number
+        try:
+            while start == 0 or end < len(text):
+                at += text.count("\n", start, end)
+                start = end
+                value, end = self._parsed(text, number, start)
+                if end < len(text) and text[end] != "{":
+                    raise json.JSONDecodeError("Extra data", text, end)
+                yield at, value
+                start = start or 1
+        except json.JSONDecodeError as error:
+            is_document = first_line.strip() in _OPENERS or start > len(first_line)
+            cause = error if is_document else alone
+            raise self._broken(number + cause.lineno - 1, cause) from None
+
+    def _parsed(self, text: str, number: int, start: int) -> tuple[Any, int]:
+        """Return the value at a place of a text, and the next value's place."""
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+            _refuse_deep(value, text, start, end)
+            return value, _skip_space(text, end)
+        except json.JSONDecodeError:
+            raise
+        except RecursionError:
+            problem = "nested too deeply. Check the program that wrote it; conversations need about ten levels."
+            raise self._error(number, problem) from None
+        except ValueError as error:  # a number of more digits than Python reads
+            problem = (
+                f"not readable as JSON: {str(error).removesuffix('.')}. Correct it or leave it out."
             )
-            yield from _whole(text, rest, name, number, error)
-            return
-        except ValueError as error:
-            if first:
-                raise
-            yield number, BrokenLine(error)
-            continue
-        yield number, value
-        first = False
+            raise self._error(number, problem) from None
 
+    def _decoded(self, line: bytes, number: int) -> str:
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            at = number + line.count(b"\n", 0, error.start)
+            problem = f"byte 0x{line[error.start]:02x} is not UTF-8. Save the file as UTF-8."
+            raise self._error(at, problem) from None
 
-def _refuse_long(read: bytes, name: str, number: int) -> bytes:
-    if len(read) > LONGEST_LINE:
-        problem = f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end"
-        raise ValueError(f"{problem}; a conversation takes one line of less; look what wrote it")
-    return read
+    def _refuse_long(self, line: bytes, number: int) -> None:
+        if len(line) > LONGEST_LINE:
+            problem = f"more than {LONGEST_LINE >> 20} MiB without an end. Check the program that wrote it."
+            raise self._error(number, problem)
+
+    def _broken(self, number: int, error: json.JSONDecodeError) -> ValueError:
+        problem = (
+            f"broken JSON: {error.msg} at column {error.colno}. Correct the line or leave it out."
+        )
+        return self._error(number, problem)
+
+    def _error(self, number: int, problem: str) -> ValueError:
+        return ValueError(f"{self.name}, line {number}: {problem}")
 
 
 def _reported(
@@ -162,57 +221,26 @@ def _reported(
     progress(read, total)
 
 
-def _decoded(line: bytes, name: str, number: int) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        at = number + line.count(b"\n", 0, error.start)
-        problem = f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there"
-        raise ValueError(f"{problem}; save the file as UTF-8") from None
-
-
-def _parsed(text: str, name: str, number: int, start: int = 0) -> tuple[Any, int]:
-    """Return the value at a place of a text, and the next value's place."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-        return _refuse_deep(value, text, start, end), _skip_space(text, end)
-    except json.JSONDecodeError:
-        raise
-    except RecursionError:
-        problem = f"{name}, line {number}: nested too deeply; a conversation needs about ten levels"
-        raise ValueError(f"{problem}; look what wrote it") from None
-    except ValueError as error:  # a number of more digits than Python reads
-        raise ValueError(
-            f"{name}, line {number}: not readable as JSON; {error}; look what wrote it"
-        ) from None
-
-
 def _skip_space(text: str, at: int) -> int:
     space = _SPACE.match(text, at)
     return space.end() if space else at
 
 
-def _refuse_deep(value: Any, text: str, start: int, end: int) -> Any:
+def _refuse_deep(value: Any, text: str, start: int, end: int) -> None:
     """Refuse deeply nested values, since walking through them would exceed Python's recursion limit."""
-    if (
-        isinstance(value, dict | list)
-        and text.count("[", start, end) + text.count("{", start, end) > _DEEPEST
-    ):
-        level = [value]
-    else:
-        level = []
+    if text.count("[", start, end) + text.count("{", start, end) <= _DEEPEST:
+        return
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(_DEEPEST):
-        if not level:
-            return value
         inside = (
             container.values() if isinstance(container, dict) else container for container in level
         )
         level = [
             inner for container in inside for inner in container if isinstance(inner, dict | list)
         ]
-    if level:
-        raise RecursionError
-    return value
+        if not level:
+            return
+    raise RecursionError
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -226,112 +254,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         for name in _READ:
             if names.count(name) > 1:
-                raise ValueError(
-                    f"{brief(name)} stands twice in one object, and nobody knows which counts"
-                )
+                raise ValueError(f"{brief(name)} stands twice in one object")
     return fields
 
 
 # NaN and Infinity are no JSON, and no request takes them: they are read as null, as JavaScript writes them.
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda name: None)
-
-
-def _whole(
-    line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError
-) -> Iterator[Numbered]:
-    """Read a document over many lines, or several in a row.
-
-    An error names the line where the JSON breaks.
-    """
-    text = line + rest
-    start = 0
-    end = _skip_space(text, 0)
-    at = number
-    try:
-        while start == 0 or end < len(text):
-            at += text.count("\n", start, end)
-            start = end
-            value, end = _parsed(text, name, number, start)
-            if end < len(text) and text[end] != "{":
-                raise json.JSONDecodeError("Extra data", text, end)
-            yield at, value
-            start = start or 1
-    except json.JSONDecodeError as error:
-        cause = error if line.strip() in _OPENERS or start >= len(line) else alone
-        raise _broken(name, number + cause.lineno - 1, cause) from None
-
-
-def _broken(name: str, number: int, error: json.JSONDecodeError) -> ValueError:
-    return ValueError(
-        f"{name}, line {number}: broken JSON; {error.msg} at column {error.colno}; mend that line or leave it out"
-    )
-
-
-_SPEAKERS = (
-    "who speaks is marked by lines that begin with User: and Assistant:, or by headings such as ## User; "
-    "mark them so, or give an export as JSON"
-)
-_MARKDOWN = (".md", ".markdown")
-
-
-def kind_of(head: bytes) -> str:
-    """Return a file's kind with advice, or an empty text.
-
-    The file's first bytes decide.
-
-    Examples
-    --------
-    >>> kind_of(b"%PDF-1.7")
-    'a PDF; give the chat as JSON, Markdown or text'
-    >>> kind_of(b"User: Hello")
-    ''
-    """
-    # the bytes stand in the table as characters, one each
-    start = head[:512].decode("latin-1")
-    for kind in read_toml("formats.toml")["kind"]:
-        at = kind.get("at", 0)
-        beginnings = tuple(kind.get("starts", ()))
-        here = start[at:]
-        if kind.get("is_text"):
-            here = here.lstrip("\xef\xbb\xbf \t\r\n").lower()
-        if beginnings and here.startswith(beginnings):
-            return _sentence(kind)
-    if b"\x00" in head:
-        return "a binary file of a kind that is not known; give the chat as JSON, Markdown or text"
-    return ""
-
-
-def kind_of_archive(members: Iterable[str]) -> str:
-    """Return an archive's kind with advice, or an empty text.
-
-    The names of its files decide.
-
-    Examples
-    --------
-    >>> kind_of_archive(["word/document.xml"])
-    'a Word document; save it as plain text'
-    """
-    names = {*members}
-    for kind in read_toml("formats.toml")["kind"]:
-        if names & {*kind.get("members", ())}:
-            return _sentence(kind)
-    return ""
-
-
-def kind_of_text(name: str) -> str:
-    """Return the kind of a text without JSON, table or speakers, with advice.
-
-    Examples
-    --------
-    >>> kind_of_text("notes.md").partition(";")[0]
-    'Markdown without speakers'
-    """
-    kind = "Markdown" if PurePosixPath(name).suffix.lower() in _MARKDOWN else "text"
-    return f"{kind} without speakers; {_SPEAKERS}"
-
-
-def _sentence(kind: dict[str, Any]) -> str:
-    return f"{kind['label']}; {kind['instead']}"
 
 
 #: Bytes that may come out of any container.
@@ -379,7 +307,7 @@ class Outflow:
     >>> outflow.add(size=64 << 20)
     >>> outflow.add(size=1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    budgetkit.trace.jsonl.OutflowError: chats.zip: more than 64 MiB comes out of its 1,000 bytes; ...
+    budgetkit.trace.jsonl.OutflowError: chats.zip: unpacks to more than 64 MiB from 1,000 bytes, far more ...
     """
 
     def __init__(self, name: str, packed: int) -> None:
@@ -395,12 +323,12 @@ class Outflow:
         self.bytes += size
         self.values += values
         if self.bytes > self.most_bytes:
-            raise self.exceeded(f"{self.most_bytes >> 20:,} MiB comes")
+            raise self.exceeded(f"{self.most_bytes >> 20:,} MiB")
         if self.values > self.most_values:
-            raise self.exceeded(f"{self.most_values:,} values come")
+            raise self.exceeded(f"{self.most_values:,} values")
 
     def add_text(self, text: bytes) -> None:
-        """Add a piece of text: its bytes, and the signs in it that separate values, such as commas."""
+        """Add the bytes of a text and its separators, such as commas."""
         self.add(size=len(text), values=marks(text))
 
     def check(self, size: int = 0, values: int = 0) -> None:
@@ -410,8 +338,8 @@ class Outflow:
     def exceeded(self, amount: str) -> OutflowError:
         """Return the error that too much was unpacked."""
         return OutflowError(
-            f"{self.name}: more than {amount} out of its {self.packed:,} bytes; that is far more than conversations "
-            "pack to; unpack it and give the files in it, or a part of them"
+            f"{self.name}: unpacks to more than {amount} from {self.packed:,} bytes, far more than conversations do. "
+            "Unpack it and pass the files in it."
         )
 
 
@@ -446,7 +374,7 @@ class _Raw(io.RawIOBase):
 
 
 class XzStream:
-    """An xz or lzma file, unpacked in bounded memory: such a file names itself how much its unpacking takes."""
+    """An xz or lzma file that is unpacked in bounded memory."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -466,7 +394,7 @@ class XzStream:
             if not self.rest and self.decompressor.needs_input:
                 self.rest = self.stream.read(_BLOCK)
                 if not self.rest:
-                    raise EOFError("it ends in the middle")
+                    raise EOFError("it ends too early")
             data = self.decompressor.decompress(self.rest, size)
             self.rest = b""
             if data:

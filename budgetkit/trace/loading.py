@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
@@ -36,9 +37,9 @@ from budgetkit.requests.reading.formats import (
     value_at,
 )
 from budgetkit.requests.reading.records import LocatedMessage, is_record, placed
-from budgetkit.trace.containers import MEMBERS, Part, opened
-from budgetkit.trace.conversation import Trace, plain
-from budgetkit.trace.importers import sessions
+from budgetkit.trace.containers import MEMBERS, Opener, Part
+from budgetkit.trace.conversation import Trace, plain_value
+from budgetkit.trace.importers import sessions, with_warnings
 from budgetkit.trace.importers.documents import converted, converted_lines
 from budgetkit.trace.jsonl import (
     BrokenLine,
@@ -49,10 +50,12 @@ from budgetkit.trace.jsonl import (
     unbroken,
 )
 from budgetkit.trace.opening import made_trace
-from budgetkit.trace.tables import Columns, frame_rows, is_row
-from budgetkit.trace.tables import conversations as table_conversations
+from budgetkit.trace.tables import Columns, TableReader
 
 _DEEPEST = 12
+_FRAME, _VALUE = "the frame", "the given value"
+#: A path, a shipped trace's name, an open file, a frame, or messages and bodies as values.
+Source = Any
 _SPAN = "attributes & context|span_id|spanId|trace_id|traceId|parent_id"
 _WANTED = (
     "Give an object with 'messages', a list of objects with 'role', or a file of a known format."
@@ -60,180 +63,229 @@ _WANTED = (
 
 
 class NoConversationError(ValueError):
-    """Say that a value holds no conversation."""
+    """A value without a conversation."""
 
 
-def conversations(
-    numbered: Iterator[Numbered], name: str, columns: Columns = None
-) -> Iterator[Numbered]:
-    """Give each conversation of a file with the line it starts on, in any of the shapes."""
-    first = next(numbered, None)
-    if first is None:
-        return
-    everything: Iterator[Numbered] = chain([first], numbered)
-    if is_row(first[1], columns):
-        yield from table_conversations(unbroken(everything), name, columns)
-        return
-    # A whole conversation that `to_line` wrote, whatever else its own format has kept.
-    is_list = isinstance(value_at(first[1], "messages"), list)
-    if is_list and str(value_at(first[1], "format")) in format_names():
-        for line, value in unbroken(everything):
-            yield from ((line, entry) for entry in _split(value, f"{name}, line {line}"))
-        return
-    if sessions.may_begin(first[1]):
-        records, is_session = sessions.looked_at(everything)
-        everything = chain(records, numbered)
-        if is_session:
-            yield from sessions.conversations(everything)
+@dataclass(frozen=True)
+class Loader:
+    """Load conversations from files and values, with the columns of tables and a function for progress."""
+
+    progress: Progress | None = None
+    columns: Columns = None
+
+    def sources(self, source: Source) -> Iterator[tuple[str, Raw, str]]:
+        """Yield each conversation of a folder, file or value, with a default id and its place."""
+        files = _files_in(source)
+        places = count()
+        refused: dict[str, str] = {}  # files of other kinds, in a folder or an archive
+        if files:
+            for path in files:
+                try:
+                    yield from self.sources(path)
+                    next(places)
+                except OutflowError:
+                    raise
+                except ValueError as error:
+                    refused[path.name] = str(error)
+            if next(places) == 0:
+                raise ValueError(next(iter(refused.values())))
+        else:
+            stem = PurePosixPath(_name(source)).stem
+            for name, numbered in self._parts(source):
+                try:
+                    for line, value in self.conversations(numbered, name):
+                        where = f"{name}, line {line}"
+                        if value.get("format") and value["messages"] == []:
+                            empty = (
+                                f"{where}: no messages in it ({format_label(str(value['format']))})"
+                            )
+                            refused.setdefault("", empty)
+                            continue
+                        place = next(places)
+                        yield stem if place == 0 else f"{stem}-{place + 1}", value, where
+                except OutflowError:
+                    raise
+                except ValueError as error:
+                    if name in (_name(source), _FRAME, _VALUE):
+                        raise
+                    refused[name] = str(error)
+            if next(places) == 0:
+                problem = next(iter(refused.values()), f"{_name(source)}: no messages in it")
+                raise ValueError(f"{problem.removesuffix('.')}. Pass messages, each with a role.")
+        refused.pop("", None)
+        if refused:
+            examples = ", ".join(map(one_line, list(refused)[:3]))
+            warn_caller(
+                f"Left out: files of {_name(source)} without a conversation ({len(refused):,}: {examples})."
+            )
+
+    def _parts(self, source: Source) -> Iterator[Part]:
+        """Yield the values of a file and of its sub-agents, of a frame, or of a given value."""
+        if not isinstance(source, str | os.PathLike):
+            if hasattr(source, "read"):
+                yield from Opener(self.columns, self.progress).parts(source, _name(source))
+            elif hasattr(source, "to_dict") and hasattr(source, "columns"):
+                yield _FRAME, TableReader(_FRAME, self.columns).frame(source)
+            else:
+                yield _VALUE, iter([(1, plain_value(source))])
             return
-    row = row_of_lines(first[1])
-    if row is not None:
-        where = f"{name}, line {first[0]}"
-        yield from ((first[0], conversation) for conversation in _as_one(everything, row, where))
-        return
-    everything = unbroken(everything)
-    if isinstance(first[1], Mapping) and row_of(first[1]) is None and is_record(first[1]):
-        document = {"messages": [LocatedMessage(line, value) for line, value in everything]}
-        yield from ((first[0], entry) for entry in _converted(document) or [document])
-        return
-    spans: list[Numbered] = []  # of a log of spans those of models hold conversations
-    refused = []
-    for line, value in everything:
-        place = f"{name}, line {line}"
-        if not holds(value, _SPAN):
-            yield from ((line, entry) for entry in _split(value, place, columns))
-            continue
+        for path in (_found(source), *sub_agents_of(source)):
+            with path.open("rb") as stream:
+                yield from Opener(self.columns, self.progress).parts(stream, _name(path))
+
+    def conversations(self, numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
+        """Yield each conversation of a file with the line it starts on, in any of the shapes."""
+        first = next(numbered, None)
+        if first is None:
+            return
+        everything: Iterator[Numbered] = chain([first], numbered)
+        table = TableReader(name, self.columns)
+        if table.fits(first[1]):
+            yield from table.conversations(unbroken(everything))
+            return
+        # A whole conversation that `to_line` wrote, whatever else its own format has kept.
+        is_list = isinstance(value_at(first[1], "messages"), list)
+        if is_list and str(value_at(first[1], "format")) in format_names():
+            for line, value in unbroken(everything):
+                yield from ((line, entry) for entry in self._split(value, f"{name}, line {line}"))
+            return
+        if sessions.may_begin(first[1]):
+            records, is_session = sessions.looked_at(everything)
+            everything = chain(records, numbered)
+            if is_session:
+                yield from sessions.session_conversations(everything)
+                return
+        row = row_of_lines(first[1])
+        if row is not None:
+            where = f"{name}, line {first[0]}"
+            yield from (
+                (first[0], conversation) for conversation in _as_one(everything, row, where)
+            )
+            return
+        everything = unbroken(everything)
+        if isinstance(first[1], Mapping) and row_of(first[1]) is None and is_record(first[1]):
+            document = {"messages": [LocatedMessage(line, value) for line, value in everything]}
+            yield from ((first[0], entry) for entry in _converted(document) or [document])
+            return
+        spans: list[Numbered] = []  # of a log of spans those of models hold conversations
+        refused = []
+        for line, value in everything:
+            place = f"{name}, line {line}"
+            if not holds(value, _SPAN):
+                yield from ((line, entry) for entry in self._split(value, place))
+                continue
+            try:
+                spans += [(line, entry) for entry in self._split(value, place)]
+            except NoConversationError as error:
+                refused.append(error)
+        if refused and not spans:
+            raise refused[0]
+        if refused:
+            line, entry = spans[0]
+            note = f"Left out: spans without a conversation ({len(refused):,})."
+            spans[0] = (line, with_warnings(entry, note))
+        yield from spans
+
+    def _split(self, value: Any, where: str, depth: int = 0) -> list[Raw]:
+        """Read one JSON value as conversations: an object, a list of messages, or a list of either."""
+        table = TableReader(where, self.columns)
+        if isinstance(value, list) and value and table.fits(value[0]):
+            return [row for _, row in table.conversations(enumerate(value, start=1))]
         try:
-            spans += [(line, entry) for entry in _split(value, place, columns)]
-        except NoConversationError as error:
-            refused.append(error)
-    if refused and not spans:
-        raise refused[0]
-    if refused:
-        note = f"Spans without a conversation are left out: {len(refused):,}."
-        line, entry = spans[0]
-        spans[0] = (line, {**entry, "warnings": [*(entry.get("warnings") or ()), note]})
-    yield from spans
+            native = _converted(value)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        if native is None:
+            native = _by_plugin(value, where)
+        if native is not None:
+            return [*native]
+        if isinstance(value, Mapping) and "messages" in value:
+            return [value]
+        if isinstance(value, list):
+            is_flat = not any(
+                isinstance(entry, list) or (isinstance(entry, Mapping) and "role" not in entry)
+                for entry in value
+            )
+            if is_flat or depth >= _DEEPEST:
+                return [{"messages": value}]
+            return self._entries(value, where, depth)
+        if isinstance(value, Mapping):
+            # A key around the list of conversations, or around a single one.
+            for key, inside in value.items():
+                is_list = isinstance(inside, list) and all(
+                    isinstance(entry, Mapping) for entry in inside
+                )
+                is_only = isinstance(inside, Mapping) and len(value) == 1
+                if inside and depth < _DEEPEST and (is_list or is_only):
+                    with suppress(NoConversationError):
+                        return self._split(inside, f"{where}, field {brief(key)}", depth + 1)
+            has = f"the fields {quoted(value)}" if value else "an empty object"
+        else:
+            has = f"a value of type {type(value).__name__}"
+        raise NoConversationError(
+            f"{where}: no conversation in {has}. {nearest_format(value) or _WANTED}"
+        )
+
+    def _entries(self, value: list[Any], where: str, depth: int) -> list[Raw]:
+        """Read the entries of a list; those without a conversation are left out and named."""
+        conversations: list[Raw] = []
+        refused = []
+        for number, entry in enumerate(value, start=1):
+            try:
+                conversations += self._split(entry, where, depth + 1)
+            except NoConversationError as error:
+                title = _title(entry) if isinstance(entry, Mapping) else ""
+                refused.append((f"{number:,} {brief(title)}" if title else f"{number:,}", error))
+        if refused and not conversations:
+            raise refused[0][1]
+        if refused:
+            entries = ", ".join(entry for entry, _ in refused[:5])
+            note = f"Left out: entries without a conversation ({len(refused):,}: entry {entries})."
+            conversations[0] = with_warnings(conversations[0], note)
+        return conversations
 
 
 def _as_one(numbered: Iterator[Numbered], row: Format, where: str) -> list[Data]:
     """Read lines that form one document; warn of unreadable lines."""
-    lines: list[Any] = []
-    broken = []
-    for line, value in numbered:
-        if isinstance(value, BrokenLine):
-            broken.append(line)
-        else:
-            lines.append(value)
+    records = [*numbered]
+    broken = [line for line, value in records if isinstance(value, BrokenLine)]
+    lines = [value for _, value in records if not isinstance(value, BrokenLine)]
     try:
         conversations = converted_lines(lines, row)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     if broken:
-        notes = [*conversations[0].get("warnings", ()), broken_lines(broken)]
-        conversations[0]["warnings"] = notes
+        conversations[0] = with_warnings(conversations[0], broken_lines(broken))
     return conversations
 
 
-def _split(value: Any, where: str, columns: Columns = None, depth: int = 0) -> list[Raw]:
-    """Read one JSON value as conversations: an object, a list of messages, or a list of either."""
-    if isinstance(value, list) and value and is_row(value[0], columns):
-        return [row for _, row in table_conversations(enumerate(value, start=1), where, columns)]
-    try:
-        native = _converted(value)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-    if native is not None:
-        return [*native]
-    added = _by_plugin(value, where)
-    if added is not None:
-        return added
-    if isinstance(value, Mapping) and "messages" in value:
-        return [value]
-    if (
-        isinstance(value, list)
-        and depth < _DEEPEST
-        and any(
-            isinstance(entry, list) or (isinstance(entry, Mapping) and "role" not in entry)
-            for entry in value
-        )
-    ):
-        return _entries(value, where, columns, depth)
-    if isinstance(value, list):
-        return [{"messages": value}]
-    if isinstance(value, Mapping):
-        # A key around the list of conversations, or around a single one.
-        for key, inside in value.items():
-            is_list = isinstance(inside, list) and all(
-                isinstance(entry, Mapping) for entry in inside
-            )
-            if (
-                inside
-                and depth < _DEEPEST
-                and (is_list or (isinstance(inside, Mapping) and len(value) == 1))
-            ):
-                with suppress(NoConversationError):
-                    return _split(inside, f"{where}, field {brief(key)}", columns, depth + 1)
-        has = f"the fields {quoted(value)}" if value else "an empty object"
-    else:
-        has = f"a value of type {type(value).__name__}"
-    raise NoConversationError(
-        f"{where}: no conversation in {has}. {nearest_format(value) or _WANTED}"
-    )
-
-
-def _entries(value: list[Any], where: str, columns: Columns, depth: int) -> list[Raw]:
-    """Read the entries of a list; those without a conversation are left out and named."""
-    read: list[Raw] = []
-    refused = []
-    for number, entry in enumerate(value, start=1):
-        try:
-            read += _split(entry, where, columns, depth + 1)
-        except NoConversationError as error:
-            title = _title(entry) if isinstance(entry, Mapping) else ""
-            refused.append((f"{number:,} {brief(title)}" if title else f"{number:,}", error))
-    if refused and not read:
-        raise refused[0][1]
-    if refused:
-        entries = ", ".join(entry for entry, _ in refused[:5])
-        note = f"Entries without a conversation are left out: {len(refused):,}, entry {entries}."
-        read[0] = {**read[0], "warnings": [*(read[0].get("warnings") or ()), note]}
-    return read
-
-
 def _by_plugin(value: Any, where: str) -> list[Raw] | None:
-    """Read one JSON value by the formats of other packages: the first that does not return None."""
+    """Convert a JSON value with the first plug-in format that accepts it."""
     for name in plugin_names("formats"):
         try:
             conversations = load_plugin("formats", name)(value)
         except Exception as error:  # whatever the other package raises, its name has to be said
             reason = f"{type(error).__name__}: {one_line(str(error))}"
-            problem = f"the format {brief(name)} of another package failed ({reason})"
-            raise ValueError(f"{where}: {problem}; mend or remove it") from error
+            raise ValueError(
+                f"{where}: the plug-in format {brief(name)} failed ({reason}). Correct or uninstall it."
+            ) from error
         if conversations is not None:
             return [{"format": name, **conversation} for conversation in conversations]
     return None
 
 
 def _converted(value: Any) -> list[Data] | None:
-    """Read one JSON value as conversations; return None for OpenAI's chat format and for unknown formats."""
+    """Convert a JSON value of a known format to conversations, or return None."""
     lines = value.get("loglines") if isinstance(value, Mapping) else value
     if isinstance(lines, list) and lines and sessions.matches(lines[0]):
-        read = [
-            conversation for _, conversation in sessions.conversations(enumerate(lines, start=1))
-        ]
         return [
             {
                 **conversation,
                 "messages": [placed(message)[1] for message in conversation["messages"]],
             }
-            for conversation in read
+            for _, conversation in sessions.session_conversations(enumerate(lines, start=1))
         ] or None
     return converted(value)
-
-
-#: A path, a shipped trace's name, an open file, a frame, or messages and bodies as values.
-Source = Any
 
 
 @cache
@@ -300,15 +352,8 @@ def load_trace(
         if conversation in (place, trace.id, _title(trace.fields)):
             return trace
         trace_ids.append(trace.id)
-    ids = ", ".join(map(one_line, trace_ids[:5]))
-    if len(trace_ids) > 5:
-        ids += ", ..."
-    choices = (
-        f"it has {len(trace_ids)}, 0 to {len(trace_ids) - 1}, with the ids {ids}; take one of these"
-    )
-    raise ValueError(
-        f"conversation {brief(conversation)} of {_name(source)} was asked for; {choices}"
-    )
+    choices = f"Choose 0 to {len(trace_ids) - 1}, or an id: {quoted(trace_ids)}."
+    raise ValueError(f"No conversation {brief(conversation)} in {_name(source)}. {choices}")
 
 
 def load_traces(
@@ -340,7 +385,7 @@ def load_traces(
 
 
 def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
-    """List the conversations of a file with title and size, for choosing; nothing is counted or checked.
+    """List the conversations of a file with their titles and sizes.
 
     Parameters
     ----------
@@ -363,7 +408,7 @@ def list_traces(source: Source, columns: Columns = None) -> pd.DataFrame:
     [{'id': 'support-chat', 'format': 'OpenAI chat'}]
     """
     rows = []
-    for id, value, _ in _named(source, None, columns):
+    for id, value, _ in Loader(columns=columns).sources(source):
         messages = value["messages"] if isinstance(value["messages"], list) else []
         name = str(id if value.get("id") is None else value["id"])
         format_name = str(value.get("format") or "openai-chat")
@@ -394,68 +439,12 @@ def iter_traces(
     Trace
         At least one.
     """
-    for id, value, where in _named(source, progress, columns):
+    for id, value, where in Loader(progress, columns).sources(source):
         yield made_trace(value, id, where)
 
 
-def _named(
-    source: Source, progress: Progress | None, columns: Any
-) -> Iterator[tuple[str, Raw, str]]:
-    """Give each conversation with a default id and its place in the file."""
-    stem = PurePosixPath(_name(source)).stem
-    places = count()
-    if files := _files_in(source):
-        left_out = {}
-        for path in files:
-            try:
-                yield from _named(path, progress, columns)
-                next(places)
-            except OutflowError:
-                raise
-            except ValueError as error:
-                left_out[path.name] = str(error)
-        if next(places) == 0:
-            raise ValueError(next(iter(left_out.values())))
-        _tell_left_out(source, left_out)
-        return
-    empty = []
-    refused = {}  # of an archive, files of other kinds are left out
-    for file in (source, *sub_agents_of(source)):
-        with _opened(file) as stream:
-            for name, numbered in _parts(stream, file, progress, columns):
-                try:
-                    for line, value in conversations(numbered, name, columns):
-                        where = f"{name}, line {line}"
-                        if value.get("format") and value["messages"] == []:
-                            empty.append(
-                                f"{where}: {format_label(str(value['format']))} without a message"
-                            )
-                            continue
-                        place = next(places)
-                        yield stem if place == 0 else f"{stem}-{place + 1}", value, where
-                except OutflowError:
-                    raise
-                except ValueError as error:
-                    if name == _name(source) or not hasattr(stream, "read"):
-                        raise
-                    refused[name] = str(error)
-    if next(places) == 0:
-        problem = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
-        raise ValueError(
-            f"{problem}; a trace has at least one message with a role; give a file that has one"
-        )
-    _tell_left_out(source, refused)
-
-
-def _tell_left_out(source: Source, refused: Mapping[str, str]) -> None:
-    if refused:
-        left = ", ".join(map(one_line, list(refused)[:3]))
-        problem = f"files of {_name(source)} that hold no conversation are left out"
-        warn_caller(f"{problem}: {len(refused):,}, {left}")
-
-
 def _files_in(source: Source) -> list[Path]:
-    """List the files of a folder that can hold conversations; those of sub-agents come with their session."""
+    """List the conversation files of a folder, without those of sub-agents."""
     if not isinstance(source, str | os.PathLike) or not Path(source).expanduser().is_dir():
         return []
     if isinstance(source, str) and source in shipped_traces():
@@ -470,7 +459,7 @@ def _files_in(source: Source) -> list[Path]:
 
 
 def sub_agents_of(source: Source) -> list[Path]:
-    """List the files of a session's sub-agents, which Claude Code keeps in a folder beside it; no link is followed."""
+    """List the files of a session's sub-agents, without links."""
     if not isinstance(source, str | os.PathLike) or Path(source).suffix != ".jsonl":
         return []
     session = Path(source).expanduser().with_suffix("")
@@ -483,13 +472,11 @@ def sub_agents_of(source: Source) -> list[Path]:
 
 
 def _name(source: Source) -> str:
-    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
-        return "conversation"
     if isinstance(source, str | os.PathLike):
-        named = source
-    else:
-        named = str(getattr(source, "name", "the uploaded file"))
-    return one_line(Path(named).name)
+        return one_line(Path(source).name)
+    if hasattr(source, "read"):
+        return one_line(Path(str(getattr(source, "name", "the uploaded file"))).name)
+    return "conversation"
 
 
 def _title(value: Raw) -> str:
@@ -501,37 +488,25 @@ def _title(value: Raw) -> str:
 
 def _length(record: Any) -> int:
     """Count the characters of text in a message that has not been checked."""
-    raw = placed(record)[1]
-    content = value_at(raw, "content")
+    content = value_at(placed(record)[1], "content")
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
-def _opened(source: Source) -> Any:
-    """Open a path or a shipped trace; a file that is already open is left to its owner to close."""
-    if not isinstance(source, str | os.PathLike):
-        return nullcontext(source)
+def _found(source: str | os.PathLike[str]) -> Any:
+    """Return the file of a path or of a shipped trace's name."""
     if isinstance(source, str) and source in shipped_traces():
-        return data_path(f"traces/{source}.jsonl").open("rb")
+        return data_path(f"traces/{source}.jsonl")
     path = Path(source).expanduser()
-    shipped = ", ".join(shipped_traces())
     if path.is_file():
-        return path.open("rb")
+        return path
     if len(path.parts) == 1 and not path.suffix:
-        unknown = unknown_name("trace", str(source), shipped_traces())
-        raise ValueError(f"{unknown} Or pass the path of a file.")
-    problem = missing_file(path)
+        names = unknown_name("trace", str(source), shipped_traces())
+        raise ValueError(f"{names.removesuffix('.')}, or pass the path of a file.")
     if path.exists():
-        problem = f"Not a file: {one_line(str(path))}. Pass the path of a file."
-    raise FileNotFoundError(f"{problem} Or choose a shipped trace: {shipped}.")
-
-
-def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:
-    """Yield the values of a file, a frame, or a given value."""
-    if hasattr(stream, "read"):
-        yield from opened(stream, _name(source), progress, columns)
-    elif hasattr(stream, "to_dict") and hasattr(stream, "columns"):
-        yield "the frame", frame_rows(stream, columns)
-    else:
-        yield "the given value", iter([(1, plain(stream))])
+        raise FileNotFoundError(
+            f"Not a file: {one_line(str(path))}. Pass a file or a folder of files."
+        )
+    shipped = ", ".join(shipped_traces())
+    raise FileNotFoundError(f"{missing_file(path)} Shipped traces: {shipped}.")

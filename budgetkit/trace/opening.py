@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from budgetkit.budget import brief, one_line, warn_caller
+from budgetkit.budget import brief, many, one_line, warn_caller
 from budgetkit.budget.allocation import check_whole
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import Data, Message, Passage, Raw
 from budgetkit.requests.reading.formats import format_table, unpacked
+from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import placed
 from budgetkit.requests.reading.tools import read_tools
 from budgetkit.trace.conversation import Trace
+from budgetkit.trace.importers import with_warnings
 from budgetkit.trace.tally import last_user
 
 
@@ -49,7 +52,7 @@ class Intake:
 
     @property
     def messages(self) -> str:
-        """Say how many messages of which role there are.
+        """Return the number of messages, in all and by role.
 
         Examples
         --------
@@ -57,13 +60,12 @@ class Intake:
         >>> intake([trace]).messages
         '2 messages: 1 user, 1 assistant'
         """
-        number = sum(many for _, many in self.roles)
-        parts = ", ".join(f"{many:,} {role}" for role, many in self.roles)
-        return f"{number:,} {'message' if number == 1 else 'messages'}: {parts}"
+        parts = ", ".join(f"{number:,} {role}" for role, number in self.roles)
+        return f"{many(sum(number for _, number in self.roles), 'message')}: {parts}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say all of it, a sentence each, for where nothing can be pressed."""
+        """Return all facts as sentences."""
         which = f"{self.format}, {self.messages}"
         if len(self.titles) > 1:
             which = f"{self.format}, conversation {self.chosen + 1:,} of {len(self.titles):,}, {self.messages}"
@@ -89,8 +91,8 @@ def intake(traces: Sequence[Trace], chosen: int = 0) -> Intake:
     Examples
     --------
     >>> import budgetkit as bk
-    >>> found = intake(bk.load_traces("support-chat"))
-    >>> found.format, found.roles[0], found.model
+    >>> facts = intake(bk.load_traces("support-chat"))
+    >>> facts.format, facts.roles[0], facts.model
     ('OpenAI chat', ('system', 1), None)
     """
     trace = traces[chosen]
@@ -110,20 +112,18 @@ _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 
 def made_trace(value: Raw, default_id: str, where: str) -> Trace:
     """Read one conversation; every error says where it is."""
-    written = value["messages"]
-    if isinstance(written, tuple):
-        written = list(written)
-    if not isinstance(written, list) or not written:
-        kind = "an empty list" if written == [] else type(written).__name__
-        wanted = "give it a list of at least one message with a role"
-        raise ValueError(f"{where}: an empty trace; 'messages' is {kind}; {wanted}")
+    messages = value["messages"]
+    if not isinstance(messages, list | tuple) or not messages:
+        expected = "a list of one or more messages, each with a role"
+        kind = "an empty list" if messages == [] else f"of type {type(messages).__name__}"
+        raise ValueError(f"{where}: Invalid messages, {kind}. Expected {expected}.")
     file = where.rpartition(", line ")[0]
-    lines, values = zip(*map(placed, written), strict=True)
+    lines, values = zip(*map(placed, messages), strict=True)
     places = [
         f"{where}, message {n}" if at is None else f"{file}, line {at}"
         for n, at in enumerate(lines, start=1)
     ]
-    messages = tuple(_message(raw, place) for raw, place in zip(values, places, strict=True))
+    messages = tuple(_message(raw, at) for raw, at in zip(values, places, strict=True))
     _refuse_orphans(messages, places)
     meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
     read_fields = _BESIDE - ({"meta"} if meta is None else set())
@@ -132,9 +132,9 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
         fields["usage"] = json_value(fields["usage"])  # frames keep texts as UTF-8
     notes = _unknown_usage(value.get("usage"))
     if media := [name for name in format_table("marks")["media"] if value.get(name)]:
-        notes.append(f"Media beside the messages are not counted: {', '.join(media)}.")
+        notes.append(f"Not counted: media beside the messages ({', '.join(media)}).")
     if notes:
-        fields["warnings"] = [*(fields.get("warnings") or ()), *notes]
+        fields = with_warnings(fields, *notes)
     trace = Trace(
         str(value["id"]) if value.get("id") is not None else default_id,
         messages,
@@ -150,7 +150,7 @@ def made_trace(value: Raw, default_id: str, where: str) -> Trace:
 
 
 def json_value(value: Any) -> Any:
-    r"""Return a value as JSON and UTF-8 can hold it, the same object where they can.
+    r"""Convert a value to JSON in valid UTF-8, unchanged where it is already.
 
     Lone surrogates, which UTF-8 cannot hold, are replaced as they are for counting; a tuple becomes a list, and a key
     that is a number becomes a text.
@@ -185,25 +185,31 @@ def json_value(value: Any) -> Any:
 
 
 def _unknown_usage(usage: Any) -> list[str]:
-    """Say once which fields of usage records no row of the table of formats knows."""
-    rows = usage if isinstance(usage, list) else []
-    lists = [row.get("unknown") for row in rows if isinstance(row, dict)]
+    """Warn of usage fields without a row in the format table."""
+    lists = [row.get("unknown") for row in objects_in(usage)]
     names = dict.fromkeys(str(name) for names in lists if isinstance(names, list) for name in names)
     if not names:
         return []
-    listed = ", ".join(one_line(name)[:60] for name in list(names)[:5])
-    return [f"The usage has fields that are not read: {listed}; the token sums may be incomplete."]
+    fields = ", ".join(one_line(name)[:60] for name in list(names)[:5])
+    return [f"Not read: usage fields {fields}. The token sums may be incomplete."]
 
 
 def _message(value: Any, where: str) -> Message:
-    try:
+    with located(where):
         message = Message(value)
         # Sections are named by roles, and frames by sections.
         check_whole("role of a message", message.role)
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
+        return message
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Name the place of a value in the errors about it."""
+    try:
+        yield
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None
-    return message
 
 
 def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
@@ -214,25 +220,24 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
         if message.role == "tool" and (
             message.tool_call_id is None or message.tool_call_id not in called
         ):
-            choices = ", ".join(map(one_line, sorted(called)[:5])) or "none"
             id = message.tool_call_id
-            named = f"for call {brief(id)}" if id else "without the id of a call"
-            problem = f"{place}: a tool result {named}"
-            wanted = "put the assistant message with that call before it, or leave it out"
-            raise ValueError(f"{problem}; the calls before it are {choices}; {wanted}")
+            call = (
+                f"for call {brief(id)}, which no earlier message makes"
+                if id
+                else "without the id of a call"
+            )
+            raise ValueError(
+                f"{place}: a tool result {call}. "
+                "Put the assistant message with that call before it, or leave it out."
+            )
 
 
 def _tools(value: Raw, where: str) -> tuple[Raw, ...]:
     tools: list[Raw] = []
     # A body has both while it moves from the older form to the newer one.
-    for name in (
-        "tools",
-        "functions",
-    ):
-        try:
+    with located(where):
+        for name in ("tools", "functions"):
             tools += read_tools(unpacked(value.get(name)) or None).listed
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
     return tuple(tools)
 
 
@@ -246,17 +251,17 @@ def _contexts(
         if message.raw.get("contexts")
     }
     if passages and not isinstance(passages, list | tuple):
-        problem = f"{where}: contexts of type {type(passages).__name__}"
-        raise ValueError(f"{problem}; they are a list of passages, texts or objects; write them so")
+        expected = "a list of passages, texts or objects"
+        kind = type(passages).__name__
+        raise ValueError(f"{where}: Invalid contexts of type {kind}. Expected {expected}.")
     if passages:
         index = meta.get("contexts_apply_to_message", last_user(messages))
         if not isinstance(index, int) or not 0 <= index < len(messages):
-            choices = f"the conversation has messages 0 to {len(messages) - 1}; correct meta.contexts_apply_to_message"
-            raise ValueError(f"{where}: contexts for a message that is not there; {choices}")
-        try:
+            raise ValueError(
+                f"{where}: Invalid meta.contexts_apply_to_message. Use a message from 0 to {len(messages) - 1}."
+            )
+        with located(where):
             contexts[index] = (*contexts.get(index, ()), *map(Passage.of, passages))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{where}: {error}") from None
     return contexts
 
 
@@ -279,32 +284,23 @@ def to_line(trace: Trace) -> str:
     >>> to_line(bk.Trace("toy", (bk.Message({"role": "user", "content": "Hello world"}),)))
     '{"id": "toy", "messages": [{"role": "user", "content": "Hello world"}]}'
     """
-    record: Data = {
-        "id": trace.id,
-        "messages": [dict(message.raw) for message in trace.messages],
-    }
-    meta = dict(trace.meta)
-    inside = {index: len(trace.messages[index].contexts) for index in trace.contexts}
-    outside = {
-        index: retrieved[inside[index] :]
-        for index, retrieved in trace.contexts.items()
-        if retrieved[inside[index] :]
-    }
-    for index, retrieved in outside.items():
-        passages = [dict(passage.raw) for passage in retrieved]
-        if len(outside) == 1 and index == meta.get(
-            "contexts_apply_to_message", last_user(trace.messages)
-        ):
+    messages = [dict(message.raw) for message in trace.messages]
+    record: Data = {"id": trace.id, "messages": messages}
+    outside = {}
+    for index, retrieved in trace.contexts.items():
+        inside = len(trace.messages[index].contexts)
+        if passages := [dict(passage.raw) for passage in retrieved[inside:]]:
+            outside[index] = passages
+    last = trace.meta.get("contexts_apply_to_message", last_user(trace.messages))
+    for index, passages in outside.items():
+        if [*outside] == [last]:
             record["contexts"] = passages
         else:
-            record["messages"][index]["contexts"] = [
-                *(trace.messages[index].raw.get("contexts") or ()),
-                *passages,
-            ]
+            messages[index]["contexts"] = [*(messages[index].get("contexts") or ()), *passages]
     if trace.tools:
         record["tools"] = list(trace.tools)
-    if meta:
-        record["meta"] = meta
+    if trace.meta:
+        record["meta"] = dict(trace.meta)
     line = json.dumps({**record, **trace.fields}, ensure_ascii=False)
     # no file can hold half of a character but as an escape
     if not re.search("[\ud800-\udfff]", line):

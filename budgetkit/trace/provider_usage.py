@@ -107,7 +107,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
 
 
 def in_line(usage: pd.DataFrame) -> Ints:
-    """Return the places of the requests that stand in line: their answers are messages, each later than the one before.
+    """Return the places of requests whose answers follow one another.
 
     Left out are those that wrote summaries, and those on branches that were left.
 
@@ -122,7 +122,7 @@ def in_line(usage: pd.DataFrame) -> Ints:
 
 
 def _is_reading(row: Any, messages: int) -> bool:
-    """Say whether a usage record gives a prompt's size, for a message of this conversation or for one that was left."""
+    """Tell whether a usage record has the size of a prompt."""
     if not isinstance(row, Mapping):
         return False
     index = row.get("message_index")
@@ -139,7 +139,7 @@ def _fresh(row: Mapping[str, Any]) -> int:
 
 
 def unpaired(trace: Trace | Sequence[Message]) -> list[int]:
-    """List the messages that no request can hold: tool calls without all their results, and results without a call.
+    """List tool calls without results, and results without a call.
 
     Parameters
     ----------

@@ -11,13 +11,15 @@ import io
 import math
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from budgetkit.budget import brief, one_line, quoted
+from budgetkit.budget.errors import unknown_name
 from budgetkit.files import extra
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table as format_table
@@ -60,215 +62,195 @@ class UnknownColumns(ValueError):
 
     def __init__(self, name: str, columns: Iterable[str]) -> None:
         self.columns = tuple(columns)
-        problem = f"a table whose columns are not known: {quoted(self.columns)}"
-        wanted = 'columns={"role": ..., "content": ...}'
         super().__init__(
-            f"{name} is {problem}; say which holds who speaks and which what is said, with {wanted}"
+            f"{name}: no known column of speakers and texts among {quoted(self.columns)}. "
+            'Name them with columns={"role": ..., "content": ...}.'
         )
 
 
-def kind(head: bytes, name: str) -> str:
-    """Name the kind of a binary table by its first bytes; "" for all else."""
+def kind_of_table(head: bytes) -> str:
+    """Return the kind of a binary table by its first bytes, or an empty text."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
-def rows(
-    written: bytes, kind: str, name: str, columns: Columns, outflow: Outflow | None = None
-) -> Iterator[Numbered]:
-    """Read a binary table.
-
-    Its unpacked size is counted before it becomes values.
-    """
-    if kind == "xls":
-        raise ValueError(
-            f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx"
-        )
-    outflow = outflow or Outflow(name, len(written))
-    read = _excel if kind == "excel" else partial(_arrow, kind=kind)
-    table = _counted(_readable(read(written, name=name, outflow=outflow), name), outflow)
-    yield from conversations(enumerate(table, start=2), name, columns)
-
-
-def _readable(table: Iterator[Data], name: str) -> Iterator[Data]:
-    """Yield rows, and explain a library's error in one sentence."""
-    try:
-        yield from table
-    except (ImportError, OutflowError):
-        raise
-    except MemoryError:
-        raise ValueError(
-            f"{name}: a table that does not fit into the memory; give a part of it"
-        ) from None
-    except Exception as error:  # each library has its own for a broken file
-        reason = one_line(str(error)) or type(error).__name__
-        raise ValueError(f"{name}: no table that can be read; {reason}; save it again") from None
-
-
-def _counted(table: Iterator[Data], outflow: Outflow) -> Iterator[Data]:
-    """Yield rows, and count the JSON values in their cells."""
-    for row in table:
-        for cell in row.values():
-            if isinstance(cell, str) and cell.startswith(("[", "{")):
-                outflow.add(values=marks(cell.encode("utf-8", "replace")))
-        yield row
-
-
-def frame_rows(frame: Any, columns: Columns) -> Iterator[Numbered]:
-    """Read a pandas frame."""
-    return conversations(enumerate(frame.to_dict("records"), start=2), "the frame", columns)
-
-
-def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
-    """Read CSV, TSV or YAML; None for a text that is neither."""
-    suffix = PurePosixPath(name).suffix
-    if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
-        try:
-            return [(1, _cell(yaml.load(text, _Plain)))]
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            reason = " ".join(str(error).split())
-            raise ValueError(
-                f"{name}: YAML that cannot be read; {reason:.200}; mend it, or write it as JSON"
-            ) from None
-    header = text.partition("\n")[0].lower()
-    delimiter = ";" if header.count(";") > header.count(",") else ","
-    if "\t" in header:
-        delimiter = "\t"
-    cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
-    usual = format_table("columns")
-    if suffix not in (".csv", ".tsv") and not (
-        cells & {*usual["role"]} and cells & {*usual["content"]}
-    ):
-        return None
-    try:
-        table = enumerate(list(text_table(text, delimiter)), start=2)
-    except csv.Error as error:
-        raise ValueError(f"{name}: no table that can be read; {error}; save it again") from None
-    return list(conversations(table, name, columns))
-
-
 def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
-    """Read the rows of a table as text, however long a cell is; the limit is that of the whole process."""
+    """Read the rows of a text table with cells of any length."""
     csv.field_size_limit(_LONGEST_CELL)
     return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
 
 
-def is_row(value: Any, columns: Columns) -> bool:
-    """Say whether an object is the row of a table: by its columns where they are given, else by the usual names."""
-    if not isinstance(value, Mapping) or _is_document(value) or "format" in value:
-        return False
-    if columns is not None:
-        return any(column in value for column in columns.values())
-    chosen = _chosen(value, None, "")
-    return isinstance(value.get(chosen["role"] or ""), str) and isinstance(
-        value.get(chosen["content"] or ""), str
-    )
+@dataclass(frozen=True)
+class TableReader:
+    """Read a table of messages or conversations; each error names the table."""
 
+    name: str
+    columns: Columns = None
 
-def conversations(table: Iterable[Numbered], name: str, columns: Columns) -> Iterator[Numbered]:
-    """Read rows of whole conversations, or rows of single messages.
-
-    Rows of messages name their conversation.
-    """
-    by_conversation: dict[str, list[Data]] = {}
-    where: dict[str, int] = {}
-    chosen: Mapping[str, str | None] | None = None
-    first = None
-    for number, row in table:
-        first = number if first is None else first
-        cells = {str(key): _cell(cell) for key, cell in row.items() if key is not None}
-        if chosen is None:
-            chosen = _chosen(cells, columns, name)
-        if chosen["role"] is None:
-            document = {
-                key: unpacked(value) for key, value in cells.items() if value not in (None, "")
-            }
-            if columns is None and number == first and not _is_document(document):
-                raise UnknownColumns(name, cells)
-            yield number, document
-            continue
-        role, content, key = (
-            cells.get(chosen[what] or "") for what in ("role", "content", "conversation")
-        )
-        rest = {
-            key: cell
-            for key, cell in cells.items()
-            if key not in chosen.values() and cell not in (None, "")
-        }
-        where.setdefault(str(key), number)
-        by_conversation.setdefault(str(key), []).append(
-            {**rest, "role": role, "content": _parts(content)}
-        )
-    for key, messages in by_conversation.items():
-        read = read_records(messages)
-        if key == "None":
-            named = without_empty(warnings=_alone(messages) if len(by_conversation) == 1 else [])
+    def binary(self, content: bytes, kind: str, outflow: Outflow) -> Iterator[Numbered]:
+        """Read a spreadsheet, parquet or arrow file; its unpacked size is counted before it becomes values."""
+        if kind == "xls":
+            raise ValueError(
+                f"{self.name}: spreadsheets from before 2007 are not supported. Save it as .xlsx."
+            )
+        if kind == "excel":
+            rows = _excel(content, self.name, outflow)
         else:
-            named = {"id": key}
-        yield where[key], {**named, "messages": read.messages, "format": "table"}
+            rows = _arrow(content, kind, self.name, outflow)
+        return self.conversations(enumerate(self._explained(rows, outflow), start=2))
+
+    def _explained(self, rows: Iterator[Data], outflow: Outflow) -> Iterator[Data]:
+        """Count the JSON values in each row's cells, and explain a library's error in one sentence."""
+        try:
+            for row in rows:
+                for cell in row.values():
+                    if isinstance(cell, str) and cell.startswith(("[", "{")):
+                        outflow.add(values=marks(cell.encode("utf-8", "replace")))
+                yield row
+        except (ImportError, OutflowError, UnknownColumns):
+            raise
+        except MemoryError:
+            raise ValueError(
+                f"{self.name}: the table does not fit into memory. Pass a part of it."
+            ) from None
+        except Exception as error:  # each library has its own for a broken file
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> ValueError:
+        reason = one_line(str(error)) or type(error).__name__
+        return ValueError(f"{self.name}: not a readable table ({reason}). Save it again.")
+
+    def text(self, text: str) -> list[Numbered] | None:
+        """Read CSV, TSV or YAML; return None for other texts."""
+        suffix = PurePosixPath(self.name).suffix
+        if suffix in (".yaml", ".yml") or text.startswith(("- role:", "messages:", "---\n")):
+            try:
+                return [(1, _cell(yaml.load(text, _Plain)))]
+            except (yaml.YAMLError, ValueError, RecursionError) as error:
+                reason = " ".join(str(error).split())
+                raise ValueError(
+                    f"{self.name}: invalid YAML ({reason:.200}). Correct it, or write it as JSON."
+                ) from None
+        header = text.partition("\n")[0].lower()
+        delimiter = ";" if header.count(";") > header.count(",") else ","
+        if "\t" in header:
+            delimiter = "\t"
+        cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
+        usual = format_table("columns")
+        if suffix not in (".csv", ".tsv") and not (
+            cells & {*usual["role"]} and cells & {*usual["content"]}
+        ):
+            return None
+        try:
+            rows = list(text_table(text, delimiter))
+        except csv.Error as error:
+            raise self._unreadable(error) from None
+        return list(self.conversations(enumerate(rows, start=2)))
+
+    def frame(self, frame: pd.DataFrame) -> Iterator[Numbered]:
+        """Read a pandas frame."""
+        return self.conversations(enumerate(frame.to_dict("records"), start=2))
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether an object is a row of a table, by the given columns or the usual names."""
+        if not isinstance(value, Mapping) or _is_document(value) or "format" in value:
+            return False
+        if self.columns is not None:
+            return any(column in value for column in self.columns.values())
+        chosen = self._choose(value)
+        texts = [value.get(chosen[part] or "") for part in ("role", "content")]
+        return all(isinstance(text, str) for text in texts)
+
+    def conversations(self, table: Iterable[tuple[int, Raw]]) -> Iterator[Numbered]:
+        """Read rows of whole conversations, or rows of messages, each with a column for its conversation."""
+        by_conversation: dict[str, list[Data]] = {}
+        lines: dict[str, int] = {}
+        chosen: dict[str, str | None] | None = None
+        for number, row in table:
+            cells = {str(key): _cell(cell) for key, cell in row.items() if key is not None}
+            is_first = chosen is None
+            if chosen is None:
+                chosen = self._choose(cells)
+            if chosen["role"] is None:
+                document = {
+                    key: unpacked(value) for key, value in cells.items() if value not in (None, "")
+                }
+                if self.columns is None and is_first and not _is_document(document):
+                    raise UnknownColumns(self.name, cells)
+                yield number, document
+                continue
+            message = {
+                key: cell
+                for key, cell in cells.items()
+                if key not in chosen.values() and cell not in (None, "")
+            }
+            message["role"] = cells.get(chosen["role"])
+            message["content"] = _content(cells.get(chosen["content"] or ""))
+            name = str(cells.get(chosen["conversation"] or ""))
+            lines.setdefault(name, number)
+            by_conversation.setdefault(name, []).append(message)
+        for name, messages in by_conversation.items():
+            if name != "None":
+                about: Data = {"id": name}
+            elif len(by_conversation) == 1:
+                about = without_empty(warnings=_shared_values(messages))
+            else:
+                about = {}
+            yield (
+                lines[name],
+                {**about, "messages": read_records(messages).messages, "format": "table"},
+            )
+
+    def _choose(self, cells: Raw) -> dict[str, str | None]:
+        """Return the columns of role, content and conversation; the role's is None for rows of conversations."""
+        given = self.columns or {}
+        unknown = [column for column in given.values() if column not in cells]
+        if unknown:
+            raise ValueError(f"{self.name}: {unknown_name('column', unknown[0], cells)}")
+        lower = {key.lower().strip(): key for key in reversed(list(cells))}
+        chosen: dict[str, str | None] = {
+            part: next((lower[column] for column in names if column in lower), None)
+            for part, names in format_table("columns").items()
+        }
+        chosen |= given
+        is_whole = {"prompt", "instruction", "messages", "conversations"} & lower.keys()
+        if self.columns is None and (chosen["content"] is None or is_whole):
+            chosen["role"] = None
+        return chosen
 
 
 def _is_document(row: Raw) -> bool:
-    """Say whether a row is a conversation by itself, in a form that is known."""
+    """Tell whether a row is a whole conversation."""
     return "messages" in row or row_of(row) is not None or is_record(row)
 
 
-def _alone(messages: list[Data]) -> list[str]:
-    """Warn that all rows were taken as one conversation.
-
-    It warns where a column has values that several rows share.
-    """
+def _shared_values(messages: list[Data]) -> list[str]:
+    """Warn that all rows became one conversation, where a column has values that several rows share."""
     columns = dict.fromkeys(
-        key for entry in messages for key in entry if key not in ("role", "content")
+        key for message in messages for key in message if key not in ("role", "content")
     )
-    values = {key: [str(entry.get(key, "")) for entry in messages] for key in columns}
+    values = {key: [str(message.get(key, "")) for message in messages] for key in columns}
     shared = [
         key
-        for key, entry in values.items()
-        if 1 < len({*entry}) <= len(entry) / 2 and "" not in entry
+        for key, column in values.items()
+        if 1 < len({*column}) <= len(column) / 2 and "" not in column
     ]
     if not shared:
         return []
-    notice = f"all {len(messages):,} rows were taken as one conversation, since no column says which they belong to"
-    mend = f'if {brief(shared[0])} does, pass columns={{"conversation": {brief(shared[0])}}}, or name it "conversation"'
+    first = brief(shared[0])
     return [
-        f"{notice}; in these, several rows share a value: {quoted(shared[:5])}; {mend} in the table"
+        f"All {len(messages):,} rows became one conversation, since no column names it. Rows share values in "
+        f'{quoted(shared[:5])}; to split them, pass columns={{"conversation": {first}}} or rename the column.'
     ]
 
 
-def _parts(content: Any) -> Any:
+def _content(content: Any) -> Any:
     """Return a cell's content: a list of parts where the cell holds one, else its text."""
     if isinstance(content, str) and content.startswith('[{"type"'):
         parts = unpacked(content)
-    else:
-        parts = content
-    if isinstance(parts, list) or isinstance(content, str):
-        return parts
+        return parts if isinstance(parts, list) else content
+    if isinstance(content, str | list):
+        return content
     return "" if content is None else str(content)
-
-
-def _chosen(cells: Raw, columns: Columns, name: str) -> dict[str, str | None]:
-    """Say which column holds the role, the content and the conversation."""
-    if columns is not None and (
-        wrong := [column for column in columns.values() if column not in cells]
-    ):
-        raise ValueError(
-            f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these"
-        )
-    lower = {key.lower().strip(): key for key in reversed(list(cells))}
-    usual = format_table("columns").items()
-    matches = {
-        what: next((lower[column] for column in names if column in lower), None)
-        for what, names in usual
-    }
-    chosen = {**matches, **(columns or {})}
-    if (
-        chosen["content"] is None
-        or {"prompt", "instruction", "messages", "conversations"} & lower.keys()
-    ):
-        if columns is None:
-            return {**chosen, "role": None}
-        return chosen
-    return chosen
 
 
 def _cell(value: Any) -> Any:
@@ -286,16 +268,14 @@ def _cell(value: Any) -> Any:
     return str(value)
 
 
-def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[Data]:
-    """Give the rows of a spreadsheet's first sheet, looked over before any of it is held."""
+def _excel(content: bytes, name: str, outflow: Outflow) -> Iterator[Data]:
+    """Yield the rows of a spreadsheet's first sheet, checked for size first."""
     with extra("lab", name):
         import openpyxl  # type: ignore[import-untyped]
-    import pandas as pd
-
-    _check_excel_files(written, outflow)
+    _check_excel_files(content, outflow)
 
     # A cell far down and far to the right is a few bytes of the file, and a row of blanks for each row above it.
-    book = openpyxl.load_workbook(io.BytesIO(written), read_only=True, data_only=True)
+    book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     try:
         sheet = book.worksheets[0]
         sheet.reset_dimensions()  # what the file says of its size need not be so
@@ -305,14 +285,14 @@ def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[Data]:
             )
     finally:
         book.close()
-    frame = pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False)
+    frame = pd.read_excel(io.BytesIO(content), dtype=str, na_filter=False)
     for row in frame.to_dict("records"):
         yield {str(column): cell for column, cell in row.items()}
 
 
-def _check_excel_files(written: bytes, outflow: Outflow) -> None:
+def _check_excel_files(content: bytes, outflow: Outflow) -> None:
     """Check the unpacked bytes and elements of a spreadsheet's files."""
-    with zipfile.ZipFile(io.BytesIO(written)) as archive:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for member in archive.infolist():
             mark = b"<c" if member.filename.startswith("xl/worksheets/") else b"<"
             elements = 0
@@ -322,15 +302,15 @@ def _check_excel_files(written: bytes, outflow: Outflow) -> None:
                     elements += block.count(mark)
                     if elements > outflow.most_values:
                         raise outflow.exceeded(
-                            f"{outflow.most_values:,} elements of {member.filename} come"
+                            f"{outflow.most_values:,} elements of {member.filename}"
                         )
 
 
-def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[Data]:
-    """Give the rows of a parquet or arrow file, a few at a time."""
+def _arrow(content: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[Data]:
+    """Yield the rows of a parquet or arrow file, a few at a time."""
     with extra("lab", name):
         import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    batches = _parquet(written, outflow) if kind == "parquet" else _feather(written, outflow)
+    batches = _parquet(content, outflow) if kind == "parquet" else _feather(content, outflow)
     for batch in batches:
         for column in batch.columns:
             values, size = _weight(column, pa)
@@ -338,11 +318,11 @@ def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[D
         yield from batch.to_pylist()
 
 
-def _parquet(written: bytes, outflow: Outflow) -> Iterator[Any]:
-    """Give a parquet file in batches, texts by the dictionaries that they are stored with."""
+def _parquet(content: bytes, outflow: Outflow) -> Iterator[Any]:
+    """Yield a parquet file in batches, with dictionaries for repeated texts."""
     from pyarrow import parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    file = parquet.ParquetFile(io.BytesIO(written))
+    file = parquet.ParquetFile(io.BytesIO(content))
     meta = file.metadata
     _check_types(file.schema_arrow)
     unpacked = 0
@@ -350,7 +330,7 @@ def _parquet(written: bytes, outflow: Outflow) -> Iterator[Any]:
     for group in range(meta.num_row_groups):
         for place in range(meta.num_columns):
             # The reader takes as much memory as each page says, whatever the footer says of its column.
-            for page in _pages(written, meta.row_group(group).column(place)):
+            for page in _pages(content, meta.row_group(group).column(place)):
                 size = page[2]
                 count = max(page[kind].get(1, 0) for kind in _PAGE_KINDS if kind in page)
                 unpacked += size
@@ -358,39 +338,39 @@ def _parquet(written: bytes, outflow: Outflow) -> Iterator[Any]:
                 outflow.check(size=unpacked, values=count)
     leaves = [meta.schema.column(place) for place in range(meta.num_columns)]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    file = parquet.ParquetFile(io.BytesIO(written), read_dictionary=texts, pre_buffer=False)
+    file = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts, pre_buffer=False)
     # A row may repeat the row before, so that each is as long as its page.
     rows = max(1, min(_ROWS, outflow.most_bytes // largest))
     yield from file.iter_batches(batch_size=rows, use_threads=False)
 
 
-def _pages(written: bytes, chunk: Any) -> Iterator[dict[int, Any]]:
-    """Give the headers of the pages that a column is stored in."""
+def _pages(content: bytes, chunk: Any) -> Iterator[dict[int, Any]]:
+    """Yield the headers of a column's pages."""
     place = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
     end = place + chunk.total_compressed_size
     while place < end:
-        header, place = _structure(written, place)
+        header, place = _structure(content, place)
         yield header
         place += max(0, header[3])
 
 
-def _structure(written: bytes, place: int) -> tuple[dict[int, Any], int]:
+def _structure(content: bytes, place: int) -> tuple[dict[int, Any], int]:
     """Read a structure of Thrift's compact protocol: its fields by number, and where it ends."""
 
     def varint() -> int:
         nonlocal place
         value = 0
         for shift in range(0, 70, 7):
-            byte = written[place]
+            byte = content[place]
             place += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise ValueError("a page header with a number that is too long")
+        raise ValueError("a number in a page header is too long")
 
     fields: dict[int, Any] = {}
     field = 0
-    while head := written[place]:
+    while head := content[place]:
         place += 1
         kind = head & 0x0F
         field = field + (head >> 4) if head >> 4 else varint()
@@ -398,40 +378,40 @@ def _structure(written: bytes, place: int) -> tuple[dict[int, Any], int]:
             size = varint()
             place += size
         elif kind == _STRUCTURE:
-            fields[field], place = _structure(written, place)
+            fields[field], place = _structure(content, place)
         elif kind in _NUMBERS:
             number = varint()
             fields[field] = number >> 1 ^ -(number & 1)
         elif kind not in _TRUTHS:
-            raise ValueError("a page header of an unknown form")
+            raise ValueError("a page header has an unknown form")
     return fields, place + 1
 
 
 def _check_types(schema: Any) -> None:
-    """Refuse columns of a type that cannot be weighed, before any of their rows are read."""
+    """Refuse columns of unsupported types before reading rows."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     for kind in schema.types:
         _weight(pa.nulls(0, kind), pa)
 
 
-def _feather(written: bytes, outflow: Outflow) -> Iterator[Any]:
-    """Give an arrow file, or a stream of one, in batches."""
+def _feather(content: bytes, outflow: Outflow) -> Iterator[Any]:
+    """Yield an arrow file or stream in batches."""
     import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    outflow.check(size=_unpacked_size(written))
-    opened = pa.ipc.open_stream if written.startswith(_STREAM) else pa.ipc.open_file
-    if written.startswith(b"FEA1"):
+    outflow.check(size=_unpacked_size(content))
+    if content.startswith(b"FEA1"):
         from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-        yield from feather.read_table(io.BytesIO(written)).to_batches(max_chunksize=_ROWS)
+        yield from feather.read_table(io.BytesIO(content)).to_batches(max_chunksize=_ROWS)
         return
-    reader = opened(io.BytesIO(written))
+    open_table = pa.ipc.open_stream if content.startswith(_STREAM) else pa.ipc.open_file
+    reader = open_table(io.BytesIO(content))
     _check_types(reader.schema)
     yield from reader.read_all().to_batches(max_chunksize=_ROWS)
 
 
-def _unpacked_size(written: bytes) -> int:
+def _unpacked_size(content: bytes) -> int:
     """Return the unpacked size stated by an arrow file's buffers, in bytes.
 
     Each begins with its unpacked size, in eight bytes, and the first bytes of zstandard or LZ4. A size that no machine
@@ -439,17 +419,17 @@ def _unpacked_size(written: bytes) -> int:
     """
     size = 0
     for frame in _FRAMES:
-        place = written.find(frame)
+        place = content.find(frame)
         while place >= 0:
-            buffer = int.from_bytes(written[max(0, place - 8) : place], "little")
+            buffer = int.from_bytes(content[max(0, place - 8) : place], "little")
             if buffer < _LARGEST_BUFFER:
                 size += buffer
-            place = written.find(frame, place + 1)
+            place = content.find(frame, place + 1)
     return size
 
 
 def _weight(array: Any, pa: Any) -> tuple[int, int]:
-    """Return how many values an arrow array becomes in Python, and how many bytes of text."""
+    """Return the number of Python values in an array, and its bytes of text."""
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     kinds = pa.types
@@ -492,11 +472,11 @@ def _weight(array: Any, pa: Any) -> tuple[int, int]:
         return length, 8 * length
     if kinds.is_fixed_size_binary(kind):
         return length, length * int(kind.byte_width)
-    raise ValueError(f"a column of type {kind}, which no conversation needs")
+    raise ValueError(f"columns of type {kind} are not supported")
 
 
 def _is_text(kind: Any, kinds: Any) -> bool:
-    """Say whether a column holds texts or bytes of any length."""
+    """Tell whether a column holds texts or bytes of any length."""
     return any(
         is_kind(kind)
         for is_kind in (
@@ -513,14 +493,16 @@ class _Plain(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("an alias, which can make a small file fill the memory")
+            raise yaml.YAMLError(
+                "aliases are not supported, since a small file of them can fill the memory"
+            )
         return super().compose_node(parent, index)
 
 
 def _whole_number(loader: yaml.SafeLoader, node: Any) -> int:
-    """Read a whole number that can be written again: Python writes at most 4,300 digits."""
+    """Read a whole number that can be content again: Python writes at most 4,300 digits."""
     if len(node.value) > _MOST_DIGITS:
-        raise yaml.YAMLError("a whole number with too many digits")
+        raise yaml.YAMLError("a whole number has too many digits")
     return loader.construct_yaml_int(node)
 
 

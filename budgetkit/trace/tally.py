@@ -91,7 +91,7 @@ def last_user(messages: Sequence[Message]) -> int:
 
 
 def _sent(messages: Sequence[Message], start: int, end: int) -> int:
-    """Find where a turn's last request ends: before its last answer, or at its end if a tool result came later."""
+    """Return the end of a turn's last request."""
     for index in reversed(range(start, end)):
         if messages[index].role in RESULT_ROLES:
             return end
@@ -143,7 +143,7 @@ def present_section(message: Message, roles: Roles) -> str:
 
 
 def section_beside_call(section: str, of_call: str, pruned: str) -> str:
-    """Return the section of a tool result: where its call is pruned it is pruned with it, whatever its own role has.
+    """Return the section of a tool result, pruned with its call.
 
     Examples
     --------
@@ -296,7 +296,7 @@ class Tally:
                 table[section][rows] -= (sums[sents] - sums[starts])[rows]
 
     def _carrier(self, turn: Turn) -> Item | None:
-        """Find the item that carries the priming: the turn's first message, or else the last before the turn."""
+        """Return the item that carries the priming, if any."""
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
         sent = (
             index
@@ -335,7 +335,7 @@ def unwritable(tokens: npt.ArrayLike) -> Ints:
 
 
 def gone(messages: Sequence[Message], compactions: Any) -> Ints:
-    """Return for each message the index of the summary that replaced it; opening system messages stay."""
+    """Return the index of the summary that replaced each message."""
     last = np.full(len(messages), _NEVER, dtype="int64")
     if not isinstance(compactions, list | tuple):
         return last
@@ -377,7 +377,7 @@ def retrieved_items(
 
 
 def passage_scores(passages: Sequence[Passage]) -> list[float]:
-    """Return the scores of the passages of one message; where the retriever gave none, the rank gives it."""
+    """Return the passages' scores, or scores by rank."""
     scores = [passage.score for passage in passages if passage.score is not None]
     if len(scores) < len(passages):
         return [1 / rank for rank in range(1, len(passages) + 1)]
@@ -398,7 +398,7 @@ def groups_of(messages: Sequence[Message]) -> list[Hashable]:
 
 
 def answered_call(message: Message) -> str | None:
-    """Return the id of the call that a message answers; one of the older function_call form answers the last call."""
+    """Return the id of the call that a message answers."""
     if message.role == "function":
         return ""
     return message.tool_call_id

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from budgetkit.budget import many
 from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace.jsonl import Numbered
 
@@ -35,41 +36,37 @@ _FIRST_NAME = re.compile(r"\s*([^\s:][^:\n]{0,60}): ")
 _ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "user")
 
 
-def read(text: str, name: str) -> list[Numbered] | None:
-    """Read a text as conversations; None for a text that names no speaker."""
+def read_transcript(text: str) -> list[Numbered] | None:
+    """Read a text as conversations; return None for a text that names no speaker."""
     if (start := _AIDER.search(text)) and (not text[: start.start()].strip() or "\n#### " in text):
         return _aider(text)
     exported = _CURSOR.search(text, 0, 2_000)
     if exported is not None and _CURSOR_TURN.search(text, exported.end()) is not None:
-        conversation = _said(text[exported.end() :], _CURSOR_TURN, "cursor")
+        conversation = _split(text[exported.end() :], _CURSOR_TURN, "cursor")
         return [(1, {"title": text.splitlines()[0].strip("# "), **conversation})]
-    if (copied := _copied_from_copilot(text)) is not None:
-        return [(1, copied)]
+    user = _FIRST_NAME.match(text)
+    if user and _COPILOT.search(text) and not _SPEAKER.match(text):
+        # A chat copied from VS Code, with a user under any name.
+        turn = re.compile(rf"^({re.escape(user[1])}|GitHub Copilot): ", re.MULTILINE)
+        return [(1, _split(text, turn, user=user[1].lower()))]
 
     speaker = _SPEAKER.search(text)
     heading = _HEADING.search(text)
     if heading is not None and (speaker is None or heading.start() <= speaker.start()):
-        conversation = _said(text, _HEADING, "transcript")
+        conversation = _split(text, _HEADING)
         roles = {message["role"] for message in conversation["messages"]}
         # a page of documentation may have one heading of that name; a chat has two people
         if len(roles) > 1 or not text[: heading.start()].strip():
             return [(1, conversation)]
     if speaker is None or text[: speaker.start()].strip():
         return None
-    return [(1, _said(text, _SPEAKER, "transcript"))]
+    return [(1, _split(text, _SPEAKER))]
 
 
-def _copied_from_copilot(text: str) -> dict[str, Any] | None:
-    """Read a chat copied from VS Code, with a user under any name."""
-    user = _FIRST_NAME.match(text)
-    if user is None or _COPILOT.search(text) is None or _SPEAKER.match(text) is not None:
-        return None
-    turn = re.compile(rf"^({re.escape(user[1])}|GitHub Copilot): ", re.MULTILINE)
-    return _said(text, turn, "transcript", user=user[1].lower())
-
-
-def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict[str, Any]:
-    """Split a text at its speakers; text before the first speaker is left out, and a warning says so."""
+def _split(
+    text: str, turn: re.Pattern[str], format: str = "transcript", user: str = ""
+) -> dict[str, Any]:
+    """Split a text at its speakers; text before the first speaker is left out with a warning."""
     turns = list(turn.finditer(text))
     ends = [following.start() for following in turns[1:]] + [len(text)]
     messages = []
@@ -78,16 +75,17 @@ def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict
         role = "user" if name == user else _ROLES.get(name, "assistant")
         content = text[speaker.end() : end].strip().removesuffix("\n---")
         messages.append({"role": role, "content": content.strip()})
+    conversation = {"messages": messages, "format": format}
     before = text[: turns[0].start()].strip(" \n-") if turns else ""
     if before:
-        warnings = [f"{len(before):,} characters before the first speaker are left out"]
-    else:
-        warnings = []
-    return {"messages": messages, "format": format, **without_empty(warnings=warnings)}
+        conversation["warnings"] = [
+            f"Left out: {len(before):,} characters before the first speaker."
+        ]
+    return conversation
 
 
 def _aider(text: str) -> list[Numbered]:
-    """Read Aider's history: "####" is the user, ">" Aider's own output, which is left out; the rest is the model."""
+    """Read Aider's history without Aider's own output."""
     headers = [*_AIDER.finditer(text)]
     # A history that was cut begins in the middle of a session.
     starts = [(0, 0, "")] + [(header.start(), header.end(), header[1]) for header in headers]
@@ -113,7 +111,7 @@ def _aider(text: str) -> list[Numbered]:
         messages = [{"role": role, "content": "\n".join(texts).strip()} for role, texts in turns]
 
         aside = sum(line.startswith(">") for line in lines)
-        warnings = [f"{aside:,} lines of Aider's own output are left out"] if aside else []
+        warnings = [f"Left out: {many(aside, 'line')} of Aider's own output."] if aside else []
         conversation = {
             "messages": messages,
             "format": "aider",

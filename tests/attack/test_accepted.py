@@ -56,7 +56,7 @@ def use(trace: bk.Trace) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=[path.name for path in SAMPLES])
 @settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @given(data=st.data())
 def test_a_conversation_that_loads_can_be_used_to_the_end(
     sample: Path, data: st.DataObject
@@ -72,7 +72,7 @@ def test_a_conversation_that_loads_can_be_used_to_the_end(
 
 @pytest.mark.parametrize("sample", TEXTS, ids=[path.name for path in TEXTS])
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @given(data=st.data())
 def test_a_text_or_a_table_that_loads_can_be_used_to_the_end(
     sample: Path, data: st.DataObject
@@ -109,7 +109,7 @@ EVERY = [*SAMPLES, *TEXTS]
 
 
 @pytest.mark.parametrize("sample", EVERY, ids=[path.name for path in EVERY])
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 def test_every_sample_can_be_used_to_the_end(sample: Path) -> None:
     for trace in bk.load_traces(sample):
         use(trace)

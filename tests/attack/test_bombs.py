@@ -21,7 +21,7 @@ resource = pytest.importorskip("resource")
 
 MORE_MEMORY = 512 << 20
 SECONDS = 10
-SENTENCE = "far more than conversations pack to"
+SENTENCE = "far more than conversations do"
 
 CHILD = """
 import resource, sys, time

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.extras.shell.gate import check
 from budgetkit.extras.shell.program import run
-from budgetkit.extras.shell.pytest_plugin import checked
+from budgetkit.extras.shell.pytest_plugin import check_files as checked
 from budgetkit.models import resolve
 from tests.conftest import examples
 

@@ -74,7 +74,7 @@ def test_no_count_depends_on_what_was_counted_before() -> None:
 # Messages and importers
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @settings(max_examples=examples(200))
 @given(st.lists(hostile_text | any_text, min_size=1, max_size=4), hostile_text)
 def test_messages_of_any_text_load_count_and_come_back(texts: list[str], name: str) -> None:
@@ -114,7 +114,7 @@ def refused_or(load: Callable[[], Any]) -> Any:
         return None
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @settings(max_examples=examples(400))
 @given(json_like | st.lists(json_like, max_size=3))
 def test_any_json_is_a_conversation_or_a_refusal(value: Any) -> None:
@@ -123,7 +123,7 @@ def test_any_json_is_a_conversation_or_a_refusal(value: Any) -> None:
         trace.demand(counter("chars/4"))
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @settings(max_examples=examples(300))
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_conversation_or_a_refusal(written: bytes) -> None:
@@ -149,13 +149,17 @@ def test_a_line_of_fifty_megabytes_loads_and_counts() -> None:
 
 @pytest.mark.parametrize(
     ("fill", "said"),
-    [(b" ", "without an end"), (b"\n", "blank lines in a row"), (b"[", "without an end")],
+    [
+        (b" ", "without an end. Check"),
+        (b"\n", "blank lines in a row. Remove"),
+        (b"[", "without an end. Check"),
+    ],
 )
 def test_a_gigabyte_of_padding_is_refused_early(fill: bytes, said: str) -> None:
     """Read as far as the refusal and no further, in less memory than a quarter of it would take."""
     start = b'{"messages": [{"role": "user", "content": "hello"}]}\n'
     padding = Padding(2 * GIGABYTE, start, fill)
-    with pytest.raises(ValueError, match=f"padding.jsonl, line .*{said}.*look what wrote it"):
+    with pytest.raises(ValueError, match=f"padding.jsonl, line .*{said}"):
         bk.load_traces(io.BufferedReader(padding))
     assert padding.read_so_far <= 1.2 * jsonl.LONGEST_LINE
 

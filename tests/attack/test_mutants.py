@@ -110,7 +110,7 @@ def use(stream: BytesIO) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=[path.name for path in SAMPLES])
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @given(data=st.data())
 def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(
     sample: Path, data: st.DataObject
@@ -264,7 +264,7 @@ CALLED = [("fit",), ("replay",), ("compare",), ("redact",), ("count", "--chat"),
 
 @pytest.mark.parametrize("command", CALLED, ids=" ".join)
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @given(data=st.data())
 def test_a_command_on_a_file_with_one_thing_changed_ends_in_a_table_or_a_sentence(
     command: tuple[str, ...],

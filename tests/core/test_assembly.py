@@ -75,7 +75,7 @@ def test_dropped_items_are_not_sent_and_tool_schemas_go_beside() -> None:
 def test_an_item_without_a_text_cannot_be_sent(payload: object) -> None:
     """The error names the section and what is known."""
     plan = bk.fit(bk.Budget(10, (), [bk.Allocation("a")]), [bk.Item("a", 1, payload=payload)])
-    with pytest.raises(ValueError, match="an item of section 'a' has the payload"):
+    with pytest.raises(ValueError, match="Invalid payload in section 'a'"):
         assembly.messages(plan)
 
 
@@ -85,7 +85,8 @@ def test_a_plan_restored_without_its_texts_says_what_to_do() -> None:
         presets.chat(8_192), bk.load_trace("support-chat").items(3, len, presets.chat(8_192).roles)
     )
     with pytest.raises(
-        ValueError, match="has no text; .* save the plan with its texts, or fit its budget again"
+        ValueError,
+        match="No text in an item of section 'system'. .* or save the plan with texts=True.",
     ):
         assembly.messages(cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan))))
     assert assembly.messages(
@@ -95,7 +96,7 @@ def test_a_plan_restored_without_its_texts_says_what_to_do() -> None:
 
 def test_a_plan_of_numbers_has_no_messages() -> None:
     """Nothing is made up."""
-    with pytest.raises(ValueError, match="this plan was made of numbers"):
+    with pytest.raises(ValueError, match="This plan has numbers, not texts"):
         assembly.messages(bk.allocate(bk.Budget(10, (), [bk.Allocation("a")]), {"a": 3}))
 
 

@@ -138,7 +138,7 @@ def test_a_block_with_text_counts_what_the_text_does(form: Any) -> None:
             assert request.tokens > 1_150, block
             built = bk.build("rag", model=MODELS[form], user=spoken(form, block)[0], form=form)
             assert built.plan.used > 1_150
-            with pytest.raises(ValueError, match="exceed what the window has"):
+            with pytest.raises(ValueError, match="exceed the usable window"):
                 bk.trim(spoken(form, block), 1_000, model=MODELS[form], form=form)
 
 

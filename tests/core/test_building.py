@@ -295,7 +295,7 @@ def test_a_section_that_is_not_declared_is_refused_where_others_draw_on_the_pool
 
 def test_the_question_is_given_once_and_by_its_user() -> None:
     budget = bk.presets.chat(8_192)
-    with pytest.raises(ValueError, match="given twice"):
+    with pytest.raises(ValueError, match="Two questions, one of them 'query'. Pass one."):
         bk.build(budget, COUNT, question="Where?", query="Where?")
     with pytest.raises(ValueError, match="as a message of 'system'"):
         bk.build(budget, COUNT, question={"role": "system", "content": "Where?"})

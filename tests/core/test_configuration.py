@@ -12,7 +12,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.program import run
-from budgetkit.extras.shell.pytest_plugin import checked
+from budgetkit.extras.shell.pytest_plugin import check_files as checked
 from budgetkit.inputs import budget_of, setup_of
 from budgetkit.state import to_dict, to_yaml
 
@@ -267,7 +267,7 @@ def test_a_pipe_that_is_empty_or_wrong_is_a_sentence(
 ) -> None:
     piped("")
     assert run(["fit", "support-chat", "-b", "-"]) == 2
-    assert "from standard input, which is empty" in capsys.readouterr().err
+    assert "No budget on standard input" in capsys.readouterr().err
     piped("modle: gpt-4o\nbudget: chat\n")
     assert run(["fit", "support-chat", "-b", "-"]) == 2
     assert (

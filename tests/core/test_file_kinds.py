@@ -111,7 +111,7 @@ def test_unknown_attachments_and_records_are_named_and_known_messages_are_not(
     (trace,) = load(
         tmp_path, [ASKED, strange, called, result, ANSWERED | {"parentUuid": "r1"}], "s.jsonl"
     )
-    assert trace.warnings == ("Records of unknown kinds are left out: 1, attachment of_2030 (1).",)
+    assert trace.warnings == ("Left out: records of unknown kinds (1): attachment of_2030 (1).",)
     assert said(trace)[2] == ("tool", "text") and trace.messages[2].tool_call_id == "t1"
 
 
@@ -196,7 +196,8 @@ def test_other_spans_beside_those_of_a_model_are_left_out_and_named(
     (trace,) = load(tmp_path, spans, name)
     assert said(trace) == [("user", "Hello")]
     (warning,) = trace.warnings
-    assert "without a conversation are left out: 2" in warning
+    kind = "spans" if name.endswith("jsonl") else "entries"
+    assert warning.startswith(f"Left out: {kind} without a conversation (2")
 
 
 def test_an_entry_that_holds_no_conversation_is_named_by_its_place_and_title(
@@ -210,7 +211,7 @@ def test_an_entry_that_holds_no_conversation_is_named_by_its_place_and_title(
     chat = {"title": "Good", "current_node": "a", "mapping": {"a": node}}
     first, second = load(tmp_path, [chat, {"title": "Broken", "create_time": 1}, chat])
     assert said(first) == said(second) == [("user", "Hello")]
-    assert first.warnings == ("Entries without a conversation are left out: 1, entry 2 'Broken'.",)
+    assert first.warnings == ("Left out: entries without a conversation (1: entry 2 'Broken').",)
 
 
 def test_indented_objects_one_after_the_other_are_read(tmp_path: Path) -> None:
@@ -299,7 +300,7 @@ def test_both_answers_of_a_preference_are_read(row: Any, tmp_path: Path) -> None
 )
 def test_pictures_beside_messages_are_named(row: Any, tmp_path: Path) -> None:
     (trace,) = load(tmp_path, row)
-    assert trace.warnings == ("Media beside the messages are not counted: images.",)
+    assert trace.warnings == ("Not counted: media beside the messages (images).",)
 
 
 @pytest.mark.parametrize(
@@ -410,7 +411,7 @@ def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
     load(tmp_path, {"messages": [HELLO]}, "b.json")
     load(tmp_path, [{"messages": [HELLO]}] * 2, "below/a.jsonl")
     (tmp_path / "README.md").write_text("No chat.")
-    with pytest.warns(UserWarning, match="hold no conversation are left out: 1, README.md"):
+    with pytest.warns(UserWarning, match="without a conversation .1: README.md"):
         traces = bk.load_traces(tmp_path)
     assert [trace.id for trace in traces] == ["b", "a", "a-2"]
 

@@ -312,23 +312,23 @@ EMPTY: dict[str, Any] = {
 def test_a_file_without_any_text_says_so(name: str) -> None:
     with pytest.warns(
         UserWarning,
-        match=rf"toy.jsonl, line 1: there is no text in any message of this {name}.*; export",
+        match=rf"toy.jsonl, line 1: No text in the .* of this {name}.*[.] Export",
     ):
         (trace,) = load(EMPTY[name])
-    assert trace.is_silent and trace.warnings[0].startswith("there is no text in any message")
+    assert trace.is_silent and trace.warnings[0].startswith("No text in the")
 
 
 NOTHING: dict[str, tuple[Any, str]] = {
-    "Alpaca": ({"instruction": "", "output": ""}, "Alpaca without a message"),
+    "Alpaca": ({"instruction": "", "output": ""}, "Alpaca"),
     "Langfuse": (
         {"type": "GENERATION", "input": None, "output": {}},
-        "Langfuse observation without a message",
+        "Langfuse observation",
     ),
     "LiteLLM": (
         {"call_type": "acompletion", "messages": {}, "response": {}},
-        "LiteLLM log without a message",
+        "LiteLLM log",
     ),
-    "ChatGPT": ({"mapping": {}, "title": "x"}, "ChatGPT export without a message"),
+    "ChatGPT": ({"mapping": {}, "title": "x"}, "ChatGPT export"),
 }
 
 
@@ -336,7 +336,8 @@ NOTHING: dict[str, tuple[Any, str]] = {
 def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
     value, sentence = NOTHING[name]
     with pytest.raises(
-        ValueError, match=rf"toy.jsonl, line 1: {sentence}; a trace has at least one message"
+        ValueError,
+        match=rf"line 1: no messages in it .{sentence}.. Pass messages, each with a role",
     ):
         load(value)
 
@@ -346,17 +347,20 @@ def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
 REFUSED: dict[str, tuple[Any, str]] = {
     "prompts of Claude Code": (
         {"display": "hi", "pastedContents": {}, "timestamp": 1, "project": "x"},
-        r"history.jsonl holds prompts alone; give a session of its folder projects",
+        r"toy.jsonl, line 1: Claude Code's .* a session from its folder projects.",
     ),
     "prompts of Codex": (
         {"session_id": "x", "ts": 1, "text": "hi"},
-        r"give a rollout of its folder sessions",
+        r"toy.jsonl, line 1: Codex's history.jsonl .* a rollout from its folder sessions.",
     ),
     "Slack's channels": (
         [{"id": "C1", "name": "x", "is_general": True, "members": []}],
-        r"give a day's file",
+        r"toy.jsonl, line 1: Slack's list of .* Pass a day's file of one channel.",
     ),
-    "a notebook": ({"nbformat": 4, "cells": []}, r"a notebook holds cells; give the chat"),
+    "a notebook": (
+        {"nbformat": 4, "cells": []},
+        r"line 1: A notebook holds no .* saved beside it ..chat..",
+    ),
     "half an Alpaca": (
         {"instruction": "Say hello."},
         r"no conversation in the fields 'instruction'. Give an object with 'messages'",
@@ -367,7 +371,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "an Inspect sample without an epoch": (
         {"messages": None, "target": "x", "output": {}, "id": 1},
-        r"'messages' is NoneType",
+        r"Invalid messages, of type NoneType. Expected a list of one or more messages",
     ),
     "half a preference": (
         {"chosen": "a", "instruction": "b"},
@@ -407,7 +411,7 @@ WRONG: list[Any] = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*No text in the:UserWarning")
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: json.dumps(value)[:60])
 def test_one_field_of_another_type_is_read_over_or_refused_in_words(value: Any) -> None:
     try:
@@ -485,9 +489,9 @@ def test_packed_files_are_opened_by_their_content() -> None:
     for broken, name, problem in (
         (gzip.compress(written)[:20], "chat.gz", "cannot be unpacked"),
         (gzip.compress(written)[:60], "chat.gz", "cannot be unpacked"),
-        (b"PK\x03\x04 and so on", "chat.zip", "no zip that can be read"),
+        (b"PK\x03\x04 and so on", "chat.zip", "not a readable zip"),
     ):
-        with pytest.raises(ValueError, match=f"{name}: {problem}; .*; pack it again"):
+        with pytest.raises(ValueError, match=f"{name}: {problem} .*. Pack it again"):
             bk.load_traces(file(broken, name))
 
 
@@ -497,7 +501,8 @@ def test_of_an_archive_other_files_are_left_out_and_named() -> None:
     day = (FOLDER / "slack.json").read_bytes()
     archive = zipped({"channels.json": channels, "general/2026-01-01.json": day})
     with pytest.warns(
-        UserWarning, match=r"hold no conversation are left out: 1, slack.zip/channels.json"
+        UserWarning,
+        match="Left out: files of .* without a conversation .1: slack.zip/channels.json",
     ):
         (trace,) = bk.load_traces(file(archive.getvalue(), "slack.zip"))
     assert told(trace).said == SPOKEN
@@ -532,7 +537,7 @@ def test_columns_of_a_frame_are_chosen_by_name() -> None:
     assert trace.messages[0].raw["nr"] == 1
     with pytest.raises(
         ValueError,
-        match=r"the frame: column 'speaker' was asked for; it has 'who', 'words', .*; choose",
+        match=r"the frame: Unknown column 'speaker'. Choose one of: 'who', 'words', 'nr', 'score'.",
     ):
         bk.load_trace(FRAME, columns={"role": "speaker", "content": "words"})
 
@@ -583,17 +588,21 @@ def test_an_extra_that_is_not_there_is_named(
 
 def test_a_broken_table_and_an_old_spreadsheet_are_told(tmp_path: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"a.xls: a spreadsheet of the kind before 2007; .*; save it as .xlsx"
+        ValueError,
+        match=r"a.xls: spreadsheets from before 2007 are not supported. Save it as .xlsx.",
     ):
         bk.load_traces(file(b"\xd0\xcf\x11\xe0" + b"x" * 100, "a.xls"))
     pytest.importorskip("zstandard")
-    with pytest.raises(ValueError, match="a.zst: cannot be unpacked; .*; pack it again"):
+    with pytest.raises(ValueError, match="a.zst: cannot be unpacked .*. Pack it again"):
         bk.load_traces(file(b"\x28\xb5\x2f\xfd" + b"x" * 100, "a.zst"))
 
 
 def test_aliases_of_yaml_are_refused() -> None:
     bomb = b"a: &a [x, x, x]\nb: &b [*a, *a]\nmessages: [*b, *b]\n"
-    with pytest.raises(ValueError, match=r"chat.yaml: YAML that cannot be read; an alias"):
+    with pytest.raises(
+        ValueError,
+        match=r"chat.yaml: invalid YAML .aliases are not .* Correct it, or write",
+    ):
         bk.load_traces(file(bomb, "chat.yaml"))
 
 
@@ -647,7 +656,8 @@ def test_a_request_is_a_conversation_and_a_text_is_none() -> None:
     (trace,) = bk.load_traces({"model": "claude-x", "system": "Be brief.", "messages": [HI]})
     assert told(trace).said == [SYSTEM, ("user", "Hi")]
     with pytest.raises(
-        TypeError, match="a value of type object; messages are dictionaries, or objects with a role"
+        TypeError,
+        match="Invalid message of type object. Expected .* or an object with a role and content.",
     ):
         bk.load_trace([object()])
 
@@ -750,10 +760,7 @@ def test_instructions_that_change_are_named() -> None:
     first = {"kind": "request", "instructions": "Be brief.", "parts": parts}
     (trace,) = load([first, {**first, "instructions": "Be long."}])
     assert [message.role for message in trace.messages] == ["system", "user", "user"]
-    assert (
-        trace.warnings[0]
-        == "instructions that took the place of the first ones, which are counted: 1"
-    )
+    assert trace.warnings[0] == "Not counted: instructions that replaced the first ones (1)."
 
 
 def test_a_trace_that_holds_no_more_than_ids_says_so() -> None:
@@ -764,7 +771,7 @@ def test_a_trace_that_holds_no_more_than_ids_says_so() -> None:
     }
     with pytest.raises(
         ValueError,
-        match="1 answers of which it holds the ids and no text, since OpenAI keeps them; ",
+        match="toy.jsonl, line 1: 1 answers without .* run's input list, or pass its session.",
     ):
         load({"object": "trace", "id": "t"}, span)
 
@@ -775,7 +782,8 @@ def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
         {"requests": [{"requestId": "r", "message": {"text": "Hi"}, "response": [call]}]}
     )
     assert (
-        trace.warnings[0] == "calls of tools of which the file holds only what the window showed: 1"
+        trace.warnings[0]
+        == "Read from the window: tool calls whose full text the file does not hold (1)."
     )
     assert [message.role for message in trace.messages] == ["user", "assistant", "tool"]
 
@@ -783,35 +791,50 @@ def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
 # What holds no conversation is called by its name
 
 OTHER_KINDS: dict[str, tuple[bytes, str]] = {
-    "a.pdf": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "a.pdf is a PDF; give the chat as"),
+    "a.pdf": (
+        b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
+        "a.pdf is a PDF. Export the chat as JSON, Markdown or text.",
+    ),
     "a.png": (
         b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
-        "a.png is a picture; give the text of the chat",
+        "a.png is a picture. Pass the text of the chat, not a picture of it.",
     ),
-    "a.jpg": (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "a.jpg is a picture; give"),
-    "a.webp": (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "a.webp is a picture; give"),
-    "a.wav": (b"RIFF\x24\x00\x00\x00WAVEfmt ", "a.wav is a sound; give what was said as text"),
-    "a.mp4": (b"\x00\x00\x00\x20ftypisom\x00", "a.mp4 is a film; give what was said as text"),
-    "a.db": (b"SQLite format 3\x00" + bytes(50), "a.db is a database; export the chat"),
+    "a.jpg": (
+        b"\xff\xd8\xff\xe0\x00\x10JFIF\x00",
+        "a.jpg is a picture. Pass the text of the chat",
+    ),
+    "a.webp": (
+        b"RIFF\x24\x00\x00\x00WEBPVP8 ",
+        "a.webp is a picture. Pass the text of the chat, not a picture of it.",
+    ),
+    "a.wav": (
+        b"RIFF\x24\x00\x00\x00WAVEfmt ",
+        "a.wav is an audio file. Pass a transcript as text.",
+    ),
+    "a.mp4": (b"\x00\x00\x00\x20ftypisom\x00", "a.mp4 is a video. Pass a transcript as text."),
+    "a.db": (
+        b"SQLite format 3\x00" + bytes(50),
+        "a.db is a database. Export the chat as JSON from the",
+    ),
     "a.html": (
         b"\n<!DOCTYPE html>\n<html><body>Hi</body></html>",
-        "a.html is a web page; give the chat as JSON",
+        "a.html is a web page. Export the chat as JSON; in ChatGPT's export it is",
     ),
     "a.bin": (
         b"\x01\x02\x03\x00\x01\x07",
-        "a.bin is a binary file of a kind that is not known; give",
+        "a.bin is a binary file of an unknown kind. Export the chat as JSON,",
     ),
     "notes.md": (
         b"# Notes\n\n- Nobody speaks.\n",
-        "notes.md is Markdown without speakers; who speaks is marked by",
+        "notes.md is Markdown without speakers. Begin each message with User: or",
     ),
     "notes.txt": (
         b"Nobody speaks.\n",
-        "notes.txt is text without speakers; who speaks is marked by",
+        "notes.txt is text without speakers. Begin each message with User: or",
     ),
     "links.md": (
         b"[A page](https://example.org) of links.\n",
-        "links.md is Markdown without speakers; who",
+        "links.md is Markdown without speakers. Begin each message with User: or",
     ),
 }
 
@@ -823,7 +846,7 @@ def test_a_file_of_another_kind_is_called_by_its_name(name: str) -> None:
     with pytest.raises(ValueError) as error:
         bk.load_traces(file(written, name))
     assert str(error.value).startswith(sentence)
-    assert "JSON;" not in str(error.value) and "mend that line" not in str(error.value)
+    assert "broken JSON" not in str(error.value) and "Correct the line" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -831,7 +854,7 @@ def test_a_file_of_another_kind_is_called_by_its_name(name: str) -> None:
     [
         ("word/document.xml", "a Word document"),
         ("ppt/presentation.xml", "slides"),
-        ("mimetype", "a document of Libre"),
+        ("mimetype", "a LibreOffice document"),
     ],
 )
 def test_an_archive_that_is_a_document_is_called_by_its_name(member: str, kind: str) -> None:
@@ -841,13 +864,17 @@ def test_an_archive_that_is_a_document_is_called_by_its_name(member: str, kind: 
 
 
 def test_broken_json_is_still_told_by_its_line() -> None:
-    with pytest.raises(ValueError, match=r"a.json, line 1: broken JSON; .*; mend that line"):
+    with pytest.raises(
+        ValueError,
+        match=r"a.json, line 1: broken JSON: Expecting .* 47. Correct the line",
+    ):
         bk.load_traces(file(b'{"messages": [{"role": "user", "content": "x"}', "a.json"))
 
 
 def test_text_that_no_encoding_of_text_explains_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="neither UTF-8 nor Windows-1252; byte 0x81 cannot stand there"
+        ValueError,
+        match="chat.txt, line 1: byte 0x81 is neither .* Windows-1252. Save the file as UTF-8.",
     ):
         bk.load_traces(file(b"User: \x81\nAssistant: \x8d\n", "chat.txt"))
 
@@ -856,7 +883,7 @@ def test_a_session_whose_last_line_is_still_being_written_is_read() -> None:
     written = (FOLDER / "copilot-cli.jsonl").read_bytes() + b'{"type": "assistant.mess'
     (trace,) = bk.load_traces(file(written, "events.jsonl"))
     assert told(trace).said == WHOLE[1:]
-    assert "lines that cannot be read as JSON are left out: 1, line 9" in trace.warnings
+    assert "Left out: lines that are not valid JSON (1: line 9)." in trace.warnings
 
 
 SAID = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -880,7 +907,7 @@ def test_a_container_in_a_container_is_opened_to_a_bound() -> None:
         "Hi"
     ]
     with pytest.raises(
-        ValueError, match="a container within 3 others; a conversation needs one; unpack it"
+        ValueError, match="chat.json: archives nested more than 3 deep. Unpack it first."
     ):
         bk.load_traces(file(gzip.compress(gzip.compress(packed)), "chat.json.gz"))
 
@@ -888,10 +915,11 @@ def test_a_container_in_a_container_is_opened_to_a_bound() -> None:
 def test_a_table_for_which_there_is_no_memory_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sentence had a hole where the library's own should have stood: "; ; save it again"."""
     from budgetkit.trace import tables
+    from budgetkit.trace.jsonl import Outflow
 
     for error, sentence in (
-        (MemoryError(), "does not fit into the memory"),
-        (OSError(), "read; OSError; save it"),
+        (MemoryError(), "does not fit into memory"),
+        (OSError(), "readable table .OSError.. Save it"),
     ):
 
         def broken(error: Exception = error) -> Iterator[Any]:
@@ -900,7 +928,7 @@ def test_a_table_for_which_there_is_no_memory_says_so(monkeypatch: pytest.Monkey
 
         monkeypatch.setattr(tables, "_excel", lambda *_, **__: broken())
         with pytest.raises(ValueError, match=sentence):
-            list(tables.rows(b"", "excel", "chat.xlsx", None))
+            list(tables.TableReader("chat.xlsx").binary(b"", "excel", Outflow("chat.xlsx", 1)))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
@@ -908,7 +936,11 @@ def test_a_pipe_with_a_name_is_refused_as_what_it_is(tmp_path: Path) -> None:
     """In 0.2.0 it was "not there"; to open it would wait for ever."""
     pipe = tmp_path / "chat.jsonl"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match="that is no file"):
+    with pytest.raises(
+        OSError, match="Not a file: .*/chat.jsonl. Pass a file or a folder of files."
+    ):
         bk.load_traces(pipe)
-    with pytest.raises(ValueError, match="that is no file"):
+    with pytest.raises(
+        ValueError, match="Unknown budget '.*/chat.jsonl'. Choose .* or pass the path of a file."
+    ):
         settings_at(str(pipe))

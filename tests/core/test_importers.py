@@ -428,7 +428,7 @@ def test_what_a_session_lacks_never_refuses_it() -> None:
     (trace,) = loaded(SESSION[1], {**SESSION[1], "message": {"content": "nobody"}})
     assert (len(trace.messages), trace.warnings) == (
         1,
-        ("messages without a role are passed over: 1",),
+        ("Left out: messages without a role (1).",),
     )
 
 

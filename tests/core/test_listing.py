@@ -110,7 +110,7 @@ def test_the_last_message_pays_for_the_request() -> None:
 @pytest.mark.parametrize(
     ("as_one", "sentence"),
     [
-        (["conversation"], "as_one names 'conversation', which holds a message of 'user'"),
+        (["conversation"], "as_one cannot list 'conversation': it holds a message of 'user'"),
         (["retrievel"], "retrieval"),
         ({"retrieval": "ok", "nonsense": "no"}, "nonsense"),
     ],
@@ -130,7 +130,7 @@ def test_what_cannot_be_one_message_is_refused(as_one: Any, sentence: str) -> No
 
 @pytest.mark.parametrize("entry", ["", "{number}", "{", "{text.missing}", "{other}"])
 def test_an_entry_that_would_lose_its_text_is_refused(entry: str) -> None:
-    with pytest.raises(ValueError, match="write where the text stands"):
+    with pytest.raises(ValueError, match="Invalid entry of a listing: .* Expected a form with"):
         Listing(entry=entry)
 
 
@@ -175,5 +175,5 @@ def test_a_plan_is_written_as_one_in_the_same_sections_as_it_is_built() -> None:
     assert [message["content"][:6] for message in texts] == ["Known:", "Where?"]
     with pytest.raises(LookupError, match="Unknown section 'retreival'"):
         messages(built.plan, as_one=["retreival"])
-    with pytest.raises(ValueError, match="as_one names 'user', which holds a message of 'user'"):
+    with pytest.raises(ValueError, match="as_one cannot list 'user': it holds a message of 'user'"):
         messages(built.plan, as_one=["user"])

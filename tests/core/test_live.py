@@ -193,7 +193,7 @@ def test_a_role_that_the_budget_has_no_room_for_is_refused_before_the_conversati
     talk.add({"role": "user", "content": "hello"})
     with pytest.raises(
         ValueError,
-        match="a message whose role is 'usr', and this budget has no section .*; known are",
+        match="Unknown role 'usr'. .* or name its section in roles=",
     ):
         talk.add({"role": "assistant", "content": "hi"}, {"role": "usr", "content": "x"})
     assert [message["content"] for message in talk.request().messages] == ["hello"]
@@ -207,7 +207,7 @@ def test_a_saved_conversation_whose_roles_name_no_section_is_refused_as_none() -
     del saved["budget"]["roles"]["user"]
     with pytest.raises(
         ValueError,
-        match="no saved conversation: LookupError Unknown section 'user'.*; give the whole",
+        match="Not a saved conversation: LookupError .*'user'.* Pass the whole",
     ):
         bk.Conversation.from_json(json.dumps(saved), counter=len)
 
@@ -303,7 +303,9 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
             talk.add({"role": "user", "content": f"{turn} " + "q" * 30})
         assert now.request() == asyncio.run(later.arequest())
     assert any(each["content"].startswith("sss") for each in now.request().messages)
-    with pytest.raises(TypeError, match=r"a summary of type coroutine; .* await arequest\(\)"):
+    with pytest.raises(
+        TypeError, match=r"Invalid summary of type coroutine. .* await arequest\(\)"
+    ):
         chat(
             bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9
         )
@@ -312,7 +314,7 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
 def test_a_placeholder_smaller_than_an_empty_result_is_refused_before_the_first_request() -> None:
     with pytest.raises(
         ValueError,
-        match=r"a placeholder of 2 tokens was asked for; an empty tool result has \d; give",
+        match=r"Invalid placeholder: 2. Use at least the \d tokens of an empty result",
     ):
         bk.Conversation(window(200), policies.DropToolResults(2))
 
@@ -342,7 +344,7 @@ def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history
     assert talk.request().stable == len(request.messages)
     with pytest.raises(
         ValueError,
-        match=r"a tool result of 1 tokens was asked for; an empty tool result has \d; give",
+        match=r"Invalid tool result: 1. Use at least the \d tokens of an empty result",
     ):
         bk.Conversation(window(200), policies.CapResults(1))
 
@@ -378,7 +380,7 @@ def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(
     assert len(saved["conversation"]["slots"]) == 3
     saved["conversation"][part] = changed
     with pytest.raises(
-        ValueError, match=f"no saved conversation: {said}.*; give the whole text that to_json made"
+        ValueError, match=f"Not a saved conversation: {said}.* Pass the whole text of to_json"
     ):
         bk.Conversation.from_json(json.dumps(saved), None, len, framing=ONE_A_CHARACTER)
 
@@ -486,18 +488,18 @@ def test_what_nothing_can_mend_is_told() -> None:
     talk = bk.Conversation(loose, counter=len, framing=ONE_A_CHARACTER, overrun="raise")
     talk.add(said)
     with pytest.raises(
-        ValueError, match="a request of 300 tokens exceeds what the window has for it by 100"
+        ValueError, match="The request of 300 tokens exceeds the usable window by 100"
     ):
         talk.request()
     talk = bk.Conversation(strict, counter=len, framing=ONE_A_CHARACTER)
     talk.add(said)
-    with pytest.raises(ValueError, match="exceeds what the window has for it by 100"):
+    with pytest.raises(ValueError, match="exceeds the usable window by 100"):
         talk.request()
     talk = bk.Conversation(
         bk.Budget(200, deficit="signed", undeclared="pool"), counter=len, framing=ONE_A_CHARACTER
     )
     talk.add(said)
-    with pytest.warns(UserWarning, match="shorten the question"):
+    with pytest.warns(UserWarning, match="Shorten the question"):
         assert talk.request().over == 100
 
 
@@ -550,9 +552,7 @@ def test_trim_keeps_system_question_and_whole_pairs_and_is_never_over() -> None:
 
 
 def test_trim_says_what_cannot_be_trimmed() -> None:
-    with pytest.raises(
-        ValueError, match=r"exceed what the window has for them by \d+ tokens; shorten them"
-    ):
+    with pytest.raises(ValueError, match=r"exceed the usable window by \d+ tokens. Shorten them"):
         bk.trim([{"role": "user", "content": "one two three four five six"}], 5)
 
 

@@ -166,7 +166,7 @@ def test_an_answer_that_no_longer_fits_beside_the_question_goes() -> None:
     """The floor of one message, which nobody asked for, kept it: the request was refused, though the question fits."""
     requests = turns(bk.Conversation(bk.presets.chat(4_000)), 2, "word " * 3_000, "answer " * 3_000)
     assert [len(request.messages) for request in requests] == [1, 1]
-    with pytest.raises(ValueError, match="exceeds what the window has for it"):
+    with pytest.raises(ValueError, match="exceeds the usable window"):
         turns(bk.Conversation(bk.presets.chat(2_000)), 1, "word " * 3_000, "")
 
 

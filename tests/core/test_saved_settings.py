@@ -72,16 +72,16 @@ def test_a_conversation_that_is_loaded_goes_on_as_it_was_set(settings: dict[str,
     [
         (
             {"policy": "in blocks"},
-            r"the policy SlidingWindow\(turns=2\), and goes on with Step\(step=2000\)",
+            r"policy .* changes from SlidingWindow\(turns=2\) to Step\(step=2000\)",
         ),
         (
             {"budget": bk.presets.working_memory(700, output=100)},
-            "the budget Budget.*, and goes on with Budget",
+            "budget .* changes from Budget.* to Budget",
         ),
-        ({"window": 8_000}, "the budget Budget.*, and goes on with Budget"),
-        ({"shorten": False}, "the shorten True, and goes on with False"),
-        ({"start_on": "any"}, "the start_on 'user', and goes on with 'any'"),
-        ({"counter": len}, "the counter 'gpt-4o', and goes on with 'len'"),
+        ({"window": 8_000}, "budget .* changes from Budget.* to Budget"),
+        ({"shorten": False}, "shorten .* changes from True to False"),
+        ({"start_on": "any"}, "start_on .* changes from 'user' to 'any'"),
+        ({"counter": len}, "counter .* changes from 'gpt-4o' to 'len'"),
     ],
     ids=str,
 )
@@ -104,7 +104,7 @@ def test_another_measure_is_refused_since_the_sizes_are_saved(other: dict[str, A
     saved = talked(BUDGET, None, "gpt-4o").to_json()
     with pytest.raises(
         ValueError,
-        match="its sizes are saved in tokens of the first; leave .*= out, or add its mess",
+        match="The sizes were saved with the .* Leave .*= out, or add the mess",
     ):
         bk.Conversation.from_json(saved, **other)
 
@@ -130,11 +130,13 @@ def rank(message: Any) -> int:
 def test_code_is_passed_again_and_asked_for_by_its_name() -> None:
     saved = talked(BUDGET, policies.Importance(rank), tokens).to_json()
     with pytest.raises(
-        ValueError, match="the policy of the saved .* 'rank', code .*; pass policy= as it was"
+        ValueError,
+        match="The policy of the saved conversation is .* hold. Pass the same policy= again.",
     ):
         bk.Conversation.from_json(saved, counter=tokens)
     with pytest.raises(
-        ValueError, match="the counter of the saved .* 'tokens', code .*; pass counter= as it was"
+        ValueError,
+        match="The counter of the saved .* which a file cannot hold. Pass the same counter=",
     ):
         bk.Conversation.from_json(saved, policies.Importance(rank))
     assert bk.Conversation.from_json(saved, policies.Importance(rank), tokens).to_json() == saved
@@ -144,7 +146,7 @@ def test_a_counter_that_would_open_a_file_is_not_made_from_a_saved_text() -> Non
     saved = json.loads(talked().to_json())
     saved["settings"]["counter"] = {"name": "of-somebody-else.json"}
     with pytest.raises(
-        ValueError, match="no saved conversation: its counter is 'of-somebody-else.json'"
+        ValueError, match="Not a saved conversation: Invalid counter: 'of-somebody-else.json'"
     ):
         bk.Conversation.from_json(json.dumps(saved))
 
@@ -152,13 +154,13 @@ def test_a_counter_that_would_open_a_file_is_not_made_from_a_saved_text() -> Non
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("policy", {"class": "Popen"}, "no class 'Popen'"),
+        ("policy", {"class": "Popen"}, "Unknown class 'Popen'"),
         ("policy", {"class": "SlidingWindow", "turns": "many"}, "turns of the sliding window"),
-        ("policy", {"class": "Share", "ratio": "0.5"}, "its policy is Share"),
+        ("policy", {"class": "Share", "ratio": "0.5"}, "Invalid policy: Share"),
         ("policy", {"class": "Chain", "policies": [3]}, "AttributeError"),
         ("counter", {"name": "nobody's"}, "Unknown counter"),
         ("framing", {"name": "nobody's"}, "KeyError"),
-        ("roles", {"table": {"user": 3}}, "its roles are"),
+        ("roles", {"table": {"user": 3}}, "Invalid roles"),
         ("shorten", "yes", "Invalid settings.shorten: 'yes'. Expected true or false"),
         ("start_on", "assistant", "start_on"),
     ],

@@ -127,12 +127,15 @@ def test_a_providers_count_stands_beside_exact_and_estimate(
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--ask", "openai"], "asked to count, and for no model"),
+        (["--ask", "openai"], "--ask openai needs --model"),
         (
             ["--ask", "opnai", "-m", "gpt-4o"],
-            "no count endpoint of 'opnai'; known are openai, anthropic, gemini",
+            "Unknown provider 'opnai'. Did you mean 'openai'? Choose one of: 'openai', 'anthropic', 'gemini'",
         ),
-        (["--ask", "openai", "-m", "gpt-4o", "--as", "request"], "--ask and --ways look at texts"),
+        (
+            ["--ask", "openai", "-m", "gpt-4o", "--as", "request"],
+            "--ask and --ways count texts only",
+        ),
     ],
 )
 def test_nobody_is_asked_by_mistake(
@@ -169,7 +172,7 @@ def test_the_body_of_a_request_that_is_counted_as_text_is_said_to_be_one(
     path = tmp_path / "body.json"
     path.write_text(json.dumps(body), encoding="utf-8")
     assert run(["count", str(path)]) == 0
-    assert "--as request counts what is billed" in capsys.readouterr().out
+    assert "Use --as request to count the billed tokens" in capsys.readouterr().out
     path.write_text(json.dumps({"title": "no request"}), encoding="utf-8")
     assert run(["count", str(path)]) == 0
     assert "--as request" not in capsys.readouterr().out
@@ -271,7 +274,7 @@ def test_one_of_several_conversations_goes_by_number_from_1_id_or_title(
     )
     for missing in ("0", "3"):
         assert run(["fit", str(path), "--conversation", missing]) == 2
-        assert "it has 2, numbered from 1" in capsys.readouterr().err
+        assert "Choose 1 to 2, an id or a title" in capsys.readouterr().err
 
 
 def test_a_number_is_a_place_also_where_another_conversation_has_it_as_its_id(
@@ -298,7 +301,7 @@ def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
     arguments = ["check", "support-chat", "-b", "chat", "-w", "8192"]
     assert run(arguments) == 0
     assert (
-        "1 of 1 conversation loses something, and no limit is set; --most-cut 0.1"
+        "1 of 1 conversation loses something, and no limit is set. Set one, such as --most-cut 0.1"
         in capsys.readouterr().err
     )
     assert run([*arguments, "--most-cut", "0.1"]) == 1
@@ -316,9 +319,9 @@ def test_a_conversation_comes_in_by_standard_input_in_any_format() -> None:
 
 
 WRONG = {
-    "no file": (("fit", "nosuch.jsonl"), "File not found: nosuch.jsonl"),
-    "no shipped trace": (("fit", "nosuch"), "Unknown trace 'nosuch'. Choose one of"),
-    "no budget": (("fit", "support-chat", "-b", "nosuch"), "no budget 'nosuch'"),
+    "no file": (("fit", "nosuch.jsonl"), "File not found: nosuch.jsonl. Check the path."),
+    "no shipped trace": (("fit", "nosuch"), "Unknown trace 'nosuch'. Choose one of: "),
+    "no budget": (("fit", "support-chat", "-b", "nosuch"), "Unknown budget 'nosuch'"),
     "no policy": (
         ("replay", "support-chat", "-p", "nosuch"),
         "Unknown policy 'nosuch'. Choose one of",
@@ -330,11 +333,14 @@ WRONG = {
     ),
     "no turn": (
         ("fit", "support-chat", "--turn", "999"),
-        "turn 999 of trace 'support-chat' was asked for",
+        "No turn 999 in trace 'support-chat'. Choose 1 to 75.",
     ),
-    "no section": (("fit", "support-chat", "--why", "x"), "Unknown section 'x'"),
-    "no prompt": (("check", "--prompt", "x"), "a prompt 'x'; a prompt is given as SECTION=FILE"),
-    "too small": (("fit", "support-chat", "-w", "3"), "The window of chat (3) gives"),
+    "no section": (("fit", "support-chat", "--why", "x"), "Unknown section 'x'. Choose one of"),
+    "no prompt": (("check", "--prompt", "x"), "Invalid --prompt 'x': use SECTION=FILE"),
+    "too small": (
+        ("fit", "support-chat", "-w", "3"),
+        "The window of chat (3) gives system 0 tokens",
+    ),
     "no notebook": (("notebook", "99"), "Unknown notebook '99'. Choose one of: 00-start, "),
     "piped app": (("explore", "-"), "explore cannot read standard input"),
 }
@@ -423,7 +429,9 @@ def test_a_warning_is_a_sentence_on_the_error_output(tmp_path: Path) -> None:
         archive.writestr("other.json", json.dumps({"nothing": 1}))
     done = budgetkit("check", str(path), "--json")
     assert done.returncode == 0
-    told = "Note: files of export.zip that hold no conversation are left out: 1, export.zip/other.json\n"
+    told = (
+        "Note: Left out: files of export.zip without a conversation (1: export.zip/other.json).\n"
+    )
     assert done.stderr.decode() == told
     assert json.loads(done.stdout)["conversations"] == 1
 
@@ -577,8 +585,8 @@ def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path:
     shown = capsys.readouterr()
     told = "toy-0; choose another with --conversation, by number, id or title.\n"
     read = "Read: OpenAI chat, 1 message: 1 user\n"
-    assert shown.err == f"Note: This is conversation 1 of 8 in {path}, {told}{read}"
-    assert shown.out.endswith(" kB, in a window of 1,050,000 tokens; --window gives another\n")
+    assert shown.err == f"Note: Read conversation 1 of 8 in {path}, {told}{read}"
+    assert shown.out.endswith(" kB, in a window of 1,050,000 tokens; change it with --window\n")
     for named in (["--conversation", "2"], ["--conversation", "toy-3"]):
         assert run(["report", str(path), "-o", str(goal), *named]) == 0
         assert capsys.readouterr().err == read
@@ -603,7 +611,7 @@ def test_what_reading_left_out_is_a_note(capsys: Captured, tmp_path: Path) -> No
     assert run(["fit", str(path)]) == 0
     read, note = capsys.readouterr().err.splitlines()[:2]
     assert read == "Read: table, 4 messages: 4 user"
-    assert note.startswith("Note: all 4 rows were taken as one conversation")
+    assert note.startswith("Note: All 4 rows became one conversation")
     body = tmp_path / "body.json"
     body.write_text(
         json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]})

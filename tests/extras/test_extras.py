@@ -170,7 +170,7 @@ COMMANDS_WITHOUT_EXTRAS: dict[str, str] = {
     "": "Next steps:",
     "sessions": "budgetkit sessions ",
     "sessions made-up-session": NO_COSTS,
-    "sessions made-up-session --tools": "Which results held the prompts?",
+    "sessions made-up-session --tools": "Which tool results filled the prompts?",
     "sessions made-up-session --report {tmp}/page.html": LAB,
     "sessions made-up-session --lab": APP,
     "count -t Hello": "1 token (o200k_base)",

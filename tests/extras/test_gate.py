@@ -17,10 +17,10 @@ import yaml
 import budgetkit as bk
 from budgetkit.budget import Allocation, Budget, Reserve
 from budgetkit.extras.shell.checking import github, grown, growth, junit, save
-from budgetkit.extras.shell.gate import Checked, check
+from budgetkit.extras.shell.gate import CheckResult, check
 from budgetkit.extras.shell.inputs import tools_in
 from budgetkit.extras.shell.program import run
-from budgetkit.extras.shell.pytest_plugin import checked
+from budgetkit.extras.shell.pytest_plugin import check_files as checked
 from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.presets import chat
@@ -79,11 +79,11 @@ def talk(words_each: int, turns: int = 2, system: int = 1) -> Trace:
     return Trace(f"{turns} turns", tuple(map(Message, said)))
 
 
-def gate(budget: Budget = BUDGET, **given: Any) -> Checked:
+def gate(budget: Budget = BUDGET, **given: Any) -> CheckResult:
     return check(budget, counter=words, **given)
 
 
-def reasons(found: Checked) -> list[tuple[str, str]]:
+def reasons(found: CheckResult) -> list[tuple[str, str]]:
     return [(failure.code, failure.where) for failure in found.failures]
 
 
@@ -183,9 +183,9 @@ def test_findings_about_the_budget_and_the_policy_come_along_and_do_not_close_th
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"most_cut": 10}, "a share lies between 0 and 1"),
+        ({"most_cut": 10}, "Use a share from 0 to 1"),
         ({"prompts": {"sytem": "x"}}, "Unknown section 'sytem'"),
-        ({"budget": Budget(100), "floor": 5, "model": "gpt-4o"}, "this budget names no remainder"),
+        ({"budget": Budget(100), "floor": 5, "model": "gpt-4o"}, "This budget has no remainder"),
     ],
 )
 def test_what_is_given_wrongly_is_one_sentence(given: dict[str, Any], told: str) -> None:
@@ -219,7 +219,7 @@ def test_growth_since_a_baseline_is_told_in_tokens(tmp_path: Path) -> None:
 def test_a_baseline_that_is_none_is_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "main.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="save it again"):
+    with pytest.raises(ValueError, match="Save it again"):
         growth(str(path), gate(prompts={"system": "be"}))
 
 
@@ -434,9 +434,7 @@ def test_a_path_given_as_text_is_refused_and_never_opened(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "read_bytes", refuse)
         patched.setattr("builtins.open", refuse)
-        with pytest.raises(
-            ValueError, match=r"written like the path of a file; give pathlib\.Path"
-        ):
+        with pytest.raises(ValueError, match=r"looks like a path: .* Pass pathlib\.Path"):
             gate(prompts={"system": path})
 
 
@@ -596,7 +594,7 @@ def test_nothing_to_check_never_opens_the_gate(gate: Any, given: Any) -> None:
 
 @pytest.mark.parametrize("text", ["\ufeff", "\u200b\u200b", "\0", " \n\u2060"])
 def test_a_prompt_of_signs_that_nobody_sees_is_empty(text: str) -> None:
-    with pytest.raises(ValueError, match="is empty"):
+    with pytest.raises(ValueError, match="Empty prompt"):
         gate(prompts={"system": text})
 
 

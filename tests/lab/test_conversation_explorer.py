@@ -527,7 +527,10 @@ WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
         lambda e: hear(e, {"kind": "lifetime", "name": "a while", "id": "1"}),
         "no lifetime 'a while'",
     ),
-    (lambda e: hear(e, {"kind": "price", "of": "air", "price": 1, "id": "1"}), "no price 'air'"),
+    (
+        lambda e: hear(e, {"kind": "price", "of": "air", "price": 1, "id": "1"}),
+        "Unknown price 'air'",
+    ),
     (
         lambda e: hear(e, number_sent("abacus", "beads", 1)),
         "no number 'beads' of 'abacus'; it has none",

@@ -67,13 +67,11 @@ def test_marks_are_taken_at_their_word_and_leave_the_proxy_out() -> None:
 
 def test_a_mark_that_points_forward_is_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"message 2 of trace 'toy' marks 2 as evidence; .* 0 to 1; correct it"
+        ValueError, match=r"Invalid evidence 2 in message 2 of trace 'toy'. Use the id or index"
     ):
-        bk.deciding.evidence(conversation("a", "b", "c", m2=[2]))
-    with pytest.raises(
-        ValueError, match="evidence by 'luck'; known are auto, marks, names; use one of them"
-    ):
-        bk.deciding.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
+        bk.evidence(conversation("a", "b", "c", m2=[2]))
+    with pytest.raises(ValueError, match="Invalid by: 'luck'. Choose one of: auto, marks, names"):
+        bk.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
 
 
 def test_marks_may_name_messages_by_their_ids() -> None:
@@ -91,7 +89,7 @@ def test_marks_may_name_messages_by_their_ids() -> None:
     assert pairs(named) == [(2, 0, "")]
     with pytest.raises(
         ValueError,
-        match="message 2 of trace 'toy' marks 'D1:1' as evidence; marks are ids or indices",
+        match="Invalid evidence 'D1:1' in message 2 of trace 'toy'. Use the id or index",
     ):
         pairs(trace)
 

@@ -239,7 +239,7 @@ def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None
         assert (counts.best_name, counts.cheap_name) == (DEFAULT_MODEL, "estimate:o200k_base")
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no text")
+@pytest.mark.filterwarnings("ignore:.*No text in the")
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
 def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
     explorer = opened(
@@ -248,7 +248,7 @@ def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
     )
     assert status(explorer)["level"] == "over"
     assert explorer.status.startswith(
-        "There is no text in any message of this OpenAI chat, of which there are 2"
+        "No text in the 2 messages of this OpenAI chat. Export it with its texts."
     )
     assert "fits" not in explorer.status
 
@@ -320,7 +320,7 @@ def test_a_shipped_conversation_has_the_door_above_it_and_a_file_what_was_read(
         {"value": 0, "label": "1: Weather"},
         {"value": 1, "label": "2: A picture"},
     ]
-    assert facts["notes"] == ["Messages of branches that were left are not counted: 1."]
+    assert facts["notes"] == ["Not counted: messages of abandoned branches (1)."]
     explorer._receive(explorer.view, {"kind": "conversation", "number": 1}, [])
     assert read_of(explorer)["conversation"] == 1
     assert read_of(explorer)["messages"] == "1 message: 1 user"
@@ -366,7 +366,7 @@ def test_a_report_says_what_was_read(tmp_path: Path) -> None:
     explorer.save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "ChatGPT export, conversation 1 of 2, 4 messages: 1 user, 2 assistant, 1 tool." in page
-    assert "messages of branches that were left are not counted: 1." in page
+    assert "Not counted: messages of abandoned branches (1)." in page
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])

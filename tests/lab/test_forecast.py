@@ -71,9 +71,7 @@ def test_a_higher_limit_is_never_passed_earlier(sizes: list[int], one: int, othe
 
 
 def test_no_turns_no_forecast() -> None:
-    with pytest.raises(
-        ValueError, match="no turn was seen; a forecast draws from past turns; give the sizes"
-    ):
+    with pytest.raises(ValueError, match="No past turns to draw from. Pass the sizes"):
         paths([], 3)
 
 

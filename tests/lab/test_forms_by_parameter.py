@@ -18,7 +18,8 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.gate import check
-from budgetkit.extras.shell.inputs import budget_of, settings_at
+from budgetkit.extras.shell.inputs import budget_for as budget_of
+from budgetkit.extras.shell.inputs import settings_at
 from budgetkit.requests import framing_for, read_tools
 from budgetkit.requests.billing.images import image_price
 
@@ -284,7 +285,7 @@ REFUSED: list[tuple[str, list[Any], str, Any]] = [
     (
         "messages",
         [pd.DataFrame(SPOKEN), Path("talk.jsonl")],
-        "known are|Expected a list",
+        "Expected a list of messages",
         slice(None),
     ),
     ("messages", ["talk.json", "support-chat"], ".", slice(2)),

@@ -91,9 +91,7 @@ def test_what_was_dropped_is_stored_as_an_interval_of_turns() -> None:
     assert messages["first"].iloc[:5].tolist() == [1, 1, 2, 2, 3]
     assert outcome.absent(5) == [1, 2, 3]
     assert outcome.present(5) == [0, 4, 5, 6, 7, 8, 9]
-    with pytest.raises(
-        ValueError, match=r"request 9 was asked for; this replay has requests 1 to 8; take one"
-    ):
+    with pytest.raises(ValueError, match=r"No request 9 in this replay. Choose 1 to 8"):
         outcome.absent(9)
 
 
@@ -440,9 +438,7 @@ def test_a_pause_is_measured_from_the_last_known_time() -> None:
 def test_an_unknown_breakpoint_and_a_negative_minimum_are_refused() -> None:
     with pytest.raises(ValueError, match="Invalid breakpoint: 'middle'. Choose one of: head, end"):
         PromptCache(breakpoints=("middle",))  # type: ignore[arg-type]
-    with pytest.raises(
-        ValueError, match="a prompt cache with a minimum of -1 and steps of 1 tokens; a minimum is"
-    ):
+    with pytest.raises(ValueError, match="Invalid minimum -1 or increment 1. Use at least 0 and 1"):
         PromptCache(-1)
 
 
@@ -487,7 +483,7 @@ def test_a_price_may_be_given_and_says_so() -> None:
     assert given.date == "2026-11-21"
     with pytest.raises(
         TypeError,
-        match="no price 'inputs'; there are input, output, cache_read, cache_write; use one",
+        match="Unknown price 'inputs'. Did you mean 'input'",
     ):
         bk.cost.prices("gpt-4o", inputs=7)
 
@@ -547,10 +543,10 @@ def test_replays_in_a_list_are_called_by_their_policies_and_what_is_none_is_refu
     for forms in ([replay], replay):
         assert bk.deciding.rank_policies(forms)["policy"].tolist() == ["SlidingWindow(5)"]
     for strange in ({"mine": 3}, ["oldest first"], 5):
-        with pytest.raises(TypeError, match="is no replay; give what bk.replay returns"):
-            bk.deciding.rank_policies(strange)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no replay was given"):
-        bk.deciding.rank_policies({})
+        with pytest.raises(TypeError, match="Expected results of bk.replay"):
+            bk.rank_policies(strange)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="No replays to rank"):
+        bk.rank_policies({})
 
 
 # Held against the slow, obvious twin.

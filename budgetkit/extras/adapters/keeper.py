@@ -113,7 +113,7 @@ class Keeper:
     def _talk(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> tuple[Conversation, Numbers]:
-        """Go on with the conversation that said this before, or begin one; with its number for each message."""
+        """Continue the matching conversation, or begin one."""
         keys = _keys(messages)
         with self._lock:
             begun = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
@@ -164,7 +164,7 @@ class Keeper:
 
 
 def _keys(messages: Sequence[Message]) -> list[int]:
-    """Give each beginning of a conversation a number, by all that its messages hold."""
+    """Return a number for each beginning of a conversation."""
     written = (
         repr(sorted((name, value) for name, value in m.raw.items() if name != NATIVE))
         for m in messages

@@ -13,7 +13,7 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"
 
 
 def kept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
-    """Return LangChain's messages that fit; a result too large for the window is a copy, cut inside."""
+    """Return the LangChain messages that fit, with large results cut."""
     return [_native(raw) for raw in keeper.fit([*map(_message, messages)], _schemas(tools))]
 
 
@@ -23,7 +23,7 @@ async def akept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = 
 
 
 def runnable(*budget: Any, **more: Any) -> Any:
-    """Return a runnable from messages to those that fit, to stand before a model: ``runnable(8_000) | model``.
+    """Return a runnable that trims messages: ``runnable(8_000) | model``.
 
     Parameters
     ----------

@@ -52,30 +52,30 @@ def _messages(items: Sequence[Any]) -> list[Message]:
     Every other item is a message of its own.
     """
     messages = []
-    for is_message, group in groupby(items, _is_said):
+    for is_message, group in groupby(items, _is_model_output):
         run = [*group]
         if is_message:
-            parts = [(_said(run), run)]
+            parts = [(_model_message(run), run)]
         else:
-            parts = [(_given(item), [item]) for item in run]
+            parts = [(_input_message(item), [item]) for item in run]
         messages += [Message({**raw, NATIVE: tuple(natives)}) for raw, natives in parts]
     return messages
 
 
-def _is_said(item: Mapping[str, Any]) -> bool:
+def _is_model_output(item: Mapping[str, Any]) -> bool:
     return item.get("role", "assistant") == "assistant" and not str(item.get("type")).endswith(
         "_output"
     )
 
 
-def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    called = [
+def _model_message(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    functions = [
         (item, {"name": item.get("name", item.get("type")), "arguments": item.get("arguments")})
         for item in items
     ]
     calls = [
         {"id": item["call_id"], "function": function}
-        for item, function in called
+        for item, function in functions
         if "call_id" in item
     ]
     texts = [item.get(name) for item in items for name in ("summary", "content")]
@@ -87,7 +87,7 @@ def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _given(item: Mapping[str, Any]) -> dict[str, Any]:
+def _input_message(item: Mapping[str, Any]) -> dict[str, Any]:
     if "role" in item:
         return {"role": item["role"], "content": _parts(item["content"])}
     return {

@@ -31,11 +31,11 @@ def history_processor(*budget: Any, **more: Any) -> Processor:
     keeper = Keeper(*budget, **more)
 
     async def processed(messages: list[Any]) -> list[Any]:
-        parts = [part for message in messages for part in _read(message)]
+        parts = [part for message in messages for part in _messages_of(message)]
         request_messages = await keeper.afit([*_instructions(messages), *parts])
         natives = [raw for raw in request_messages if raw.get(NATIVE) != ()]
         return [
-            _written([*raws])
+            _native_message([*raws])
             for _, raws in groupby(natives, lambda raw: id(raw.get(NATIVE, (None,))[0]))
         ]
 
@@ -50,7 +50,7 @@ def _instructions(messages: Sequence[Any]) -> Iterator[Message]:
         yield Message({"role": "system", "content": text, NATIVE: ()})
 
 
-def _read(native: Any) -> Iterator[Message]:
+def _messages_of(native: Any) -> Iterator[Message]:
     """Read an answer as one message, and each part of a request as one."""
     if native.kind == "request":
         yield from (Message({**_part(part), NATIVE: (native, part)}) for part in native.parts)
@@ -70,7 +70,9 @@ def _read(native: Any) -> Iterator[Message]:
 
 def _part(part: Any) -> dict[str, Any]:
     if part.part_kind == "user-prompt":
-        content = part.content if isinstance(part.content, str) else [*map(_shown, part.content)]
+        content = (
+            part.content if isinstance(part.content, str) else [*map(_content_part, part.content)]
+        )
         return {"role": "user", "content": content}
     if (result := _result(part)) is not None:
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": result}
@@ -89,7 +91,7 @@ def _result(part: Any) -> str | None:
     return None
 
 
-def _shown(content: Any) -> str | dict[str, Any]:
+def _content_part(content: Any) -> str | dict[str, Any]:
     if isinstance(content, str):
         return content
     kind = f"{content.kind} {getattr(content, 'media_type', '')}"
@@ -100,7 +102,7 @@ def _shown(content: Any) -> str | dict[str, Any]:
     return {**shown, "hash": hash(repr(content))}  # tells one picture from another
 
 
-def _written(raws: Sequence[Mapping[str, Any]]) -> Any:
+def _native_message(raws: Sequence[Mapping[str, Any]]) -> Any:
     if NATIVE not in raws[0]:
         from pydantic_ai.messages import ModelResponse, TextPart
 
@@ -108,14 +110,14 @@ def _written(raws: Sequence[Mapping[str, Any]]) -> Any:
     native = raws[0][NATIVE][0]
     if native.kind == "response":
         return native
-    parts = [_cut(raw) for raw in raws]
+    parts = [_native_part(raw) for raw in raws]
     same = [*map(id, parts)] == [*map(id, native.parts)]
     if same:
         return native
     return replace(native, parts=parts)
 
 
-def _cut(raw: Mapping[str, Any]) -> Any:
+def _native_part(raw: Mapping[str, Any]) -> Any:
     part = raw[NATIVE][1]
     if raw["role"] == "tool" and raw["content"] != _result(part):
         return replace(part, content=raw["content"])

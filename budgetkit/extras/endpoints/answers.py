@@ -30,7 +30,7 @@ _MENDING = ForkSafeLock(threading.RLock)
 
 
 def cache_file() -> Path:
-    """Return where answers are kept when nobody says otherwise: in the user's cache folder."""
+    """Return the default cache file in the user's cache folder."""
     folder = (
         os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.budget.quoting import brief
 from budgetkit.extras.endpoints.answers import MOST_TOKENS, cache_file, is_count, kept_counts
 from budgetkit.extras.endpoints.exchange import Answer, Asking, Key, ask_all, key_from_environment
@@ -165,9 +166,7 @@ class ProviderCounter:
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout < inf:
-            raise ValueError(
-                f"a timeout of {brief(self.timeout)}; an answer takes seconds; give some, such as 30"
-            )
+            raise ValueError(out_of_range("timeout", self.timeout, "seconds above 0, such as 30"))
 
     @property
     def name(self) -> str:
@@ -179,7 +178,7 @@ class ProviderCounter:
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, a few at once, each of them only if it was never asked about.
+        """Count several texts, a few at once and each only once.
 
         Parameters
         ----------
@@ -254,7 +253,7 @@ class ProviderCounter:
     def _ask(
         self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]
     ) -> dict[bytes, int]:
-        """Ask about requests by name, and keep each count as it comes: it stays if a later answer fails."""
+        """Ask for counts by name, and keep each as it comes."""
         if not requests:
             return {}
         key = self._key()
@@ -330,9 +329,7 @@ def provider_counter(
     'claude-sonnet-4-5 (counted by Anthropic)'
     """
     if provider not in ENDPOINTS:
-        raise ValueError(
-            f"no count endpoint of {brief(provider)}; known are {', '.join(ENDPOINTS)}; use one of these"
-        )
+        raise ValueError(unknown_name("provider", provider, ENDPOINTS))
     return ProviderCounter(
         model_name(model), ENDPOINTS[provider], Path(cache) if cache else cache_file(), timeout
     )

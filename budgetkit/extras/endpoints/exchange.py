@@ -34,7 +34,7 @@ _ESCAPE = re.compile(r"\\(?:u00|x)([0-9a-fA-F]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Key(httpx.Auth):
-    """A key that signs requests and is not seen: neither its repr nor a traceback with local variables shows it."""
+    """A key that signs requests and never shows in a traceback."""
 
     variable: str
     headers: Callable[[str], dict[str, str]] = field(repr=False)
@@ -64,7 +64,7 @@ class Key(httpx.Auth):
         return f"{line[:_SHOWN]}…"
 
     def _shows(self, word: str) -> bool:
-        """Tell whether a word holds a part of the key, plainly, as a URL or as JSON write it, or in base64."""
+        """Tell whether a word holds a part of the key in any encoding."""
         written = (word, unquote(word), _ESCAPE.sub(lambda code: chr(int(code[1], 16)), word))
         return any(run in form.casefold() for form in written for run in self._runs())
 
@@ -81,7 +81,7 @@ class Key(httpx.Auth):
         }
 
     def _spelled_out(self, line: str) -> bool:
-        """Tell whether the key stands in a line with something between its characters."""
+        """Tell whether the key stands in a line with separators."""
         letters, line_letters = (
             re.sub(r"[\W_]", "", text).casefold() for text in (self.value, line)
         )
@@ -89,20 +89,22 @@ class Key(httpx.Auth):
 
 
 def key_from_environment(variable: str, headers: Callable[[str], dict[str, str]]) -> Key:
-    """Read a key, without the blanks and line ends around it; raise ValueError where there is none or it is none.
+    """Read a key from an environment variable.
 
     >>> key_from_environment("NO_SUCH_KEY", dict)
     Traceback (most recent call last):
-    ValueError: NO_SUCH_KEY is not set; put your key into that environment variable
+    ValueError: No key: the environment variable NO_SUCH_KEY is not set. Set it to your key.
     """
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise ValueError(f"{variable} is not set; put your key into that environment variable")
+        raise ValueError(
+            f"No key: the environment variable {variable} is not set. Set it to your key."
+        )
     strange = sum(not "!" <= sign <= "~" for sign in value)
     if strange or not 2 * _RUN <= len(value) <= _LONGEST:
         raise ValueError(
-            f"{variable} holds {len(value):,} characters, of which {strange} are blanks, line ends or no ASCII; "
-            f"keys have {2 * _RUN} to {_LONGEST:,} letters, digits and marks; copy your key again"
+            f"Invalid key in {variable}: {len(value):,} characters, {strange} of them blank or not ASCII. A key has "
+            f"{2 * _RUN} to {_LONGEST:,} letters, digits and marks; copy it again."
         )
     return Key(variable, headers, value)
 
@@ -173,7 +175,7 @@ def ask_all(
     requests: Mapping[Name, Mapping[str, Any]],
     answered: Callable[[Name, Answer | str], bool],
 ) -> None:
-    """Ask for everything, a few at once, until an answer is not accepted; an interrupt ends all that is under way.
+    """Send all requests, a few at once, until one is refused.
 
     The loop runs on a thread of its own, for the caller's thread may have one already, as Jupyter's has.
     """
@@ -204,7 +206,7 @@ class _Loop(asyncio.SelectorEventLoop):
     """
 
     async def getaddrinfo(self, *query: Any, **more: Any) -> Any:
-        """Look up a host on a thread that nobody waits for, not even the program as it ends."""
+        """Look up a host on a daemon thread."""
         addresses: Future[Any] = Future()
         addresses.set_running_or_notify_cancel()
 
@@ -224,6 +226,6 @@ def _trusted() -> ssl.SSLContext:
 
 
 def _as_json(body: Mapping[str, Any]) -> bytes:
-    """Write a request; half a character is written as the replacement character, for UTF-8 has none."""
+    """Write a request as JSON in valid UTF-8."""
     written = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"))
     return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()

@@ -1,6 +1,6 @@
 """``budgetkit check``: the gate, its reports for people, programs and pipelines, and the baseline that shows growth.
 
->>> print(github(Checked((), (), {"tools": 2_240}), {"tools": 1_240}, "main"))
+>>> print(github(CheckResult((), (), {"tools": 2_240}), {"tools": 1_240}, "main"))
 ::notice title=budgetkit growth::tools +1,240 tokens since main
 """
 
@@ -17,8 +17,8 @@ import click
 
 from budgetkit.budget import brief, one_line, printable, warn_caller
 from budgetkit.budget.amounts import whole_number
-from budgetkit.extras.shell.gate import Checked, Failure, check
-from budgetkit.extras.shell.inputs import tools_of, traces_of, with_budget
+from budgetkit.extras.shell.gate import CheckResult, Failure, check
+from budgetkit.extras.shell.inputs import load_all, tools_of, with_budget
 from budgetkit.extras.shell.terminal import show_json, show_lines, show_table
 from budgetkit.files import write_whole
 from budgetkit.models import today
@@ -86,13 +86,12 @@ def check_command(
     """
     if not (conversations or prompts or tools or model or strict):
         raise ValueError(
-            "nothing to check; a gate looks at conversations, --prompt, --tools or --model, and with --strict at the "
-            "budget alone; give one of these"
+            "Nothing to check. Pass conversations, --prompt, --tools or --model, or --strict for the budget alone."
         )
     checked = check(
         prompts=_prompts(prompts) or None,
         tools=[tool for file in tools for tool in tools_of(file)] or None,
-        traces=[trace for file in conversations for trace in traces_of(file)] or None,
+        traces=[trace for file in conversations for trace in load_all(file)] or None,
         counter=count,
         model=model,
         policy=None if policy is None else policy_of(policy),
@@ -101,7 +100,7 @@ def check_command(
         **limits,
     )
     if checked.cut and limits["most_cut"] is None:
-        warn_caller(f"{checked.losing}, and no limit is set; --most-cut 0.1 allows one in ten")
+        warn_caller(f"{checked.losing}, and no limit is set. Set one, such as --most-cut 0.1.")
     changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
     if saved_as:
         save(saved_as, checked)
@@ -116,24 +115,22 @@ def _prompts(options: tuple[str, ...]) -> dict[str, Path]:
         section, _, file = option.partition("=")
         if not section or not file:
             raise ValueError(
-                f"a prompt {brief(option)}; a prompt is given as SECTION=FILE, such as system=prompt.txt"
+                f"Invalid --prompt {brief(option)}: use SECTION=FILE, for example system=prompt.txt."
             )
         if section in files:
-            raise ValueError(
-                f"two prompts of {brief(section)}; a section has one text; put both into one file"
-            )
+            raise ValueError(f"Two prompts of section {brief(section)}. Put both into one file.")
         files[section] = Path(file)
     return files
 
 
-def _show(checked: Checked, changes: dict[str, int], since: str, form: str) -> None:
+def _show(checked: CheckResult, changes: dict[str, int], since: str, form: str) -> None:
     if form == "json":
         return show_json(as_data(checked, changes, since))
     if form in ("junit", "github"):
         return click.echo((junit if form == "junit" else github)(checked, changes, since))
     if checked.sections:
         show_table(
-            "Most that each section asks for, in tokens",
+            "Largest demand by section, in tokens",
             ["section", "tokens"],
             checked.sections.items(),
         )
@@ -142,18 +139,20 @@ def _show(checked: Checked, changes: dict[str, int], since: str, form: str) -> N
     show_lines([checked.headline])
 
 
-def save(path: str, checked: Checked) -> None:
+def save(path: str, checked: CheckResult) -> None:
     """Write each section's largest demand as a baseline to compare with."""
     data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
     write_whole(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
-def growth(path: str, checked: Checked) -> dict[str, int]:
+def growth(path: str, checked: CheckResult) -> dict[str, int]:
     """Read a baseline; return by how many tokens each section has changed since."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"baseline {one_line(path)} is no JSON ({error}); save it again") from None
+        raise ValueError(
+            f"Invalid JSON in baseline {one_line(path)} ({error}). Save it again with --save-baseline."
+        ) from None
     if isinstance(data, Mapping) and data.get("budgetkit") == VERSION:
         sections = data.get("sections")
     else:
@@ -162,7 +161,7 @@ def growth(path: str, checked: Checked) -> dict[str, int]:
         whole_number(tokens) is None for tokens in sections.values()
     ):
         raise ValueError(
-            f"baseline {one_line(path)} holds {brief(data)}; save it again with --save-baseline"
+            f"Invalid baseline {one_line(path)}: {brief(data)}. Save it again with --save-baseline."
         )
     names = dict.fromkeys([*sections, *checked.sections])
     changes = {name: checked.sections.get(name, 0) - int(sections.get(name, 0)) for name in names}
@@ -181,7 +180,7 @@ def grown(changes: Mapping[str, int], since: str) -> list[str]:
     ]
 
 
-def as_data(checked: Checked, changes: Mapping[str, int], since: str) -> dict[str, Any]:
+def as_data(checked: CheckResult, changes: Mapping[str, int], since: str) -> dict[str, Any]:
     """Return all of it as plain data."""
     fields = asdict(checked)
     for entry, failure in zip(fields["failures"], checked.failures, strict=True):
@@ -195,7 +194,7 @@ def as_data(checked: Checked, changes: Mapping[str, int], since: str) -> dict[st
     }
 
 
-def github(checked: Checked, changes: Mapping[str, int], since: str) -> str:
+def github(checked: CheckResult, changes: Mapping[str, int], since: str) -> str:
     """Write workflow commands, from which GitHub makes annotations."""
     lines = []
     for failure in checked.failures:
@@ -212,8 +211,8 @@ def github(checked: Checked, changes: Mapping[str, int], since: str) -> str:
     )
 
 
-def junit(checked: Checked, changes: Mapping[str, int], since: str) -> str:
-    """Write a JUnit report: a case for each failure, or one that passed; findings and growth as its output."""
+def junit(checked: CheckResult, changes: Mapping[str, int], since: str) -> str:
+    """Write a JUnit report with one case for each failure."""
     failures = [*checked.failures]
     if checked.strict:
         failures += [

@@ -11,7 +11,7 @@ import click
 
 from budgetkit.budget import many
 from budgetkit.counters import Counter, basis_of, counter, nearer_sentence
-from budgetkit.extras.shell.terminal import PIPE, show_json, show_lines, show_table, text_of
+from budgetkit.extras.shell.terminal import PIPE, read_text, show_json, show_lines, show_table
 from budgetkit.models import Model, models, resolve
 
 if TYPE_CHECKING:
@@ -65,8 +65,15 @@ def count_command(
     anywhere but with --ask, which needs the extra endpoints and the key of that provider in the environment.
     """
     if kind != "text" and (provider or ways):
-        raise ValueError("--ask and --ways look at texts; leave --as out, or count it without them")
-    provider_counters = _asked(provider, models) if provider else []
+        raise ValueError("--ask and --ways count texts only. Leave --as out.")
+    provider_counters: list[Counter] = []
+    if provider:
+        if not models:
+            raise ValueError(
+                f"--ask {provider} needs --model. Name the model as its provider does."
+            )
+        endpoints = import_module("budgetkit.extras.endpoints")
+        provider_counters = [endpoints.provider_counter(provider, model) for model in models]
     names = (*names, *models)
     if kind == "servers":
         return _servers(files, names[0] if names else "gpt-4o", as_json)
@@ -79,7 +86,12 @@ def count_command(
         pairs = list(_conversations(files or (PIPE,)))
     else:
         pairs = list(_texts(files, texts))
-    rows: list[Any] = [(name, *_counts(value, counters)) for name, value in pairs]
+    rows: list[Any] = []
+    for name, value in pairs:
+        if isinstance(value, str):
+            rows.append((name, *(way(value) for way in counters)))
+        else:
+            rows.append((name, *(int(value.counts(way).sum()) for way in counters)))
     totals = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
     columns = [way.name for way in counters]
     if as_json:
@@ -101,29 +113,19 @@ def count_command(
     show_lines(filter(None, map(nearer_sentence, counters)))
     requests = [name for name, value in pairs if kind == "text" and _is_request(value)]
     show_lines(
-        f"{name} is the body of a request, counted as text; --as request counts what is billed"
+        f"{name} is a request body, counted as text. Use --as request to count the billed tokens."
         for name in requests
     )
 
 
 def _is_request(text: str) -> bool:
-    """Say whether a text is the JSON body of a request."""
+    """Tell whether a text is the JSON body of a request."""
     if not text.lstrip().startswith("{"):
         return False
     try:
         return bool(import_module("budgetkit.requests").read_request(text).messages)
     except ValueError:
         return False
-
-
-def _asked(provider: str, models: tuple[str, ...]) -> list[Counter]:
-    """Return the counters that ask a provider, one for each model."""
-    if not models:
-        raise ValueError(
-            f"{provider} is asked to count, and for no model; name it with --model as its provider does"
-        )
-    endpoints = import_module("budgetkit.extras.endpoints")
-    return [endpoints.provider_counter(provider, model) for model in models]
 
 
 def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
@@ -142,31 +144,24 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
 
 
 def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Give each text with its name; standard input where nothing else was given."""
+    """Yield each text with its name; standard input by default."""
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
-        yield ("standard input" if file == PIPE else file), text_of(file)
+        yield ("standard input" if file == PIPE else file), read_text(file)
 
 
 def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Give every conversation of every file; traces are loaded only where they are asked for."""
+    """Yield every conversation of every file."""
     inputs = import_module("budgetkit.extras.shell.inputs")
     for file in files:
-        yield from ((trace.id, trace) for trace in inputs.traces_of(file))
-
-
-def _counts(value: Any, counters: list[Counter]) -> list[int]:
-    """Count a text, or the messages of a conversation."""
-    return [
-        way(value) if isinstance(value, str) else int(value.counts(way).sum()) for way in counters
-    ]
+        yield from ((trace.id, trace) for trace in inputs.load_all(file))
 
 
 def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
     """Count request bodies, each with its ledger."""
     count_request = import_module("budgetkit.requests").count_request
     counts = [
-        (file, count_request(text_of(file), name)) for file in files for name in names or (None,)
+        (file, count_request(read_text(file), name)) for file in files for name in names or (None,)
     ]
     if as_json:
         fields = (
@@ -204,7 +199,7 @@ def _servers(files: tuple[str, ...], model: str, as_json: bool) -> None:
     for file in files:
         path = Path(file)
         parse = import_module("tomllib" if path.suffix == ".toml" else "json").loads
-        value = parse(text_of(file))
+        value = parse(read_text(file))
         named = servers_in(value)
         for name, entry in named.items():
             servers[name] = "command" if "command" in entry else "address"
@@ -239,7 +234,7 @@ def _basis_line(count: RequestCount) -> str:
     if count.exact:
         return f"{basis}: by the {count.counted_by}."
     low, high = count.interval
-    most = "nobody can say how many" if high is None else f"{high:,}"
+    most = "an unknown number" if high is None else f"{high:,}"
     missing = f" Not counted: {', '.join(count.uncounted)}." if count.uncounted else ""
     return f"{basis}, {low:,} to {most}: by the {count.counted_by}.{missing}"
 
@@ -274,16 +269,16 @@ def models_command(names: tuple[str, ...], as_json: bool) -> None:
     columns = [
         "model",
         "window",
-        "of",
-        "longest answer",
+        "holds",
+        "max output",
         "vocabulary",
-        "own",
-        "maker",
-        "read",
+        "exact",
+        "provider",
+        "source date",
         "ends",
     ]
     show_table("Models, in tokens", columns, map(_row, rows))
-    return show_lines([f"{model.notice}." for model in resolved if model.notice])
+    return show_lines([model.notice for model in resolved if model.notice])
 
 
 def _row(model: Model) -> tuple[Any, ...]:

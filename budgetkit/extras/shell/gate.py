@@ -9,7 +9,7 @@ error: a mistake never opens the gate.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget, brief, check_tokens, many, one_line, unknown_section
+from budgetkit.budget.errors import out_of_range, wrong_type
 from budgetkit.budget.quoting import nearest_name
 from budgetkit.counters import (
     Count,
@@ -32,7 +33,7 @@ from budgetkit.counters import (
     nearer_sentence,
 )
 from budgetkit.extras.shell.inputs import check_tools
-from budgetkit.extras.shell.terminal import text_of
+from budgetkit.extras.shell.terminal import read_text
 from budgetkit.inputs import (
     DEFAULT_COUNTER,
     AnyBudget,
@@ -102,7 +103,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """Result of a check.
 
     Parameters
@@ -134,11 +135,11 @@ class Checked:
 
     @property
     def headline(self) -> str:
-        """Whether the gate is open, why not, and of how many conversations that is said.
+        """Whether the gate is open, and the reasons if not.
 
         Examples
         --------
-        >>> Checked((), (), {}, conversations=2, cut=1).headline
+        >>> CheckResult((), (), {}, conversations=2, cut=1).headline
         'The gate is open; 1 of 2 conversations loses something.'
         """
         parts = []
@@ -197,7 +198,7 @@ def check(
     thinking: int = 0,
     today: date | None = None,
     strict: bool = False,
-) -> Checked:
+) -> CheckResult:
     """Check prompts, tools and conversations against a budget.
 
     Parameters
@@ -234,7 +235,7 @@ def check(
 
     Returns
     -------
-    Checked
+    CheckResult
         The failures, the findings, and what each section asks for.
 
     Raises
@@ -250,8 +251,8 @@ def check(
     Examples
     --------
     >>> from budgetkit import Allocation
-    >>> found = check(Budget(100, (), [Allocation("system", 5)]), prompts={"system": "Be brief. Be kind. Be right."})
-    >>> print(found.failures[0].sentence)
+    >>> result = check(Budget(100, (), [Allocation("system", 5)]), prompts={"system": "Be brief. Be kind. Be right."})
+    >>> print(result.failures[0].sentence)
     system asks for 13 tokens, 8 above its cap (5)
     """
     # A truth value is a mistake.
@@ -260,9 +261,7 @@ def check(
         or not isinstance(most_cut, int | float)
         or not 0 <= most_cut <= 1
     ):
-        raise ValueError(
-            f"most_cut is {brief(most_cut)}; a share lies between 0 and 1; write 10 % as 0.1"
-        )
+        raise ValueError(out_of_range("most_cut", most_cut, "a share from 0 to 1, such as 0.1"))
     floor = None if floor is None else check_tokens("floor", floor)
     thinking = check_tokens("thinking", thinking)
     if all(given is None for given in (prompts, tools, traces, model)) and not strict:
@@ -287,9 +286,9 @@ def check(
     toolset = read_tools(tools)
     if tools is not None and not toolset.listed:
         raise ValueError("No tool in tools. Give tool schemas, or leave tools out.")
-    tools = _named_tools(toolset)
+    tools = _check_names(toolset)
     lines = replace(budget, deficit="signed")
-    prompt_sizes, schemas = _fixed(lines, texts, tools, count, framing)
+    prompt_sizes, schemas = _fixed_sizes(lines, texts, tools, count, framing)
     sent = {
         name: prompt_sizes.get(name, 0) + schemas.get(name, 0) for name in (*prompt_sizes, *schemas)
     }
@@ -311,13 +310,11 @@ def check(
     ]
     for trace in () if traces is None else traces:
         if not isinstance(trace, Trace):
-            raise TypeError(
-                f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces"
-            )
+            raise TypeError(wrong_type("conversation", trace, "a Trace of budgetkit.load_traces"))
         _check_messages(trace)
         uncounted += (replace(trace, tools=()) if tools else trace).uncounted
         models.append(model or own_model(trace))
-        demands.append(demand := _asked(lines, trace, prompt_sizes, tools, count, own_framing))
+        demands.append(demand := _demand_of(lines, trace, prompt_sizes, tools, count, own_framing))
         requests = Requests(lines, one_line(trace.id), demand)
         own_failures = list(requests.failures(floors, fixed))
         failures += own_failures
@@ -347,13 +344,16 @@ def check(
         estimated_by="" if model is None else estimated_by(count, model),
         today=today,
     )
-    found_in = partial(known_of, cache_minimum=minimum, price_step=_price_step(model, today))
-    outcome = _found(found_in, demands, lost, sum(schemas.values()))
+    find = partial(known_of, cache_minimum=minimum, price_step=_price_step(model, today))
+    notices = list(find(lost=lost, tools=sum(schemas.values())))
+    for demand in demands:  # a code is reported for one demand only
+        codes = {finding.code for finding in notices}
+        notices += [finding for finding in find(demand=demand) if finding.code not in codes]
     if estimates:  # it says what that finding says, and closes the gate
-        outcome = tuple(finding for finding in outcome if finding.code != "stand-in-without-buffer")
-    return Checked(
+        notices = [finding for finding in notices if finding.code != "stand-in-without-buffer"]
+    return CheckResult(
         failures=tuple(failures),
-        findings=outcome,
+        findings=tuple(notices),
         sections={str(name): int(most) for name, most in largest.items()},
         conversations=len(cut),
         cut=sum(cut),
@@ -363,29 +363,23 @@ def check(
 
 
 def _texts(prompts: Any) -> dict[str, str]:
-    """Return the prompts' texts: those given as a Path are read, those written like a path are refused."""
+    """Return the prompts' texts; read those given as a Path."""
     if not isinstance(prompts, Mapping):
-        raise TypeError(
-            f"prompts is {brief(prompts)}; known is a mapping from section to text; give one"
-        )
+        raise TypeError(wrong_type("prompts", prompts, "a mapping from section to text"))
     if not prompts:
         raise ValueError("No prompt in prompts. Give some, or leave prompts out.")
     texts = {}
     for section, prompt in prompts.items():
+        where = f"prompt of section {brief(section)}"
         if not isinstance(prompt, str | Path):
-            raise TypeError(
-                f"the prompt of {brief(section)} is {brief(prompt)}; known are a text and a Path; give one"
-            )
+            raise TypeError(wrong_type(where, prompt, "a text or a Path"))
         is_read = isinstance(prompt, Path)
-        text = text_of(str(prompt)) if is_read else str(prompt)
+        text = read_text(str(prompt)) if is_read else str(prompt)
         if not any(mark.isprintable() and not mark.isspace() for mark in text):
-            raise ValueError(
-                f"the prompt of {brief(section)} is empty; give its text, or leave it out"
-            )
+            raise ValueError(f"Empty {where}. Pass its text, or leave it out.")
         if not is_read and _PATH.fullmatch(text.strip()):
-            problem = f"the prompt of {brief(section)} is {brief(text)}, which is written like the path of a file"
             raise ValueError(
-                f"{problem}; give pathlib.Path({brief(text)}) to have it read, or give the text itself"
+                f"The {where} looks like a path: {brief(text)}. Pass pathlib.Path({brief(text)}) to read the file."
             )
         texts[section] = text
     return texts
@@ -400,7 +394,7 @@ def _check_messages(trace: Trace) -> None:
             )
 
 
-def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
+def _check_names(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
     """Return the tools; raise ValueError for an unknown kind of tool.
 
     A tool has a name or the fields of a provider's own.
@@ -410,16 +404,14 @@ def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
             isinstance(value, Mapping) for value in tool.values()
         )
         if not tool_name(tool) and not is_builtin:
-            raise ValueError(
-                f"a tool {brief(tool)}, which has no name; a tool has one; give tool schemas"
-            )
+            raise ValueError(f"No name in tool {brief(tool)}. Pass tool schemas with names.")
     return toolset.listed
 
 
 def _estimated(
     budget: Budget, count: Count, models: Iterable[Model | None], uncounted: Sequence[str]
 ) -> list[Failure]:
-    """Fail where something cannot be counted, or tokens are estimated and nothing is reserved for the error."""
+    """Fail on uncounted content, or on estimates without a buffer."""
     if uncounted:
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted"
         return [Failure("estimate", "count", problem, "- Correct it, or leave it out.")]
@@ -435,14 +427,8 @@ def _estimated(
             )
             exactly = "or count exactly; a function of yours that does says so by an attribute exact = True"
             detail = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
-            return [
-                Failure(
-                    "estimate",
-                    "count",
-                    problem,
-                    "\n".join(filter(None, [detail, nearer_sentence(count)])),
-                )
-            ]
+            mend = "\n".join(filter(None, [detail, nearer_sentence(count)]))
+            return [Failure("estimate", "count", problem, mend)]
     return []
 
 
@@ -464,59 +450,30 @@ def _retired(model: Model | None, today: date) -> list[Failure]:
     """
     if model is None or not model.ends or date.fromisoformat(model.ends) > today:
         return []
-    problem = f"its provider ended {one_line(model.name)} on {model.ends}"
-    return [
-        Failure(
-            "retired", "model", problem, "choose a model that is still answered, and check with it"
-        )
-    ]
+    problem = f"{one_line(model.name)} was retired on {model.ends}"
+    return [Failure("retired", "model", problem, "- Check with a model that is still available.")]
 
 
 def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
     """Fail where a larger share of the conversations loses something than was agreed to."""
     if most is not None and not cut:
-        raise ValueError(
-            f"most_cut is {most}, and no conversation was given; it is a share of conversations; give some, or leave "
-            "it out"
-        )
+        raise ValueError("most_cut needs conversations. Pass traces, or leave most_cut out.")
     if most is None or sum(cut) <= most * len(cut):
         return []
     problem = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most:.0%}"
-    return [
-        Failure(
-            "cut", "conversations", problem, "raise a cap or the window, or agree to a larger share"
-        )
-    ]
-
-
-def _found(
-    found_in: Callable[..., Sequence[Finding]],
-    demands: Sequence[pd.DataFrame],
-    lost: list[int],
-    tools: int,
-) -> tuple[Finding, ...]:
-    """Collect the findings on the budget, then those that each demand adds.
-
-    A code is reported for one demand only.
-    """
-    notices = list(found_in(lost=lost, tools=tools))
-    for demand in demands:
-        codes = {finding.code for finding in notices}
-        notices += [finding for finding in found_in(demand=demand) if finding.code not in codes]
-    return tuple(notices)
+    mend = "- Raise a cap or the window, or allow a larger share."
+    return [Failure("cut", "conversations", problem, mend)]
 
 
 def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
     if floor is None:
         return dict(budget.floors)
     if budget.remainder is None:
-        raise ValueError(
-            f"a floor of {floor:,} was asked for; this budget names no remainder; leave the floor out"
-        )
+        raise ValueError("This budget has no remainder. Leave the floor out.")
     return {**budget.floors, budget.remainder: floor}
 
 
-def _fixed(
+def _fixed_sizes(
     budget: Budget, prompts: Mapping[str, str], tools: Sequence[Any], count: Count, framing: Framing
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Count by section the prompts, and the tool schemas, that are sent with every request."""
@@ -529,7 +486,7 @@ def _fixed(
     return sizes, {section: framing.schemas(tools, count, messages[:1])} if tools else {}
 
 
-def _asked(
+def _demand_of(
     budget: Budget,
     trace: Trace,
     prompt_sizes: Mapping[str, int],
@@ -563,7 +520,7 @@ def _asked(
 
 @dataclass(frozen=True)
 class Requests:
-    """What requests ask of a budget, one row each, and where they stand."""
+    """Demand of requests, one row each, and their place."""
 
     budget: Budget
     where: str
@@ -584,10 +541,9 @@ class Requests:
                 limit = f"what is left for it ({column['limit'][worst]:,})"
                 if cap is not None:
                     limit = f"its cap ({cap:,})"
-                asked = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens"
-                yield self._failure(
-                    "cap", f"{asked}, {over[worst]:,} above {limit}", worst, section
-                )
+                demand = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens"
+                problem = f"{demand}, {over[worst]:,} above {limit}"
+                yield self._failure("cap", problem, worst, section)
         # The tokens that each request leaves free, below 0 where it overruns the window.
         free = budget.window - budget.reserved + np.zeros(1, "int64")
         for section, column in self.columns.items():
@@ -622,11 +578,11 @@ class Requests:
             sentence=problem,
             mend="\n".join([*mends, *more]),
             section=section,
-            plan=explained(plan),
+            plan=plan_text(plan),
         )
 
 
-def explained(plan: Plan) -> str:
+def plan_text(plan: Plan) -> str:
     """Write a plan as text, with its warnings."""
     rows = [
         f"  {one_line(g.section)}: {g.granted:,} of {g.demand:,}, limit {g.limit:,}"

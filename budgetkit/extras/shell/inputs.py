@@ -17,9 +17,10 @@ from warnings import catch_warnings
 import click
 from click.core import ParameterSource
 
-from budgetkit.budget import Budget, brief, one_line, printable, quoted, warn_caller
+from budgetkit.budget import Budget, brief, one_line, printable, warn_caller
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import basis_for, counter, nearer_sentence
-from budgetkit.extras.shell.terminal import PIPE, text_of
+from budgetkit.extras.shell.terminal import PIPE, read_text
 from budgetkit.inputs import AnyBudget, filled_in, policies_of, read_budget
 from budgetkit.inputs.budgets import Configuration, budget_in
 from budgetkit.inputs.budgets import budget_of as any_budget
@@ -46,40 +47,35 @@ _TEXTS = {"name", "title", "description", "type"}
 
 
 class Piped(io.BytesIO):
-    """Standard input, read whole, so that any format can be told from its first bytes."""
+    """Standard input, read whole, so that its first bytes tell its format."""
 
     name = "standard input"
 
 
 def settings_at(name: str) -> AnyBudget:
-    """Read a configuration or a saved budget, from a file or standard input; a preset's name stays one."""
+    """Read a configuration or a budget; return the name of a preset."""
     if name in PRESETS:
         return name
     if name == PIPE:
-        text = text_of(PIPE)
+        text = read_text(PIPE)
         if not text.strip():
-            raise ValueError(
-                "a budget was to come from standard input, which is empty or was read for something else; pipe one, or "
-                "name a file"
-            )
+            raise ValueError("No budget on standard input. Pipe one, or name a file.")
         return budget_in(text, "standard input")
     path = Path(name).expanduser()
     if not path.is_file():
-        problem = "that is no file" if path.exists() else "there is no such file"
-        raise ValueError(
-            f"no budget {brief(name)}; {problem}; presets are {quoted(PRESETS)}; give one"
-        )
+        problem = unknown_name("budget", name, PRESETS).removesuffix(".")
+        raise ValueError(f"{problem}, or pass the path of a file.")
     return read_budget(path)
 
 
-def budget_of(
+def budget_for(
     settings: AnyBudget, window: int | None, model: str | None, trace: Trace | None = None
 ) -> Budget:
-    """Make the budget of a preset or a configuration for its model, else for the conversation's; a saved one is made.
+    """Return the budget of a preset, configuration or saved budget.
 
     Examples
     --------
-    >>> budget_of("chat", 8_192, None).cap("system")
+    >>> budget_for("chat", 8_192, None).cap("system")
     819
     """
     is_configuration = isinstance(settings, Configuration) and settings.model is None
@@ -88,7 +84,7 @@ def budget_of(
     return any_budget(settings, model, window)
 
 
-def trace_of(source: str, conversation: str) -> Trace:
+def load_one(source: str, conversation: str) -> Trace:
     """Load one conversation, by its number from 1 on, else its id or its title."""
     if not conversation.isdecimal():
         return load_trace(_source(source), conversation)
@@ -97,40 +93,34 @@ def trace_of(source: str, conversation: str) -> Trace:
     traces = iter_traces(_source(source))
     for many, trace in enumerate(traces, 1):
         if conversation == str(many):
-            if many != 1:
-                return trace
-            return _told(source, trace, traces)
+            if many == 1:
+                _warn_of_others(source, trace, traces)
+            return trace
         if named is None and conversation in (trace.id, trace.title):
             named = trace
     if named is not None:
         return named
-    advice = f"it has {many:,}, numbered from 1; take one of these, or an id or a title"
     raise ValueError(
-        f"conversation {brief(conversation)} of {one_line(source)} was asked for; {advice}"
+        f"No conversation {brief(conversation)} in {one_line(source)}. Choose 1 to {many:,}, an id or a title."
     )
 
 
-def _told(source: str, first: Trace, others: Iterator[Trace]) -> Trace:
-    """Return the first conversation; a note says that there are others, and how many."""
+def _warn_of_others(source: str, first: Trace, others: Iterator[Trace]) -> None:
+    """Warn that a file holds more conversations than the one that was read."""
     more = 0
-    # What is broken further on is none of this one.
-    with (
-        suppress(ValueError),
-        catch_warnings(action="ignore"),
-    ):
+    # An error in a later conversation does not concern the first.
+    with suppress(ValueError), catch_warnings(action="ignore"):
         for _ in islice(others, 99):
             more += 1
     if more:
-        many = (
-            f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(source)}, {first.title}"
-        )
+        number = f"{1 + more:,}{' or more' if more == 99 else ''}"
         warn_caller(
-            f"This is conversation 1 of {many}; choose another with --conversation, by number, id or title."
+            f"Read conversation 1 of {number} in {one_line(source)}, {first.title}. "
+            "Choose another with --conversation, by number, id or title."
         )
-    return first
 
 
-def traces_of(source: str) -> list[Trace]:
+def load_all(source: str) -> list[Trace]:
     """Load every conversation of a file."""
     return load_traces(_source(source))
 
@@ -142,12 +132,12 @@ def _source(source: str) -> str | Piped:
 
 
 def tools_of(source: str) -> list[dict[str, Any]]:
-    """Read tool schemas: a list of them, a request with tools, or the answer of an MCP server to tools/list."""
+    """Read tool schemas from a list, a request, or an MCP server's answer."""
     where = "standard input" if source == PIPE else one_line(source)
     try:
-        data = json.loads(text_of(source))
+        data = json.loads(read_text(source))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where} is no JSON ({error}); give tool schemas as JSON") from None
+        raise ValueError(f"Invalid JSON in {where} ({error}). Pass tool schemas as JSON.") from None
     return tools_in(data, where)
 
 
@@ -161,11 +151,9 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
         check_tools(data)
         tools = read_tools(data)
     except ValueError as error:
-        raise ValueError(f"{where} holds no tool schemas: {error}") from None
+        raise ValueError(f"Invalid tools in {where}: {error}") from None
     if not tools.listed or "a tool without a name" in tools.uncounted:
-        raise ValueError(
-            f"{where} holds {brief(data)}, no tool; a tool has a name; give tool schemas"
-        )
+        raise ValueError(f"No tool in {where}: {brief(data)}. Pass tool schemas with names.")
     return [dict(tool) for tool in tools.listed]
 
 
@@ -200,9 +188,7 @@ def check_tools(data: Any) -> None:
     for entry in tool_entries(without_envelopes(data)):
         kind = entry.get("type", "function")
         if not isinstance(kind, str) or not _KINDS.fullmatch(kind):
-            raise ValueError(
-                f"Unknown type {brief(kind)} of a tool. Correct it, or leave the tool out."
-            )
+            raise ValueError(f"Unknown type {brief(kind)} of a tool. Correct it, or leave it out.")
         if kind in ("function", "custom") and entry.keys() - keys["provider"]:
             _check_keys(entry, keys, "of a tool")
 
@@ -283,10 +269,10 @@ _OPTIONS = (
 
 
 def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command these options, and call it with the budget and the counter that they come to."""
+    """Add the budget options to a command."""
 
     @wraps(command)
-    def called(
+    def run_command(
         budget: str, window: int | None, model: str | None, counting: str | None, **rest: Any
     ) -> Any:
         trace = rest.get("trace")
@@ -296,7 +282,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
         if own_policy is not None and source is ParameterSource.DEFAULT:
             rest["policy"] = own_policy
         opened = opening_model(model, trace)
-        lines = budget_of(settings, window, model, trace)
+        lines = budget_for(settings, window, model, trace)
         if counting is None:
             count = counter(opened if opened.is_known else opened.name)
         else:
@@ -317,8 +303,8 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     for option in reversed(_OPTIONS):
-        called = option(called)
-    return called
+        run_command = option(run_command)
+    return run_command
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -329,8 +315,8 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
     with_lines = with_budget(command)
 
     @wraps(with_lines)
-    def called(file: str, conversation: str, **rest: Any) -> Any:
-        trace = trace_of(file, conversation)
+    def run_command(file: str, conversation: str, **rest: Any) -> Any:
+        trace = load_one(file, conversation)
         if file not in shipped_traces():
             click.echo(read_line(trace), err=True)
         # The first of a silent one was said on loading.
@@ -339,8 +325,8 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
         return with_lines(trace=trace, **rest)
 
     explanation = "Which of several: its number, from 1; its id or its title."
-    chosen = click.option("--conversation", default="1", show_default=True, help=explanation)
-    return click.argument("file", default="-")(chosen(called))
+    option = click.option("--conversation", default="1", show_default=True, help=explanation)
+    return click.argument("file", default="-")(option(run_command))
 
 
 def read_line(trace: Trace) -> str:

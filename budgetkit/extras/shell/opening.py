@@ -32,7 +32,7 @@ _RUN_FIRST = "notebooks/00-start.ipynb"
 
 
 def with_server(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of a page that is served, and call the command with them as its server takes them."""
+    """Add the options of a served page to a command."""
 
     @wraps(command)
     def served(port: int | None, no_browser: bool, **rest: Any) -> int:
@@ -41,10 +41,10 @@ def with_server(command: Callable[..., int]) -> Callable[..., int]:
             options.append(f"--port={port}")
         return command(options=options, **rest)
 
-    told = "The port of the page; the first free one if left out."
-    with_port = click.option("--port", type=int, help=told)(served)
-    told = "Print the address, and open no browser."
-    return click.option("--no-browser", is_flag=True, help=told)(with_port)
+    help = "The port of the page; the first free one if left out."
+    with_port = click.option("--port", type=int, help=help)(served)
+    help = "Print the address, and open no browser."
+    return click.option("--no-browser", is_flag=True, help=help)(with_port)
 
 
 @click.command("report")
@@ -81,20 +81,19 @@ def report_command(
     # What was named is handed on as it was, so that the report opens as the explorer of the same arguments does.
     preset = named_options["budget"]
     lines = preset if preset in PRESETS else budget
-    named: Data = {"model": model, "window": window, "counter": named_options["counter"]}
+    options: Data = {"model": model, "window": window, "counter": named_options["counter"]}
     explorer: Any
     if is_plan:
-        explorer = budgetkit.BudgetExplorer(lines, trace, **named)
+        explorer = budgetkit.BudgetExplorer(lines, trace, **options)
     else:
-        explorer = budgetkit.ConversationExplorer(
-            trace, lines, policies_named(policies) if policies else None, **named
-        )
+        rules = policies_named(policies) if policies else None
+        explorer = budgetkit.ConversationExplorer(trace, lines, rules, **options)
     explorer.save(output)
     size = Path(output).expanduser().stat().st_size
     if as_json:
         return show_json({"report": output, "bytes": size})
     click.echo(
-        f"{output}: {size / 1_000:,.0f} kB, in a window of {explorer.budget.window:,} tokens; --window gives another"
+        f"{output}: {size / 1_000:,.0f} kB, in a window of {explorer.budget.window:,} tokens; change it with --window"
     )
 
 
@@ -112,9 +111,7 @@ def explore_command(file: str, options: list[str]) -> int:
 def explore(source: str, options: Sequence[str] = ()) -> int:
     """Open a conversation in the app or in JupyterLab, whichever is installed."""
     if source == PIPE:
-        raise ValueError(
-            "explore cannot read standard input; save the conversation and name its file"
-        )
+        raise ValueError("explore cannot read standard input. Save the conversation to a file.")
     has_app = find_spec("voila") is not None
     if not has_app and not find_spec("jupyterlab"):
         raise ImportError("explore needs Voilà or JupyterLab. Run: pip install 'budgetkit[app]'")
@@ -194,7 +191,7 @@ def _notebook(code: str) -> Data:
 
 
 def _open_lab(path: Path, options: Sequence[str], is_ours: bool) -> int:
-    """Open a notebook in JupyterLab; run it only if it was written just now, for nobody has read another one."""
+    """Open a notebook in JupyterLab; run it only if it is new."""
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={path.parent.resolve()}"]
     command += [f"--LabApp.default_url=/lab/tree/{path.name}", *options]
     if hasattr(os, "geteuid") and os.geteuid() == 0:

@@ -57,7 +57,7 @@ def fit_command(
         (g.section, caps.get(g.section), g.demand, g.limit, g.granted, g.cut) for g in plan.grants
     ]
     rows += [(name, None, None, None, getattr(plan, name), None) for name in ("reserved", "free")]
-    columns = ["section", "cap", "asks for", "may take", "gets", "loses"]
+    columns = ["section", "cap", "demand", "limit", "granted", "cut"]
     show_table(f"{trace.id}: a window of {budget.window:,} tokens", columns, rows)
     show_lines([*plan.warnings, *why])
 
@@ -108,7 +108,7 @@ def replay_command(
     if as_json:
         return show_json({"totals": totals, "requests": frame.to_dict("records")})
     show_table(f"{trace.id}, {name}, in tokens", _REPLAYED, frame[_REPLAYED].to_numpy().tolist())
-    show_table("All requests", ["what", "tokens, number or dollars"], totals.items())
+    show_table("All requests", ["total", "tokens, number or dollars"], totals.items())
     return show_lines(_cost_notes(prices, totals["cost"] == totals["cost"]))
 
 
@@ -117,15 +117,13 @@ def _prices(model: str | None) -> Prices | None:
 
 
 def _cost_notes(prices: Prices | None, has_costs: bool) -> list[str]:
-    """Say why there is no cost in dollars, and how to get one."""
+    """Explain why there is no cost in dollars, and how to get one."""
     if has_costs:
         return []
     if prices is None:
-        return [
-            "No model is named, so there is no cost in dollars; name one with --price to get it."
-        ]
+        return ["No cost in dollars: no model is named. Name one with --price."]
     return [
-        f"No price is known for {prices.model}, so there is no cost in dollars; name another model with --price."
+        f"No cost in dollars: the price of {prices.model} is unknown. Name another with --price."
     ]
 
 
@@ -184,7 +182,7 @@ def compare_command(
     rows = table[~table["policy"].isin(idle)]
     if idle:
         unpruned = table[table["policy"] == idle[0]].assign(
-            policy=f"as it is: {len(idle)} that do not act"
+            policy=f"unpruned: {len(idle)} without effect"
         )
         rows = pd.concat([rows, unpruned]).sort_values("relative_cost", kind="stable")
     has_costs = bool(table["cost"].notna().all())
@@ -194,11 +192,9 @@ def compare_command(
     )
     notes = _cost_notes(prices, has_costs)
     if by == "turn" and any(message.tool_calls for message in trace.messages):
-        notes.append(
-            "One request a turn is counted; --by request counts one for each answer, as bk.compare does."
-        )
+        notes.append("Counted: one request a turn. Use --by request to count one for each answer.")
     if idle:
         largest = int(max(outcome.sent.max() for outcome in replays.values()))
-        size = f"the largest request takes {largest:,} of {budget.window:,} tokens; --window gives a smaller one"
-        notes.append(f"These do not act here: {', '.join(idle)}; {size}.")
+        size = f"the largest request takes {largest:,} of {budget.window:,} tokens"
+        notes.append(f"No effect here: {', '.join(idle)}; {size}. Use --window for a smaller one.")
     return show_lines(notes)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from budgetkit.extras.shell.gate import Checked
+    from budgetkit.extras.shell.gate import CheckResult
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def budget() -> Callable[..., Any]:
 
     def closed_or(budget: Any, **sent: Any) -> Any:
         __tracebackhide__ = True
-        outcome = checked(budget, **sent)
+        outcome = check_files(budget, **sent)
         if not outcome.passed:
             quoting = import_module("budgetkit.budget.quoting")
             pytest.fail(quoting.printable(str(outcome)), pytrace=False)
@@ -41,7 +41,7 @@ def budget() -> Callable[..., Any]:
     return closed_or
 
 
-def checked(
+def check_files(
     budget: Any,
     *,
     window: int | None = None,
@@ -49,7 +49,7 @@ def checked(
     traces: Any = None,
     model: Any = None,
     **rest: Any,
-) -> Checked:
+) -> CheckResult:
     """Return the gate's report; budget, tools and traces may be files and names beside values."""
     gate = import_module("budgetkit.extras.shell.gate")
     inputs = import_module("budgetkit.extras.shell.inputs")
@@ -57,7 +57,7 @@ def checked(
     if isinstance(budget, str | PathLike):
         budget = inputs.settings_at(fspath(budget))
     if isinstance(budget, str):
-        budget = inputs.budget_of(budget, window, model)
+        budget = inputs.budget_for(budget, window, model)
     if isinstance(tools, str | PathLike):
         tools = inputs.tools_of(fspath(tools))
     if traces is not None:

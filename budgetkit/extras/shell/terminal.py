@@ -20,21 +20,19 @@ from budgetkit.budget import one_line, printable
 PIPE = "-"
 
 
-def text_of(source: str) -> str:
+def read_text(source: str) -> str:
     """Read a text in UTF-8 from a file or standard input."""
     raw = sys.stdin.buffer.read() if source == PIPE else Path(source).expanduser().read_bytes()
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start:,}"
-        raise ValueError(
-            f"{one_line(source)} is not UTF-8 text ({where}); save it as UTF-8"
-        ) from None
+        raise ValueError(f"{one_line(source)} is not UTF-8 ({where}). Save it as UTF-8.") from None
 
 
 def show_json(value: object) -> None:
     """Print plain data as JSON, in ASCII."""
-    click.echo(json.dumps(_known(value), indent=2, default=_plain, allow_nan=False))
+    click.echo(json.dumps(_without_nan(value), indent=2, allow_nan=False))
 
 
 def show_lines(lines: Iterable[str]) -> None:
@@ -44,7 +42,7 @@ def show_lines(lines: Iterable[str]) -> None:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; numbers stand to the right."""
+    """Print a table with numbers aligned right."""
     # rich takes a tenth of a second to import, which --help and --json need not pay
     console, tables, box, text = (
         import_module(f"rich.{name}") for name in ("console", "table", "box", "text")
@@ -66,18 +64,18 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
 
 
 def _cell(value: object) -> tuple[str, bool]:
-    """Write a value, and say whether it stands to the right."""
-    plain = _plain(value)
-    if plain is None or plain != plain:
+    """Return the text of a value, and whether it is aligned right."""
+    value = _number(value)
+    if value is None or value != value:
         return "", True
-    if isinstance(plain, int) and not isinstance(plain, bool):
-        return f"{plain:,}", True
-    if isinstance(plain, float):
-        return (f"{plain:,.3f}", True)
-    return (printable(str(plain)), False)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}", True
+    if isinstance(value, float):
+        return f"{value:,.3f}", True
+    return printable(str(value)), False
 
 
-def _plain(value: Any) -> Any:
+def _number(value: Any) -> Any:
     """Return a numpy or pandas number as Python's; None if missing."""
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
@@ -86,14 +84,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _known(value: Any) -> Any:
-    """Return plain data with null for unknown numbers.
-
-    JSON has no NaN.
-    """
+def _without_nan(value: Any) -> Any:
+    """Return plain data with null for unknown numbers, since JSON has no NaN."""
     if isinstance(value, dict):
-        return {str(name): _known(item) for name, item in value.items()}
+        return {str(name): _without_nan(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_known(item) for item in value]
-    plain = _plain(value)
-    return None if plain != plain else plain
+        return [_without_nan(item) for item in value]
+    number = _number(value)
+    return None if number != number else number

@@ -123,7 +123,7 @@ def filled_windows(
     >>> filled_windows(errors, window=100).share(0.05).__round__(3)
     0.091
     """
-    columns = columns_of(errors, window_mix)
+    columns = mix_columns(errors, window_mix)
     of_any_kind = FilledWindows(
         window, tuple(Resampled.of(errors, column, seed) for column in columns)
     )
@@ -139,7 +139,7 @@ def filled_windows(
     return FilledWindows(window, tuple(KindWindows.of(groups, numbers, seed)), seen)
 
 
-def columns_of(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | None]:
+def mix_columns(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | None]:
     """Return the columns of which a window has one value; None mixes all documents."""
     if window_mix is not None:
         if window_mix == MIXED:
@@ -223,7 +223,7 @@ class Buffer:
 
     @property
     def reserve(self) -> Reserve:
-        """The buffer as the safety reserve of a budget, rounded up to a thousandth of the window."""
+        """The buffer as a safety reserve, rounded up to a thousandth."""
         return Reserve("safety", Share(math.ceil(round(self.share * 1_000, 6)) / 1_000))
 
 
@@ -375,7 +375,7 @@ def _check_risk(risk: float) -> None:
 
 
 def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | None) -> str:
-    """Warn of too few documents: a tail needs ten cases beyond it, a sum at least thirty."""
+    """Warn of too few documents for a tail or a sum."""
     by_value = window_mix not in (None, MIXED)
     n = errors[window_mix].nunique() if by_value else len(errors)
     in_window = 1 if by_value else max(1, round(window / max(errors["estimate"].mean(), 1)))

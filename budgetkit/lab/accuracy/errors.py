@@ -118,14 +118,14 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     return table
 
 
-def kind_of(count: Any) -> str:
+def counter_kind(count: Any) -> str:
     """Return a counter's kind, a key of `USES`."""
     other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
     return _KINDS.get(type(count).__name__, other)
 
 
 def _row(count: Any, texts: Sequence[str]) -> dict[str, object]:
-    kind = kind_of(count)
+    kind = counter_kind(count)
     if kind != "endpoint":
         count(texts[0])  # the first call loads what it needs
     begun = perf_counter_ns()
@@ -150,7 +150,7 @@ _REPEATS = 1_000
 _NORMAL = 1.96  # of the normal distribution, 95 % lie within
 
 
-def listed(counters: Given | Sequence[Given]) -> list[Given]:
+def counters_in(counters: Given | Sequence[Given]) -> list[Given]:
     """Return one counter or several as a list."""
     if isinstance(counters, str | Model) or callable(counters):
         return [counters]
@@ -191,7 +191,7 @@ def compare(
     >>> compare(["chars/4", "words/0.75"], ["Hello world"])[["counter", "exact", "estimate", "error"]].to_dict("list")
     {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}
     """
-    ways = [counter(way) for way in (exact, *listed(counters))]
+    ways = [counter(way) for way in (exact, *counters_in(counters))]
     names = [way.name for way in ways[1:]]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"Repeated counters {quoted(dict.fromkeys(twice))}. Pass each once.")

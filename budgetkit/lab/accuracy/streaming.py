@@ -149,7 +149,7 @@ def count_files(
 def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
     """Count one block of a file."""
     at = tokens = 0
-    with open(block.path, "rb") as stream, _said(block.path, block.start):
+    with open(block.path, "rb") as stream, _named_file(block.path, block.start):
         read = _reading(stream, block.start, block.stop)
         while text := text_at(read, at, 2 * BLOCK):
             there_is_more = block.start + at + len(text.encode()) < block.stop
@@ -173,7 +173,7 @@ def _reading(stream: BinaryIO, start: int, stop: int) -> Read:
 
 def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
     """Cut a file at a seam after so many bytes, and again from there."""
-    with open(path, "rb") as stream, _said(path, 0):
+    with open(path, "rb") as stream, _named_file(path, 0):
         start = 0
         while start < size:
             stop = _seam(_reading(stream, 0, size), start, min(start + block, size))
@@ -182,7 +182,7 @@ def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
 
 
 def _seam(read: Read, start: int, offset: int) -> int:
-    """Return where the first seam at or after `offset` is; the end of the file if there is none."""
+    """Return the place of the first seam from an offset on."""
     at = max(start, offset - _BESIDE)
     if at > start:
         before = read(at, _BESIDE)
@@ -198,7 +198,7 @@ def _seam(read: Read, start: int, offset: int) -> int:
 
 
 @contextmanager
-def _said(path: str, start: int) -> Iterator[None]:
+def _named_file(path: str, start: int) -> Iterator[None]:
     """Turn an error of decoding into a sentence with the file and the byte."""
     try:
         yield

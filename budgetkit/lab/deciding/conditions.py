@@ -19,7 +19,7 @@ Room = Literal["helps", "harms", "unknown"]
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedDemand:
     """The grants of many demands under one budget, one row a demand."""
 
     budget: Budget
@@ -61,10 +61,10 @@ def conversations_of(index: pd.MultiIndex | pd.Index) -> Ints:
     return np.asarray(pd.factorize(level)[0], "int64")
 
 
-def planned(budget: Budget, demands: pd.DataFrame) -> Planned:
+def plan_demands(budget: Budget, demands: pd.DataFrame) -> PlannedDemand:
     """Plan all rows of a frame of demands."""
     by_section = {str(name): demands[name].to_numpy() for name in demands.columns}
-    return Planned(budget, allocate_columns(budget, by_section, len(demands)), demands.index)
+    return PlannedDemand(budget, allocate_columns(budget, by_section, len(demands)), demands.index)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Condition:
     """
 
     name: str
-    holds: Callable[[Planned], bool]
+    holds: Callable[[PlannedDemand], bool]
     room: Room = "unknown"
     risk: float | None = None
     tokens: int = 0
@@ -175,7 +175,7 @@ def cut_at_most(
         )
     is_promise = not only_these and 0 < share < 1
 
-    def holds(plans: Planned) -> bool:
+    def holds(plans: PlannedDemand) -> bool:
         is_cut = plans.cut > 0
         conversations = plans.conversations
         turns = np.bincount(conversations)
@@ -218,7 +218,7 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
     if turns < 1:
         raise ValueError(f"Invalid number of turns {turns}. Pass 1 or more.")
 
-    def holds(plans: Planned) -> bool:
+    def holds(plans: PlannedDemand) -> bool:
         column = plans.columns[section]
         before = np.zeros(len(column["demand"]), "int64")
         for number in np.unique(plans.conversations):
@@ -254,7 +254,7 @@ def at_least(section: str, tokens: int) -> Condition:
     check_tokens("tokens", tokens)
     name = f"{section} may take {tokens:,} tokens"
 
-    def holds(plans: Planned) -> bool:
+    def holds(plans: PlannedDemand) -> bool:
         return bool((plans.columns[section]["limit"] >= tokens).all())
 
     return Condition(name, holds, "helps", tokens=tokens)
@@ -300,7 +300,7 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     if paid is None or paid.input is None or (answer and paid.output is None):
         raise ValueError("Missing price of input. Pass prices='gpt-4o' or another model's name.")
 
-    def holds(plans: Planned) -> bool:
+    def holds(plans: PlannedDemand) -> bool:
         sent = plans.granted
         cost = sent * paid.input.of(sent)  # type: ignore[union-attr]
         if answer and paid.output is not None:

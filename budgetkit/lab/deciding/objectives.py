@@ -48,7 +48,7 @@ class Objective:
         return self.measure(outcome, **options)
 
     def than_at_present(self, size: str = "", more: bool = False) -> str:
-        """Say that a budget brings less, or more: "cuts 8 % fewer tokens than at present"."""
+        """Compare with the present setting, as "cuts 8 % fewer tokens"."""
         less = self.less
         if more:
             less = less.replace("fewer", "more").replace("less", "more")
@@ -242,7 +242,7 @@ class Gain:
         return notices
 
     def sentence(self, what: str, objective: Objective, aside: str = "") -> str:
-        """Say how much a setting saves, and how sure that is.
+        """Describe the saving of a setting and its uncertainty.
 
         Examples
         --------
@@ -277,7 +277,7 @@ class Gain:
 
 
 def _saved(before: Any, after: Any) -> Floats:
-    """Return the share saved: 0 of nothing and for nothing, minus infinity where nothing becomes something."""
+    """Return the share saved, 0 where both are 0."""
     before, after = np.asarray(before), np.asarray(after)
     ratio = np.where(after == 0, 1.0, np.inf)
     np.divide(after, before, out=ratio, where=before != 0)
@@ -285,7 +285,7 @@ def _saved(before: Any, after: Any) -> Floats:
 
 
 def _parts(conversations: int, seed: int, risk: float) -> Floats:
-    """Return the conversations of each part: of all parts but the empty one, or of random ones."""
+    """Return random or leave-one-out parts of the conversations."""
     if conversations <= _ALL_PARTS_UP_TO:
         numbers = np.arange(1, 2**conversations)
         return np.asarray((numbers[:, None] >> np.arange(conversations)) & 1, "float64")

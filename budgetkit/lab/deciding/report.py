@@ -59,7 +59,7 @@ class TuningReport:
         return {line: str(self.tuned.table[line].iloc[row]) for line in self.tuned.best}
 
     def sentence(self, row: int) -> str:
-        """Say how much a setting gains on other conversations, and how sure that is."""
+        """Describe the gain on other conversations and its uncertainty."""
         aim = OBJECTIVES[self.objectives[0]]
         if row not in (PRESENT, self.tuned.row):
             return self.tuned.gain_at(row).sentence("this budget", aim, f" ({self._lost(row)})")
@@ -117,7 +117,7 @@ class TuningReport:
             now,
             "\n".join(f"- {_moved(line, self.moves, aim.form)}" for line in self.matter),
         ]
-        parts += ["## What no other setting beats", _written(self._unbeaten(row))]
+        parts += ["## What no other setting beats", _markdown(self._unbeaten(row))]
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _unbeaten(self, row: int) -> pd.DataFrame:
@@ -128,7 +128,7 @@ class TuningReport:
         return shown.drop_duplicates([*shown.columns[1:]])
 
     def _cut_short(self, budget: Budget) -> str:
-        """Give the share of recorded answers that exceed the reserve."""
+        """Return the share of recorded answers above the reserve."""
         reserve = reserve_of_answers(budget)
         size = 0 if reserve is None else budget.sizes[reserve.name]
         share = sum(answer > size for answer in self.answers) / max(1, len(self.answers))
@@ -169,7 +169,7 @@ def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
     return f"{one_line(line)}: {' to '.join(dict.fromkeys(ends))}"
 
 
-def _written(table: pd.DataFrame) -> str:
+def _markdown(table: pd.DataFrame) -> str:
     """Write a table as Markdown."""
     lines: list[Any] = [table.columns, *table.itertuples(index=False)]
     head, *body = (f"| {' | '.join(map(_cell, row))} |" for row in lines)

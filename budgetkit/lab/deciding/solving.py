@@ -37,10 +37,10 @@ from budgetkit.inputs import (
 from budgetkit.inputs.budgets import Setup
 from budgetkit.lab.deciding.conditions import (
     Condition,
-    Planned,
+    PlannedDemand,
     conversations_of,
     nothing_cut,
-    planned,
+    plan_demands,
 )
 from budgetkit.models import resolve
 from budgetkit.plan.advice import nearest_value, settled_window
@@ -186,7 +186,7 @@ def solve(
         )
     if ends == "largest" and search.kind == "window" and between is None:
         # The smallest window that holds the reserves and what is required; below it nothing can be planned.
-        low = nearest_value(lambda size: search.planned(size) is not None, low, high) or low
+        low = nearest_value(lambda size: search.plan_demands(size) is not None, low, high) or low
     near, far = (low, high) if ends == "smallest" else (high, low)
 
     conversations = len(np.unique(conversations_of(frame.index)))
@@ -234,10 +234,10 @@ class LineSearch:
             raise LookupError(f"Unknown line {brief(line)}. Choose one of {quoted(kinds)}.")
         return cls(budget, frame, line, kinds[line])
 
-    def planned(self, size: int) -> Planned | None:
-        """Plan all rows with the line at a size; None where the budget or a row does not fit."""
+    def plan_demands(self, size: int) -> PlannedDemand | None:
+        """Plan all rows at one size of the line, or return None."""
         try:
-            plans = planned(self.budget.assign(**{self.line: size}), self.frame)
+            plans = plan_demands(self.budget.assign(**{self.line: size}), self.frame)
         except ValueError:  # the budget refuses such a size: its caps do not fit, say
             return None
         return None if plans.overrun else plans
@@ -274,10 +274,10 @@ class LineSearch:
         return is_cut_anywhere and (self.kind != "allocation" or len(capped) <= 1)
 
     def size(self, condition: Condition, near: int, far: int) -> tuple[int | None, int]:
-        """Return the size nearest to one end that meets a condition, and the step of the grid."""
+        """Return the nearest size that meets a condition, and the grid step."""
 
         def holds(size: int) -> bool:
-            plans = self.planned(size)
+            plans = self.plan_demands(size)
             return plans is not None and condition.holds(plans)
 
         if self.is_monotone:
@@ -297,7 +297,7 @@ class LineSearch:
     def binds(self, far: int) -> str:
         """Name the section that still loses most at the most favourable end, and its limit."""
         at = f"with {self.line} at {far:,}"
-        plans = self.planned(far)
+        plans = self.plan_demands(far)
         if plans is None:
             return f"{at} the reserves, caps and required sections claim more than the window."
         section, column = max(plans.columns.items(), key=lambda pair: int(pair[1]["cut"].sum()))

@@ -258,7 +258,7 @@ class TuningResult:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a setting: its values, its means on the first half, "front" and "left out"."""
+        """One row a setting, with its values and means."""
         means = self.scores[self.parts[0]].mean(axis=0)[1:]
         means[[bool(reason) for reason in self.reasons]] = np.nan
         table = pd.DataFrame([dict(setting) for setting in self.settings])
@@ -321,7 +321,7 @@ class TuningResult:
         return notices + self.space.corner(self.candidate, tried, self.aims[self.objective])
 
     def verdict(self, what: str = "this setting", aside: str = "", bound: str = "") -> str:
-        """Say in one sentence how much the candidate gains."""
+        """Describe the gain of the candidate in one sentence."""
         aim = self.aims[self.objective]
         if np.isnan(self.chosen.share):
             return "The present setting cannot be planned for every conversation, so no gain is measured."
@@ -557,7 +557,7 @@ def split(many: int, seed: int) -> tuple[list[int], list[int]]:
 
 
 def _needed_prices(objective: str, prices_or_model: Prices | str | None) -> Prices | None:
-    """Return the prices of a model or those given; a cost needs the price of input."""
+    """Return prices that include the price of input."""
     prices = prices_of(prices_or_model)
     if objective == "cost" and (prices is None or prices.input is None):
         raise ValueError(

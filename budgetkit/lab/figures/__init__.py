@@ -38,7 +38,7 @@ _ELSEWHERE = {
         "bars",
         "frontier",
     ),
-    "budgetkit.lab.replay.figures.replays": (
+    "budgetkit.lab.replay.figures": (
         "caching",
         "dropping",
         "fan",

@@ -21,11 +21,11 @@ from budgetkit.lab.figures.turns import turns as turns
 from budgetkit.lab.figures.window import sections as sections
 from budgetkit.lab.figures.window import waterfall as waterfall
 from budgetkit.lab.figures.window import window as window
-from budgetkit.lab.replay.figures.replays import caching as caching
-from budgetkit.lab.replay.figures.replays import dropping as dropping
-from budgetkit.lab.replay.figures.replays import fan as fan
-from budgetkit.lab.replay.figures.replays import spending as spending
-from budgetkit.lab.replay.figures.replays import timeline as timeline
+from budgetkit.lab.replay.figures import caching as caching
+from budgetkit.lab.replay.figures import dropping as dropping
+from budgetkit.lab.replay.figures import fan as fan
+from budgetkit.lab.replay.figures import spending as spending
+from budgetkit.lab.replay.figures import timeline as timeline
 from budgetkit.lab.sessions.figures import cache_reads as cache_reads
 from budgetkit.lab.sessions.figures import order_turns as order_turns
 from budgetkit.lab.sessions.figures import rules_compared as rules_compared

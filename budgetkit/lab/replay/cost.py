@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from budgetkit.budget import brief, warn_caller
+from budgetkit.budget.errors import unknown_name, wrong_type
 from budgetkit.files import extra
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model, model_name
@@ -178,9 +179,7 @@ def prices_of(given: Prices | str | Model | None) -> Prices | None:
     if given is None or isinstance(given, Prices):
         return given
     if not isinstance(given, str | Model):
-        raise TypeError(
-            f"prices {brief(given)}; they are Prices or a model's name; give bk.cost.prices('gpt-4o'), say"
-        )
+        raise TypeError(wrong_type("prices", given, "Prices, or a model's name, such as 'gpt-4o'"))
     return prices(given)
 
 
@@ -233,11 +232,9 @@ def prices(
     (True, Price(base=1.0, tiers=()))
     """
     if strange := [name for name in overrides if name not in PRICED]:
-        raise TypeError(
-            f"no price {brief(strange[0])}; there are {', '.join(PRICED)}; use one of them"
-        )
+        raise TypeError(unknown_name("price", strange[0], PRICED))
     name = model_name(model)
-    found = _listed(name, on, provider, hour, tier, region)
+    found = _list_prices(name, on, provider, hour, tier, region)
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()
     }
@@ -304,7 +301,7 @@ def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
     return tokens * price.of(sent) / MILLION
 
 
-def _listed(
+def _list_prices(
     model: str, on: date | None, provider: str | None, hour: bool, tier: str, region: str
 ) -> Prices:
     """Return the prices that genai-prices lists; unknown ones are missing."""

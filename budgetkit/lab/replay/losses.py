@@ -12,6 +12,7 @@ import pandas as pd
 import regex
 
 from budgetkit.budget import brief
+from budgetkit.budget.errors import wrong_choice
 from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import SYSTEM_ROLES, Message
@@ -58,9 +59,9 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     """
     trace = trace_of(trace)
     if by not in ("auto", "marks", "names"):
-        raise ValueError(f"evidence by {brief(by)}; known are auto, marks, names; use one of them")
-    marks = [] if by == "names" else list(_marked(trace))
-    rows = marks or ([] if by == "marks" else list(_named(trace)))
+        raise ValueError(wrong_choice("by", by, ("auto", "marks", "names")))
+    marks = [] if by == "names" else list(_pairs_by_mark(trace))
+    rows = marks or ([] if by == "marks" else list(_pairs_by_name(trace)))
     frame = pd.DataFrame(rows, columns=["message", "needs", "term"]).astype(
         {"message": "int64", "needs": "int64"}
     )
@@ -69,7 +70,7 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     return frame
 
 
-def _marked(trace: Trace) -> Iterator[tuple[int, int, str]]:
+def _pairs_by_mark(trace: Trace) -> Iterator[tuple[int, int, str]]:
     names: dict[object, int] = {}
     for index, message in enumerate(trace.messages):
         for mark in message.raw.get("evidence") or ():
@@ -82,8 +83,8 @@ def _marked(trace: Trace) -> Iterator[tuple[int, int, str]]:
                 needed = None
             if needed is None or not 0 <= needed < index:
                 raise ValueError(
-                    f"message {index} of trace {brief(trace.id)} marks {brief(mark)} as evidence; marks are "
-                    f"ids or indices of earlier messages, 0 to {index - 1}; correct it"
+                    f"Invalid evidence {brief(mark)} in message {index} of trace {brief(trace.id)}. Use the id or "
+                    "index of an earlier message."
                 )
             yield index, needed, ""
         for key in ("id", "dia_id"):
@@ -91,8 +92,8 @@ def _marked(trace: Trace) -> Iterator[tuple[int, int, str]]:
                 names.setdefault(message.raw[key], index)
 
 
-def _named(trace: Trace) -> Iterator[tuple[int, int, str]]:
-    """Give each pair once, with the word that tells most: in fewest messages, then a name, then the longest."""
+def _pairs_by_name(trace: Trace) -> Iterator[tuple[int, int, str]]:
+    """Yield pairs of messages that share a rare word."""
     words = [_words(message) for message in trace.messages]
     vocabulary = {word for message_words in words for word in message_words}
     lower = {word for word in vocabulary if word.islower() and word.isalpha()}
@@ -127,7 +128,7 @@ def _words(message: Message) -> list[str]:
 
 
 def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Say for each request how much of the evidence that it needs it still holds.
+    """Return the share of needed evidence that each request still holds.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flag
 
 
 def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
-    """Return how many needed pairs fit into each request, the smallest first; the last counts by the part that fits."""
+    """Return the number of needed pairs that fit into each request."""
     limits = outcome.columns[outcome.section]["limit"]
     tokens = outcome.placed.tokens
     possible = np.zeros(len(limits), "int64")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget, block, brief
+from budgetkit.budget.errors import wrong_type
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prefix import PrefixLayout
 from budgetkit.lab.replay.prompt_cache import PromptCache
@@ -86,7 +87,7 @@ class Replay:
 
     @property
     def cost(self) -> Floats:
-        """Cost of each request with its answer and summaries; NaN where a price is not known."""
+        """Cost of each request in dollars; NaN for an unknown price."""
         sent = self.sent
         if self.prices is None:
             return np.full(len(sent), np.nan)
@@ -287,9 +288,7 @@ class Replay:
 
     def _check(self, request: int) -> None:
         if not 1 <= request <= len(self.over):
-            raise ValueError(
-                f"request {request} was asked for; this replay has requests 1 to {len(self.over)}; take one of these"
-            )
+            raise ValueError(f"No request {request} in this replay. Choose 1 to {len(self.over)}.")
 
     def __repr__(self) -> str:
         return f"Replay({self.policy!r} on {brief(self.trace.id)}, {len(self.over)} requests)"
@@ -351,13 +350,9 @@ def rank_policies(replays: Mapping[str, Replay] | Iterable[Replay] | Replay) -> 
         named = [(repr(getattr(entry, "policy", None)), entry) for entry in entries]
     strange = [entry for _, entry in named if not isinstance(entry, Replay)]
     if strange:
-        raise TypeError(
-            f"{brief(strange[0])} is no replay; give what bk.replay returns, by name or in a list"
-        )
+        raise TypeError(wrong_type("replay", strange[0], "results of bk.replay, by name or listed"))
     if not named:
-        raise ValueError(
-            "no replay was given; policies are ranked by their replays; give one or more"
-        )
+        raise ValueError("No replays to rank. Pass at least one.")
     table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in named])
     by = "cost" if len(table) and table["cost"].notna().all() else "relative_cost"
     return table.sort_values(by, kind="stable", ignore_index=True)

@@ -71,7 +71,7 @@ def outlook(
     seed: int = 0,
     others: Sequence[Trace] = (),
 ) -> pd.DataFrame:
-    """Forecast three turns for each model: the first cut, the full window, and the end of the money.
+    """Forecast the first cut, the full window and the end of the money.
 
     What has happened already is said as it was: then all three turns are that one.
 
@@ -143,7 +143,7 @@ def outlook(
 def pace_of(
     trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None
 ) -> Pace | None:
-    """Return how much larger or smaller a conversation's turns become, by how others of its kind went on."""
+    """Return the pace of a conversation from others of its kind."""
     sizes = [turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS])]
     return pace_beside(sizes[0], sizes[1:])
 
@@ -157,7 +157,7 @@ def contexts(
     framing: Framing | None = None,
     pace: Pace | None = None,
 ) -> Ints:
-    """Return the size of conversations after each turn: as it was up to the last one seen, then as it is drawn."""
+    """Return the size of the context after each turn, recorded and drawn."""
     sizes = turn_sizes(trace, counter, framing)
     start = int(trace.counts(counter, framing)[: trace.turns[0].start].sum())
     known = start + np.cumsum(sizes)

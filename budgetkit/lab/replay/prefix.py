@@ -77,13 +77,11 @@ def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
 
 
 def _billed(trace: Trace) -> tuple[Turn, ...]:
-    """Return one request before each answer whose usage is told."""
+    """Return one request before each billed answer."""
     usage = usage_frame(trace)
     places = ints(usage["message_index"].iloc[in_line(usage)])
     if not len(places):
-        raise ValueError(
-            f"{brief(trace.id)} tells no usage, so there are no requests by it; give by='request'"
-        )
+        raise ValueError(f"No usage in trace {brief(trace.id)}. Pass by='request'.")
     starts = np.array([turn.start for turn in trace.turns])
     turns = np.searchsorted(starts, places - 1, "right") - 1
     listed = [trace.turns[max(0, turn)] for turn in turns.tolist()]
@@ -94,7 +92,7 @@ def _billed(trace: Trace) -> tuple[Turn, ...]:
 
 
 def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
-    """Return one request before each answer, and one at the end of a turn that was not answered."""
+    """Return one request before each answer, and after unanswered turns."""
     answers = [i for i in range(turn.start, turn.end) if messages[i].role == "assistant"]
     answered = [i for i in answers if i > turn.start] or [turn.sent]
     if messages[turn.end - 1].role != "assistant" and answered[-1] < turn.end:
@@ -128,7 +126,7 @@ def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
 
 
 def block_positions(messages: Sequence[Message]) -> Ints:
-    """Return how many positions stand before each message, and at last before the end, as a cache looks back over them.
+    """Return the block position of each message and of the end.
 
     Each text and picture is one position. A run of calls is one, and so is a run of results, however many there are
     (Anthropic, Prompt caching, as others quote it; read 2026-11-23).
@@ -216,7 +214,7 @@ class PrefixLayout:
         return np.asarray(sums[self.sents] - sums[self.starts])
 
     def head(self) -> int:
-        """Return the tokens of the opening messages that are never pruned, and of the tool schemas."""
+        """Return the tokens of unpruned opening messages and tool schemas."""
         opening = self.tokens[: self.tally.opening][~self.prunable[: self.tally.opening]]
         return int(opening.sum()) + self.schemas
 
@@ -233,7 +231,7 @@ class PrefixLayout:
 
     @cached_property
     def edges(self) -> Ints:
-        """The message before which each request can be equal to the last one, whatever the budget."""
+        """The first message of each request that can differ, at any budget."""
         starts = self.starts
         sents = self.sents
         passages = self.passages
@@ -254,7 +252,7 @@ class PrefixLayout:
 
     @cached_property
     def firsts(self) -> dict[str, Ints]:
-        """Where a section starts in each request but the first, as the index of a message; filled when asked."""
+        """The first message of a section in each later request."""
         return {}
 
 
@@ -298,7 +296,7 @@ def place(
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return the message before which each request can be equal to the last one at all."""
+    """Return the first message of each request that can differ."""
     limits = placed.edges.copy()
     for section, column in columns.items():
         if section != placed.section and column["cut"].any():
@@ -347,7 +345,7 @@ def _without(tally: Tally, unsent: Sequence[int]) -> Tally:
 
 
 def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
-    """Let the results of calls that are pruned be pruned with them, whatever section their role has."""
+    """Prune the results of pruned calls with them."""
     sections_of_calls: dict[object, str] = {}
     placed_items = []
     for item in items:
@@ -381,7 +379,7 @@ def _with_earlier_calls(
 
 
 def _enters_at_once(tally: Tally, section: str) -> Flags:
-    """Say which messages can be pruned while their own turn lasts."""
+    """Tell which messages can be pruned in their own turn."""
     return np.array(
         [enters_at_once(item.payload.role, item.section, section) for item in tally.present],
         "bool",
@@ -393,21 +391,21 @@ def _in(items: Sequence[Item], section: str) -> Flags:
 
 
 def _recut(column: Mapping[str, Ints]) -> Flags:
-    """Say between which requests a section was cut to another length, or from another text."""
+    """Tell between which requests the cut of a section changed."""
     cut = column["cut"] > 0
     differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
     return np.asarray((cut[1:] | cut[:-1]) & differs)
 
 
 def _first_of(placed: PrefixLayout, section: str) -> Ints:
-    """Return where a section starts in each request but the first, as the index of a message."""
+    """Return the first message of a section in each later request."""
     if section not in placed.firsts:
         placed.firsts[section] = _starting(placed, section)
     return placed.firsts[section]
 
 
 def _starting(placed: PrefixLayout, section: str) -> Ints:
-    """Work out where a section starts in each request but the first; -1 in the head, before all messages."""
+    """Find the first message of a section in each later request; -1 in the head."""
     tally = placed.tally
     in_head = [item.section for item in (*tally.past[: tally.opening], *tally.schemas)]
     if section in in_head:

@@ -74,8 +74,7 @@ class PromptCache:
             check_choice("breakpoint", mark, get_args(Breakpoint))
         if self.minimum < 0 or self.increment < 1:
             raise ValueError(
-                f"a prompt cache with a minimum of {self.minimum} and steps of {self.increment} tokens; "
-                "a minimum is at least 0, a step at least 1; correct them"
+                f"Invalid minimum {self.minimum} or increment {self.increment}. Use at least 0 and 1 tokens."
             )
 
     def relative_cost(self, cached: int, written: int, fresh: int) -> float:
@@ -144,7 +143,7 @@ class PromptCache:
         return cached, written.astype("int64")
 
     def _found(self, before: Ints, head: Ints, equal: Ints) -> Ints:
-        """Return the longest prefix that the last request left behind, but for its end, whatever its length."""
+        """Return the longest cached prefix of the last request."""
         if self.breakpoints is None:
             steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
             return np.where(equal >= self.minimum, self.minimum + steps, 0)

@@ -24,7 +24,7 @@ from budgetkit.lab.figures.question import (
     rows,
     short,
 )
-from budgetkit.lab.replay.figures.replays import LINES
+from budgetkit.lab.replay.figures import LINES
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
 from budgetkit.lab.sessions.sentences import action_text, cost_text, sentences_of, value_text

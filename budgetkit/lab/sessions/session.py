@@ -31,8 +31,8 @@ from budgetkit.message import Data
 from budgetkit.plan import Floats, Ints
 from budgetkit.requests.reading.formats import without_empty
 from budgetkit.trace import Trace, flags, ints, load_traces, readings, usage_frame
-from budgetkit.trace.containers import opened
-from budgetkit.trace.loading import conversations, sub_agents_of
+from budgetkit.trace.containers import Opener
+from budgetkit.trace.loading import Loader, sub_agents_of
 from budgetkit.trace.opening import made_trace
 
 # A bill reads no texts: of one longer than the first number of characters, the second is kept.
@@ -573,9 +573,9 @@ def outlined_sessions(path: Path) -> Iterator[Session]:
         return
     for file in (path, *sub_agents_of(path)):
         with file.open("rb") as stream:
-            for name, numbered in opened(stream, file.name):
+            for name, numbered in Opener().parts(stream, file.name):
                 records = ((line, _outline(value)) for line, value in numbered)
-                for line, conversation in conversations(records, name):
+                for line, conversation in Loader().conversations(records, name):
                     trace = made_trace(conversation, path.stem, f"{name}, line {line}")
                     if file == path or usage_frame(trace)["side_chain"].any():
                         yield Session(trace)

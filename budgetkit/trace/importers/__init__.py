@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from budgetkit.message import Data
+from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import usage_of, without_empty
 from budgetkit.requests.reading.parts import as_text
+
+COPIED = "Not counted: requests of the session that this one continues"
 
 
 def tool_call(id: Any, name: Any, arguments: Any) -> Data:
@@ -50,7 +52,20 @@ def billed(numbers: Any, place: int | None, model: Any, **more: Any) -> Data | N
 
 def notes_of(numbers: Mapping[str, int]) -> list[str]:
     """Return a warning for each number above 0, by its words."""
-    return [f"{words}: {number:,}" for words, number in numbers.items() if number]
+    return [f"{words} ({number:,})." for words, number in numbers.items() if number]
+
+
+def unknown_kinds(kinds: Mapping[str, int]) -> list[str]:
+    """Return the warning that records of unknown kinds were left out, with the first five kinds."""
+    examples = ", ".join(f"{kind:.40} ({number:,})" for kind, number in list(kinds.items())[:5])
+    return [f"Left out: records of unknown kinds ({sum(kinds.values()):,}): {examples}."] * bool(
+        kinds
+    )
+
+
+def with_warnings(conversation: Raw, *notes: str) -> Data:
+    """Return a conversation with more warnings."""
+    return {**conversation, "warnings": [*(conversation.get("warnings") or ()), *notes]}
 
 
 def one_text(parts: list[Any]) -> Any:

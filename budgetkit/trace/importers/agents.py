@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,16 @@ from budgetkit.requests.reading.formats import (
 )
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
-from budgetkit.trace.importers import answer, billed, notes_of, one_text, tool_call, tool_result
+from budgetkit.trace.importers import (
+    COPIED,
+    answer,
+    billed,
+    notes_of,
+    one_text,
+    tool_call,
+    tool_result,
+    unknown_kinds,
+)
 from budgetkit.trace.jsonl import Numbered
 
 _ITEMS = Format(name="", label="", items=True)
@@ -54,10 +64,9 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
 
         if kind == "session_meta" and "id" not in about and value_at(payload, _PARENT):
             copied_until = seconds(time)
-        elif copied_until is not None and not seconds(time) - copied_until < _PAUSE:
-            copied_until = None
         elif copied_until is not None:
-            copied_until = max(copied_until, seconds(time))
+            is_copied = seconds(time) - copied_until < _PAUSE
+            copied_until = max(copied_until, seconds(time)) if is_copied else None
 
         # What the record holds for a prompt: the instructions, an item, or all that a compaction left.
         items: list[Any] = []
@@ -104,7 +113,9 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         if kind != "event_msg" or not isinstance(info, Mapping):
             continue
         sums = (value_at(info, "total_token_usage"), value_at(info, "last_token_usage"))
-        place = _last_answer(read.messages)
+        places = range(len(read.messages) - 1, max(-1, len(read.messages) - 1 - _NEAR), -1)
+        answers = (n for n in places if placed(read.messages[n])[1].get("role") == "assistant")
+        place = next(answers, None)
         counted = billed(sums[1], place, about.get("model"), time=time, started=started)
         if counted is None or sums == last_sums:
             continue
@@ -116,41 +127,26 @@ def codex_conversation(lines: list[Numbered], notes: list[str]) -> Data:
         started = time  # results are written before this record, so the next request starts with it
 
     notes = [*notes, *paired(read.messages, strict=False)]
-    if copied:
-        notes.append(
-            f"Requests of the session that this one continues are not counted: {copied:,}."
-        )
+    notes += notes_of({COPIED: copied})
     compactions = [
         compaction for compaction in compactions if compaction["at"] < len(read.messages)
     ]
-    session = {
-        "id": about.get("id"),
-        "messages": read.messages,
-        "usage": usage,
-        "format": "codex",
-    }
+    session = {"id": about.get("id"), "messages": read.messages, "usage": usage, "format": "codex"}
     return session | without_empty(
         compactions=compactions, window=about.get("window"), warnings=notes
     )
 
 
-def _last_answer(messages: list[Any]) -> int | None:
-    """Return the place of the newest answer near the end; None where there is none."""
-    places = range(len(messages) - 1, max(-1, len(messages) - 1 - _NEAR), -1)
-    answers = (at for at in places if placed(messages[at])[1].get("role") == "assistant")
-    return next(answers, None)
-
-
 _ANSWERS = ("gemini", "model")
 
 
-def documents(session: Raw) -> list[Data]:
+def gemini_documents(session: Raw) -> list[Data]:
     """Return a session with its messages as Gemini's API takes them.
 
     Examples
     --------
     >>> session = {"sessionId": "s1", "messages": [{"type": "user", "content": "Hello world"}]}
-    >>> documents(session)[0]["messages"][0]["parts"]
+    >>> gemini_documents(session)[0]["messages"][0]["parts"]
     [{'text': 'Hello world'}]
     """
     header, records = _header_and_records(session)
@@ -177,7 +173,7 @@ def documents(session: Raw) -> list[Data]:
             )
         else:
             aside += 1  # what the program told its user: info, warning, error
-    notes = notes_of({"lines that Gemini CLI showed and did not send are left out": aside})
+    notes = notes_of({"Left out: lines that Gemini CLI showed and did not send": aside})
     return [{**header, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
@@ -253,27 +249,15 @@ def _about(record: Raw) -> Data:
     )
 
 
-# Who speaks, by the kind of a record.
-_SPEAKERS = {
-    **dict.fromkeys(("task", "user_feedback", "user_feedback_diff"), "user"),
-    **dict.fromkeys(
-        [
-            "text",
-            "completion_result",
-            "tool",
-            "command",
-            "reasoning",
-            "plan_mode_respond",
-            "followup",
-        ],
-        "assistant",
-    ),
-    "command_output": "function",
-}
-_NOTE = (
-    "this is what Cline's window showed; the prompts themselves stand in "
-    "api_conversation_history.json beside it"
+# Roles by the kind of a record.
+_SPEAKERS = {"command_output": "function"} | dict.fromkeys(
+    ("task", "user_feedback", "user_feedback_diff"), "user"
 )
+_SPEAKERS |= dict.fromkeys(
+    ["text", "completion_result", "tool", "command", "reasoning", "plan_mode_respond", "followup"],
+    "assistant",
+)
+_NOTE = "Read from Cline's window. For the prompts themselves, load api_conversation_history.json beside it."
 
 
 def cline_conversation(messages: list[Any]) -> Data:
@@ -326,16 +310,12 @@ def opencode_conversation(value: Raw) -> Data:
     messages: list[Data] = []
     usage: list[Data] = []
     compactions: list[Data] = []
-    unknown: dict[str, int] = {}
+    unknown = Counter[str]()
     left_out = 0
     for record in value["messages"]:
         info = value_at(record, "info")
         parts = value_at(record, "parts")
-        if (
-            not isinstance(info, Mapping)
-            or not isinstance(parts, list)
-            or not isinstance(info.get("role"), str)
-        ):
+        if not isinstance(parts, list) or not isinstance(value_at(info, "role"), str):
             left_out += 1
             continue
         is_summary = info.get("summary") is True and info["role"] == "assistant"
@@ -345,14 +325,12 @@ def opencode_conversation(value: Raw) -> Data:
         messages += _messages(info, objects_in(parts), unknown)
         place = start if len(messages) > start else None
         steps = [
-            part
-            for part in parts
-            if value_at(part, "type") == "step-finish" and value_at(part, "tokens")
+            value_at(part, "tokens") for part in parts if value_at(part, "type") == "step-finish"
         ]
-        # A step that sent nothing has no usage.
-        for counts in (
-            [value_at(step, "tokens") for step in steps] if len(steps) > 1 else [info.get("tokens")]
-        ):
+        steps = [counts for counts in steps if counts]  # a step that sent nothing has no usage
+        if len(steps) < 2:
+            steps = [info.get("tokens")]
+        for counts in steps:
             counted = billed(
                 counts,
                 place,
@@ -366,27 +344,15 @@ def opencode_conversation(value: Raw) -> Data:
                 if is_summary:
                     compactions[-1]["before_tokens"] = counted["context_tokens"]
 
-    notes = notes_of({"records that hold no message are passed over": left_out})
-    if unknown:
-        kinds = ", ".join(f"{kind[:40]} ({number:,})" for kind, number in list(unknown.items())[:5])
-        notes.append(
-            f"parts of kinds that are not known here are passed over: {sum(unknown.values()):,}, {kinds}"
-        )
+    notes = notes_of({"Left out: records without a message": left_out}) + unknown_kinds(unknown)
     notes += paired(messages, strict=False)
-    session = {
-        "id": value_at(value, "info.id"),
-        "title": value_at(value, "info.title"),
-        "messages": messages,
-    }
-    read = without_empty(usage=usage, compactions=compactions, warnings=notes)
-    return (
-        {name: field for name, field in session.items() if field is not None}
-        | {"format": "opencode"}
-        | read
-    )
+    about = {name: value_at(value, f"info.{name}") for name in ("id", "title")}
+    session = {name: field for name, field in about.items() if field is not None}
+    session |= {"messages": messages, "format": "opencode"}
+    return session | without_empty(usage=usage, compactions=compactions, warnings=notes)
 
 
-def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[Data]:
+def _messages(info: Raw, parts: list[Raw], unknown: Counter[str]) -> list[Data]:
     """Make of one record the message and the results of its calls."""
     texts: list[Data] = []
     thoughts: list[str] = []
@@ -413,7 +379,7 @@ def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[Data
             is_picture = str(part.get("mime")).startswith("image/")
             texts.append({**part, "type": "image" if is_picture else "file"})
         elif kind not in _SILENT:
-            unknown[str(kind)] = unknown.get(str(kind), 0) + 1
+            unknown[str(kind)] += 1
     if not (texts or thoughts or calls):
         return []
     time = value_at(info, "time.created")

@@ -11,55 +11,54 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import format_table, value_at, without_empty
 from budgetkit.requests.reading.parts import as_text, objects_in
 from budgetkit.requests.reading.records import LocatedMessage, Records, paired, placed, read_records
-from budgetkit.trace.importers import billed, notes_of
+from budgetkit.trace.importers import COPIED, billed, notes_of
 from budgetkit.trace.jsonl import Numbered
 
 
-def counting(records: Sequence[Raw], answer_of: Callable[[Raw], Hashable | None]) -> list[bool]:
-    """Say of each record whether it is on the branch that counts.
+def on_branch(records: Sequence[Raw], answer_of: Callable[[Raw], Hashable | None]) -> list[bool]:
+    """Tell for each record whether it is on the branch that counts.
 
     A record without an id, or whose parent is not in the file, follows the record before it.
 
-    >>> def said(id, parent):
+    >>> def record(id, parent):
     ...     return {"uuid": id, "parentUuid": parent, "message": {"role": "user", "content": id}}
-    >>> counting([said("a", None), said("b", "a"), said("c", "a")], lambda record: None)
+    >>> on_branch([record("a", None), record("b", "a"), record("c", "a")], lambda record: None)
     [True, False, True]
     """
     parents = _parents(records)
     ends = [
         place for place, record in enumerate(records) if isinstance(record.get("message"), Mapping)
     ]
-    on_branch = [False] * len(records)
+    counts = [False] * len(records)
 
     # Walk from the last message back to the first.
     place = ends[-1] if ends else -1
-    while place >= 0 and not on_branch[place]:
-        on_branch[place] = True
+    while place >= 0 and not counts[place]:
+        counts[place] = True
         place = parents[place]
 
     # An answer written over several records counts as a whole, and so do the results of its calls.
-    answers = {
-        answer_of(record) for record, counts in zip(records, on_branch, strict=True) if counts
-    } - {None}
+    answers = {answer_of(record) for record in compress(records, counts)} - {None}
     calls: set[Any] = set()
     for place, record in enumerate(records):
-        on_branch[place] = on_branch[place] or answer_of(record) in answers
-        if on_branch[place]:
+        counts[place] = counts[place] or answer_of(record) in answers
+        if counts[place]:
             calls.update(_ids(record, "tool_use", "id"))
-    for place, record in enumerate(records):
-        if not on_branch[place] and calls.intersection(_ids(record, "tool_result", "tool_use_id")):
-            on_branch[place] = True
-    return on_branch
+    return [
+        is_counted or bool(calls.intersection(_ids(record, "tool_result", "tool_use_id")))
+        for record, is_counted in zip(records, counts, strict=True)
+    ]
 
 
 def _parents(records: Sequence[Raw]) -> list[int]:
-    """Return for each record the place of the one before it on its branch; -1 for the first."""
+    """Return the place of the previous record on the same branch; -1 for none."""
     places: dict[Any, int] = {}
     for place, record in enumerate(records):
         places.setdefault(_name(record.get("uuid", record.get("id"))), place)
@@ -67,10 +66,8 @@ def _parents(records: Sequence[Raw]) -> list[int]:
     parents = []
     summaries: dict[Any, int] = {}  # by the record that a compaction keeps last
     for place, record in enumerate(records):
-        named = (
-            _name(record.get(field)) for field in ("parentUuid", "parentId", "logicalParentUuid")
-        )
-        candidates = (places[name] for name in named if name in places)
+        names = (record.get(field) for field in ("parentUuid", "parentId", "logicalParentUuid"))
+        candidates = (places[name] for name in names if isinstance(name, str) and name in places)
         parent = next(candidates, place - 1)
         # What follows a compaction may name the end of the kept part; it follows the summary.
         summary = summaries.get(parent, place)
@@ -117,7 +114,7 @@ class Entry:
     calls: set[str] | None = None  # the ids of its blocks, once it goes on over a second record
 
 
-def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
+def claude_conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
     """Read the main conversation, then that of each sub-agent, each with the line it starts on."""
     main = []
     agents: dict[str, list[Numbered]] = {}
@@ -135,21 +132,13 @@ def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]
 
     # The session's name stands in its own record (pi), else in every event (Claude Code).
     first = next(((line, record) for line, record in main if _is_event(record)), None)
-    named = [
-        beginning,
-        *([first[1]] if first else []),
-        *(record for agent_lines in agents.values() for _, record in agent_lines),
-    ]
-    name = next(
-        (
-            id
-            for record in named
-            if isinstance(id := record.get("sessionId", record.get("id")), str)
-        ),
-        None,
-    )
+    events = [record for agent_lines in agents.values() for _, record in agent_lines]
     if first:
-        yield first[0], _conversation(main, name, notes)
+        events.insert(0, first[1])
+    ids = (record.get("sessionId", record.get("id")) for record in (beginning, *events))
+    name = next((id for id in ids if isinstance(id, str)), None)
+    if first:
+        yield first[0], _conversation(main, name, [*notes])
     for agent, records in agents.items():
         line = records[0][0]
         title = agent if agent == _SIDE else f"agent {agent}"
@@ -170,7 +159,7 @@ def _once(lines: list[Numbered]) -> Iterator[Numbered]:
 
 
 def _with_message(record: Any) -> Any:
-    """Give a message to a record that Claude Code sends without one: an attachment, the output of a command."""
+    """Add a message to an attachment or to the output of a command."""
     attachment = value_at(record, "attachment")
     if isinstance(attachment, Mapping):
         kind = str(attachment.get("type"))
@@ -193,7 +182,7 @@ def _with_message(record: Any) -> Any:
 
 
 def _speaker(record: Any) -> tuple[str | None, Any]:
-    """Return the sub-agent that speaks in a record, None for the main conversation, and the event itself."""
+    """Return the sub-agent of a record, None for the main one, and the event."""
     if not isinstance(record, Mapping):
         return None, record
     data = record.get("data")
@@ -220,9 +209,7 @@ def _conversation(
     read = Records()
     usage: list[Data] = []
     compactions: list[Data] = []
-    places: dict[
-        Hashable, int
-    ] = {}  # where a record's message stands, by the record's ids and its line
+    places: dict[Hashable, int] = {}  # of a record's message, by the record's ids and its line
     boundary: Raw = {}  # what Claude Code measured before the summary that follows
     settings: list[Data] = []  # where the thinking was set otherwise, for the next answer
     level: Any = None
@@ -239,10 +226,10 @@ def _conversation(
         if record.get("type") == "result":
             _apply_result(usage, told, billed(record.get("usage"), None, None))
             told = len(usage)
-        named = {
-            key: start for key in (record.get("id"), record.get("uuid")) if isinstance(key, str)
+        ids = (record.get("id"), record.get("uuid"))
+        places |= {
+            key: start for key in (*ids, ("line", entry.line)) if isinstance(key, str | tuple)
         }
-        places |= named | {("line", entry.line): start}
         boundary = value_at(record, "compactMetadata") or boundary
         if record.get("type") == "thinking_level_change":
             level = record.get("thinkingLevel")
@@ -277,29 +264,28 @@ def _conversation(
         ):
             usage.append(counted)
 
-    notes = [*notes, *notes_of({"messages without a role are passed over": roleless})]
-    left = notes_of({"messages of branches that were left are not counted": left_messages})
-    if left:
-        left += notes_of({"their requests stay in the usage": left_requests})
-        notes.append("; ".join(left))
-    if copied:
-        notes.append(
-            f"Requests of the session that this one continues are not counted: {copied:,}."
-        )
+    notes += notes_of(
+        {
+            "Left out: messages without a role": roleless,
+            "Not counted: messages of abandoned branches": left_messages,
+            "Counted in the usage: requests of abandoned branches": left_requests,
+            COPIED: copied,
+        }
+    )
     notes += paired(read.messages, strict=False)
     conversation = {"id": name, "messages": read.messages, "usage": usage, "format": "session"}
     return conversation | without_empty(compactions=compactions, settings=settings, warnings=notes)
 
 
 def _entries(lines: list[Numbered]) -> list[Entry]:
-    """Put each message together from its records; a record without a message is an entry, too."""
+    """Join the records of each message into one entry."""
     records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
-    on_branch = counting([record for _, record in records], _answer_id)
+    on_main_branch = on_branch([record for _, record in records], _answer_id)
     entries = []
     answers: dict[Hashable, Entry] = {}
     sent_at: Any = None
-    for (line, record), counts in zip(records, on_branch, strict=True):
-        message = _named(record)
+    for (line, record), counts in zip(records, on_main_branch, strict=True):
+        message = _message_of(record)
         usage = message.pop("usage", None) if message else None
         id = _answer_id(record)
         if id is not None and id in answers:
@@ -332,7 +318,7 @@ def _answer_id(record: Raw) -> Hashable | None:
 
 
 def _go_on(entry: Entry, message: Data | None, usage: Raw | None) -> None:
-    """Add the blocks of a further record to an answer; a call that stands there already is the same call."""
+    """Add the blocks of a further record to an answer."""
     before = entry.message or {}
     if entry.calls is None:  # its list of blocks grows from here on, and is no longer the record's
         before = {**before, "content": [*_blocks(before)]}
@@ -355,7 +341,7 @@ def _block_ids(message: Raw) -> set[str]:
 
 
 def _id_of(block: Raw) -> str:
-    """Return the id of a block; "" where it has none, or in a broken file one of another type."""
+    """Return the id of a block, or an empty text."""
     id = block.get("id")
     return id if isinstance(id, str) else ""
 
@@ -374,8 +360,8 @@ def _blocks(message: Raw) -> list[Any]:
     return []
 
 
-def _named(event: Raw) -> Data | None:
-    """Return an event's message with its role under the usual name; a compaction's message is its summary."""
+def _message_of(event: Raw) -> Data | None:
+    """Return an event's message, or a compaction's summary."""
     message = event.get("message")
     if event.get("type") in ("compaction", "branch_summary", "custom_message"):
         text = event.get("summary", event.get("content"))
@@ -384,26 +370,18 @@ def _named(event: Raw) -> Data | None:
         return {"role": "user", "content": text}
     if not isinstance(message, Mapping):
         return None
-    if message.get("role") == "toolResult":
-        result = {
-            "type": "tool_result",
-            "tool_use_id": message.get("toolCallId"),
-            "content": message.get("content"),
-        }
-        return {
-            **message,
-            "role": "user",
-            "content": [result | without_empty(is_error=bool(message.get("isError")))],
-        }
-    if message.get("role") == "bashExecution":
-        return {
-            "role": "user",
-            "content": "\n".join(str(message.get(name) or "") for name in ("command", "output")),
-        }
     content = message.get("content")
-    named = {**message, "content": content if isinstance(content, str | list) else None}
+    if message.get("role") == "toolResult":
+        id = message.get("toolCallId")
+        result = {"type": "tool_result", "tool_use_id": id, "content": content}
+        result |= without_empty(is_error=bool(message.get("isError")))
+        return {**message, "role": "user", "content": [result]}
+    if message.get("role") == "bashExecution":
+        texts = [str(message.get(name) or "") for name in ("command", "output")]
+        return {"role": "user", "content": "\n".join(texts)}
     # A result without an id answers the oldest call.
-    return {"tool_call_id": "", **named} if message.get("role") == "tool" else named
+    about = {"tool_call_id": ""} if message.get("role") == "tool" else {}
+    return {**about, **message, "content": content if isinstance(content, str | list) else None}
 
 
 def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | None:
@@ -424,7 +402,7 @@ def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> Data | 
 
 
 def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
-    """Correct the usage of a streamed run by its result: the records of the stream are written before answers end.
+    """Correct the usage of a streamed run by its result.
 
     The result of one request replaces its usage; of several it says how long their answers were in all, and what is
     lacking belongs to the last.
@@ -440,7 +418,7 @@ def _apply_result(usage: list[Data], first: int, result: Data | None) -> None:
 
 
 def _is_copied(record: Raw) -> bool:
-    """Say whether a record was copied from another session, whose request it is."""
+    """Tell whether a record was copied from another session, whose request it is."""
     return isinstance(record.get("forkedFrom"), Mapping)
 
 

@@ -29,13 +29,13 @@ _SHOWN_ARGUMENTS = (
 _WHOLE, _SET, _EXTEND, _DELETE = range(4)
 
 
-def chats(document: Raw) -> list[Data]:
+def copilot_chats(document: Raw) -> list[Data]:
     """Return a chat of VS Code as messages in OpenAI's form.
 
     Examples
     --------
     >>> request = {"message": {"text": "Hello"}, "response": [{"value": "Hello world"}]}
-    >>> [message["content"] for message in chats({"requests": [request]})[0]["messages"]]
+    >>> [message["content"] for message in copilot_chats({"requests": [request]})[0]["messages"]]
     ['Hello', 'Hello world']
     """
     lines = document.get("lines")
@@ -53,7 +53,7 @@ def chats(document: Raw) -> list[Data]:
         model = _model(request) or model
         messages += _with_usage(answers, request)
 
-    problem = "calls of tools of which the file holds only what the window showed"
+    problem = "Read from the window: tool calls whose full text the file does not hold"
     about = {name: value for name, value in document.items() if name != "requests"}
     read = without_empty(
         id=document.get("sessionId"),
@@ -81,17 +81,19 @@ def _replayed(lines: Iterable[Any]) -> Data:
         if kind == _SET:
             parent[steps[-1]] = value
         elif kind == _EXTEND:
-            before, after = (
-                part if isinstance(part, list) else []
-                for part in (_reached(document, steps), value)
-            )
+            before = as_list(_reached(document, steps))
             length = line.get("i")
             if isinstance(length, int):
                 before = before[:length]
-            parent[steps[-1]] = before + after
+            parent[steps[-1]] = before + as_list(value)
         elif kind == _DELETE and isinstance(parent, dict):
             parent.pop(steps[-1], None)
     return document if isinstance(document, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list as it is, and nothing for any other value."""
+    return value if isinstance(value, list) else []
 
 
 def _reached(document: Any, steps: list[Any]) -> Any:
@@ -107,7 +109,7 @@ def _reached(document: Any, steps: list[Any]) -> Any:
 
 
 def _has_place(parent: Any, step: Any) -> bool:
-    """Say whether a parent value can hold a child under this key."""
+    """Tell whether a parent value can hold a child under this key."""
     if isinstance(parent, list):
         return isinstance(step, int) and not isinstance(step, bool) and -1 < step < len(parent)
     return isinstance(parent, dict) and isinstance(step, str)
@@ -129,17 +131,17 @@ def _question(request: Raw) -> Data:
 
 
 def _rounds(request: Raw, rounds: list[Raw]) -> Iterator[Data]:
-    """Give the rounds that went to the model: an answer, its calls, and their results."""
+    """Yield each round's answer, calls and results."""
     results = value_at(request, "result.metadata.toolCallResults")
-    for each_round in rounds:
+    for turn in rounds:
         calls = [
             tool_call(call.get("id"), call.get("name"), call.get("arguments"))
-            for call in objects_in(each_round.get("toolCalls"))
+            for call in objects_in(turn.get("toolCalls"))
         ]
-        content = each_round.get("response")
-        thought = as_text(value_at(each_round, "thinking.text"))
+        content = turn.get("response")
+        thought = as_text(value_at(turn, "thinking.text"))
         text = content if isinstance(content, str) else None
-        yield answer(text, [thought], calls, native=each_round)
+        yield answer(text, [thought], calls, native=turn)
         for call in calls:
             result = value_at(results, call["id"])
             if result is not None:
@@ -161,7 +163,11 @@ def _shown(request: Raw) -> Iterator[Data]:
         if kind in (None, "markdownContent"):
             texts.append(as_text(value_at(part, "value.value|value|content.value")))
         elif kind == "inlineReference":
-            texts.append(_reference(part))
+            # a file or a symbol, as the window shows it
+            where = "inlineReference.path|inlineReference.uri.path|inlineReference.name"
+            path = _name(value_at(part, where))
+            name = _name(part.get("name")) or PurePosixPath(path or "").name
+            texts.append(f"`{name}`" if name else "")
         elif kind == "thinking":
             thoughts.append(as_text(part.get("value")))
         elif kind == "toolInvocationSerialized":
@@ -196,29 +202,19 @@ def _with_usage(answers: list[Data], request: Raw) -> list[Data]:
     return answers
 
 
-def _reference(part: Raw) -> str:
-    """Return a reference to a file or a symbol as the window shows it."""
-    name = part.get("name")
-    path = value_at(part, "inlineReference.path|inlineReference.uri.path|inlineReference.name")
-    text = PurePosixPath(path).name if isinstance(path, str) else ""
-    if isinstance(name, str):
-        text = name
-    return f"`{text}`" if text else ""
-
-
 def _model(request: Raw) -> str | None:
     """Return the answering model, without the name of its extension."""
     model = request.get("modelId")
     return model.rpartition("/")[2] or None if isinstance(model, str) else None
 
 
-def sessions(document: Raw) -> list[Data]:
+def copilot_sessions(document: Raw) -> list[Data]:
     """Return a session of the Copilot CLI as messages in OpenAI's form.
 
     Examples
     --------
     >>> event = {"type": "user.message", "data": {"content": "Hello world"}}
-    >>> sessions({"lines": [event]})[0]["messages"][0]["content"]
+    >>> copilot_sessions({"lines": [event]})[0]["messages"][0]["content"]
     'Hello world'
     """
     events = objects_in(document.get("lines") or document.get("events"))
@@ -242,7 +238,7 @@ def sessions(document: Raw) -> list[Data]:
         truncations += kind == "session.truncation"
         if kind == "session.compaction_complete" and isinstance(data.get("summaryContent"), str):
             compactions.append({"at": len(messages), "first_kept": len(messages)})
-        message = _said(kind, data)
+        message = _message(kind, data)
         if message is not None:
             messages.append(
                 message | without_empty(timestamp=event.get("timestamp")) | {"native": event}
@@ -250,15 +246,15 @@ def sessions(document: Raw) -> list[Data]:
 
     notes = notes_of(
         {
-            "messages of sub-agents are left out": of_subagents,
-            "times that the CLI cut old messages, which are counted here": truncations,
+            "Left out: messages of sub-agents": of_subagents,
+            "Still counted: messages that the CLI truncated": truncations,
         }
     )
     extras = without_empty(id=id, model=model, compactions=compactions, warnings=notes)
     return [{"messages": messages, **extras}]
 
 
-def _said(kind: Any, data: Raw) -> Data | None:
+def _message(kind: Any, data: Raw) -> Data | None:
     """Return the message that an event adds, or None for other events."""
     content = as_text(data.get("content"))
     if kind == "system.message":
@@ -284,7 +280,7 @@ def _name(value: Any) -> str | None:
 
 
 def _leaves(value: Any, room: int = _DEEPEST) -> Iterator[str]:
-    """Give the texts of a tool's result, which may be a tree of the nodes of a prompt."""
+    """Yield the texts of a tool's result, which may be a tree."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list) and room:

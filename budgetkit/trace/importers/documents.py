@@ -6,7 +6,8 @@ was made of under ``native``. What could not be taken over is said under ``warni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from budgetkit.message import Data, Raw
@@ -33,37 +34,33 @@ from budgetkit.requests.reading.records import (
     system_messages,
 )
 from budgetkit.requests.reading.tools import read_tools
-from budgetkit.trace.importers import agents, copilot, frameworks
+from budgetkit.trace.importers import agents, copilot, frameworks, notes_of, with_warnings
 from budgetkit.trace.importers.frameworks import answered, model_of
 
-Conversation = dict[str, Any]
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
 _STRICT = ("anthropic", "openai-chat")
 #: Formats whose records need a reader of their own, by the name of their row.
-_READERS: Mapping[str, Callable[[Raw], Conversation]] = {
+_READERS: Mapping[str, Callable[[Raw], Data]] = {
     "cline-ui": lambda value: agents.cline_conversation(value["messages"]),
     "opencode": agents.opencode_conversation,
 }
 #: Formats whose documents are first brought into the form that the rest of their row describes.
-_DOCUMENTS: Mapping[str, Callable[[Raw], list[Conversation]]] = {
-    "copilot-chat": copilot.chats,
-    "copilot-cli": copilot.sessions,
-    "gemini-cli": agents.documents,
+_DOCUMENTS: Mapping[str, Callable[[Raw], list[Data]]] = {
+    "copilot-chat": copilot.copilot_chats,
+    "copilot-cli": copilot.copilot_sessions,
+    "gemini-cli": agents.gemini_documents,
     "openai-agents": frameworks.agents_traces_documents,
     "pydantic-ai": frameworks.pydantic_ai_documents,
 }
-_ROOM = 12
+_DEEPEST = 12
 _TIER = "service_tier|response.service_tier|response.body.service_tier"  # beside the usage, as OpenAI writes it
 
 
-def _at(value: Any, path: str) -> Any:
-    return value_at(value, path, unpack=True)
+_at = partial(value_at, unpack=True)
 
 
-def converted(
-    value: Any, depth: int = 0, pairing: Pairing | None = None
-) -> list[Conversation] | None:
-    """Read one JSON value as conversations of a known format; None for OpenAI's chat format and for unknown formats.
+def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> list[Data] | None:
+    """Convert a JSON value of a known format to conversations, or return None.
 
     >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
     >>> converted(body)[0]["messages"][0]["content"]
@@ -81,25 +78,38 @@ def converted(
     row = row_of(value)
     if row is None:
         if isinstance(value.get("messages"), list):
-            return _plainly(value, pairing)
+            return _without_row(value, pairing)
         return None
     if row.name in _READERS:
         return [_READERS[row.name](value)]
     if row.refuse:
-        raise ValueError(f"{row.label}; {row.refuse}")
+        raise ValueError(row.refuse)
     if row.name in _DOCUMENTS:
         return _by_document(value, row)
-    if row.each:
-        return _inner(value, row, depth)
-    return _by_row(value, row, depth, pairing)
+    if not row.each:
+        return _by_row(value, row, depth, pairing)
+
+    # A document of documents: those without messages are left out, and a warning says how many.
+    inside = list(_flat(_at(value, row.each))) if depth < _DEEPEST else []
+    conversations = [
+        conversation
+        for record in inside
+        for conversation in converted(record, depth + 1) or []
+        if conversation["messages"]
+    ]
+    if 0 < len(conversations) < len(inside):
+        left_out = len(inside) - len(conversations)
+        note = f"Left out: {left_out:,} of {len(inside):,} records in this {row.label}, without a conversation."
+        conversations[0] = with_warnings(conversations[0], note)
+    return conversations or [{"messages": [], "format": row.name}]
 
 
-def converted_lines(lines: list[Any], row: Format) -> list[Conversation]:
+def converted_lines(lines: list[Any], row: Format) -> list[Data]:
     """Read the values of a file whose lines are the records of one document."""
     return _by_document({"lines": lines}, row)
 
 
-def _by_document(value: Raw, row: Format) -> list[Conversation]:
+def _by_document(value: Raw, row: Format) -> list[Data]:
     """Read a document after converting it to the form of its row."""
     conversations = []
     documents = _DOCUMENTS[row.name](value) if row.name in _DOCUMENTS else [dict(value)]
@@ -107,12 +117,12 @@ def _by_document(value: Raw, row: Format) -> list[Conversation]:
         notes = document.pop("warnings", []) + [row.note] * bool(row.note)
         for conversation in _by_row(document, row, depth=0):
             warnings = [*notes, *conversation.get("warnings", ())]
-            conversations.append({**conversation, **without_empty(warnings=warnings)})
+            conversations.append(conversation | without_empty(warnings=warnings))
     return conversations or [{"messages": [], "format": row.name}]
 
 
 def _as_document(value: Any) -> Any:
-    """Bring a value into the form of one document: wrap a list of messages, and nest a span's flat attributes."""
+    """Wrap a list of messages, and nest the flat attributes of a span."""
     if isinstance(value, list):
         raw = [placed(entry)[1] for entry in value]
         if raw and all(
@@ -134,13 +144,16 @@ def _as_document(value: Any) -> Any:
         value = {**value, "attributes": nested(value["attributes"])}
     if isinstance(value.get("events"), list) and holds(value, "events.*.attributes"):
         value = {**value, "events": [_event(entry) for entry in value["events"]]}
-    if (
-        isinstance(messages := value.get("messages"), list)
-        and len(messages) == 1
-        and isinstance(messages[0], list)
-    ):
-        value = {**value, "messages": messages[0]}  # LangChain sends a list of prompts
+    if isinstance(value.get("messages"), list):
+        value = {**value, "messages": _one_prompt(value["messages"])}
     return value
+
+
+def _one_prompt(messages: list[Any]) -> list[Any]:
+    """Return the only prompt of a list of prompts, as LangChain sends them; any other list as it is."""
+    if len(messages) == 1 and isinstance(messages[0], list):
+        return messages[0]
+    return messages
 
 
 def _event(event: Any) -> Any:
@@ -156,50 +169,34 @@ def _event(event: Any) -> Any:
     return {**event, "attributes": {**attributes, **whole}}
 
 
-def _inner(value: Raw, row: Format, depth: int) -> list[Conversation]:
-    """Read the documents inside a document; those without messages are left out, and a warning says how many."""
-    inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
-    read = [
-        one for record in inside for one in converted(record, depth + 1) or [] if one["messages"]
-    ]
-    if inside and len(read) < len(inside) and read:
-        note = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
-        read[0]["warnings"] = [*read[0].get("warnings", ()), note]
-    return read or [{"messages": [], "format": row.name}]
-
-
 def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
     for entry in value if isinstance(value, list) else []:
-        if isinstance(entry, list) and depth < _ROOM:
+        if isinstance(entry, list) and depth < _DEEPEST:
             yield from _flat(entry, depth + 1)
         else:
             yield entry
 
 
-def _plainly(value: Raw, pairing: Pairing | None) -> list[Conversation] | None:
+def _without_row(value: Raw, pairing: Pairing | None) -> list[Data] | None:
     """Read a list of messages without a row for its document, or return None.
 
     It is None where all are in OpenAI's own format.
     """
     read = read_records(value["messages"], None, value.get("model"))
-    messages = (placed(message)[1] for message in read.messages)
-    if (
-        not read.formats
-        and not read.notes
-        and not any(isinstance(m, Mapping) and "native" in m for m in messages)
-    ):
+    messages = objects_in([placed(message)[1] for message in read.messages])
+    if not read.formats and not read.notes and not any("native" in m for m in messages):
         return None
-    is_list_of_items = any(
-        is_item(record)
-        for record in objects_in([placed(record)[1] for record in value["messages"]])
-    )
-    name = next(iter(read.formats), "openai-responses" if is_list_of_items else "openai-chat")
-    return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes, pairing)]
+    records = objects_in([placed(record)[1] for record in value["messages"]])
+    usual = "openai-responses" if any(map(is_item, records)) else "openai-chat"
+    conversation = {
+        **value,
+        "messages": read.messages,
+        "format": next(iter(read.formats), usual),
+    }
+    return [_finished(conversation, read.usage, read.notes, pairing)]
 
 
-def _by_row(
-    value: Raw, row: Format, depth: int, pairing: Pairing | None = None
-) -> list[Conversation]:
+def _by_row(value: Raw, row: Format, depth: int, pairing: Pairing | None = None) -> list[Data]:
     """Read a document by the places that its row states."""
     notes: list[str] = []
     model = _at(value, row.model)
@@ -212,9 +209,19 @@ def _by_row(
         if type(usage_row.get("message_index")) is int
     ]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
-    read = _read_in_full(value, row)
+    # Fields that become messages, tools or usage need no copy beside them.
+    spoken = [path for _, path in row.said if isinstance(value.get(path), str)]
+    paths = [row.messages, row.system, row.tools, *spoken]
+    used = [
+        next((option for option in path.split("|") if _at(value, option) is not None), "")
+        for path in paths
+        if path
+    ]
+    read = {path for path in used if "." not in path} | {"usage", "messages"}
     rest = {key: field for key, field in value.items() if key not in read}
     tools = _tools(_at(value, row.tools))
+    id = _at(value, format_table("paths")["id"])
+    tier = "batch" if "batch" in row.name else _at(value, _TIER)
     conversations = []
     for path, answer in answers or [("", None)]:
         answer_messages, counted = answered(answer, messages, row)
@@ -222,90 +229,54 @@ def _by_row(
             _at(value, row.usage) or counted,
             len(messages) + len(answer_messages) - 1,
             model_of(answer, model),
-            "batch" if "batch" in row.name else _at(value, _TIER),
+            tier,
         )
-        conversation = {
-            **{k: v for k, v in body.items() if k not in ("messages", "format")},
-            **rest,
-        }
+        conversation = {**body, **rest, "format": row.name}
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
         if len(answers) > 1:
-            id = _at(value, format_table("paths")["id"])
             conversation |= {
                 "title": path,
                 **without_empty(id="" if id is None else f"{id} {path}"),
             }
         conversation["messages"] = [*messages, *answer_messages]
-        conversations.append(
-            _finished(
-                conversation,
-                row.name,
-                [*usage, *([usage_row] if usage_row else [])],
-                notes,
-                pairing,
-            )
-        )
+        usage_rows = [*usage, usage_row] if usage_row else usage
+        conversations.append(_finished(conversation, usage_rows, notes, pairing))
     return conversations
 
 
-def _read_in_full(value: Raw, row: Format) -> set[str]:
-    """Name the fields that become messages, tools or usage, and so need no copy beside them."""
-    paths = [
-        row.messages,
-        row.system,
-        row.tools,
-        *(path for _, path in row.said if isinstance(value.get(path), str)),
-    ]
-    used = [
-        next((option for option in path.split("|") if _at(value, option) is not None), "")
-        for path in paths
-        if path
-    ]
-    return {path for path in used if "." not in path} | {"usage", "messages"}
-
-
 def _finished(
-    value: Conversation,
-    name: str,
-    usage: list[Data],
-    notes: list[str],
-    pairing: Pairing | None = None,
-) -> Conversation:
-    messages = _after_calls(list(value["messages"]), usage)
-    notes = [*notes, *paired(messages, name in _STRICT or pairing is not None, pairing)]
-    stored = (
-        _at(value, path)
-        for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id")
-    )
-    notes += [
-        f"what {id:.60} holds is kept by the provider, and not counted"
-        for id in stored
-        if isinstance(id, str)
-    ]
-    finished = {**value, "messages": messages, "format": name}
-    if value.get("id") is None and isinstance(
-        id := _at(value, format_table("paths")["id"]), str | int
-    ):
-        finished["id"] = id
-    if not usage and not isinstance(value.get("usage"), list):
-        finished.pop("usage", None)
-    return finished | without_empty(usage=usage, warnings=list(dict.fromkeys(notes)))
+    conversation: Data, usage: list[Data], notes: list[str], pairing: Pairing | None
+) -> Data:
+    """Pair calls with results, put results behind their call, and add the warnings."""
+    messages = _after_calls(conversation["messages"], usage)
+    is_strict = conversation["format"] in _STRICT or pairing is not None
+    notes = [*notes, *paired(messages, is_strict, pairing)]
+    for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"):
+        if isinstance(id := _at(conversation, path), str):
+            notes.append(f"Not counted: {id:.60}, which the provider stores.")
+    if conversation.get("id") is None:
+        id = _at(conversation, format_table("paths")["id"])
+        if isinstance(id, str | int):
+            conversation["id"] = id
+    if not isinstance(conversation.get("usage"), list):
+        conversation.pop("usage", None)
+    conversation["messages"] = messages
+    return conversation | without_empty(usage=usage, warnings=list(dict.fromkeys(notes)))
 
 
-def _after_calls(messages: list[Any], usage: list[Data]) -> list[Any]:
+def _after_calls(messages: Sequence[Any], usage: list[Data]) -> list[Any]:
     """Move results that stand before their call behind it, and usage with its message."""
     raws = [placed(message)[1] for message in messages]
     called: dict[Any, int] = {}
     for place, raw in enumerate(raws):
         for id in value_at(raw, "tool_calls.*.id") or ():
-            called.setdefault(id, place) if isinstance(id, str) else None
-    answered_ids = [
-        value_at(raw, "tool_call_id") if value_at(raw, "role") == "tool" else None for raw in raws
-    ]
-    ranks = [
-        max(n, called.get(id, n) if isinstance(id, str) else n) for n, id in enumerate(answered_ids)
-    ]
+            if isinstance(id, str):
+                called.setdefault(id, place)
+    ranks = []
+    for place, raw in enumerate(raws):
+        id = value_at(raw, "tool_call_id") if value_at(raw, "role") == "tool" else None
+        ranks.append(max(place, called.get(id, place)) if isinstance(id, str) else place)
     order = sorted(range(len(raws)), key=lambda place: (ranks[place], place != ranks[place], place))
     places = {before: after for after, before in enumerate(order)}
     for row in usage:
@@ -313,21 +284,21 @@ def _after_calls(messages: list[Any], usage: list[Data]) -> list[Any]:
     return [messages[place] for place in order]
 
 
-def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Conversation:
+def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Data:
     """Read the value at the place of a row's messages.
 
     It is a list, a tree, a text, or a body in another format.
     """
     if row.said and not row.messages:
         return {"messages": read_records([value], row).messages}
-    written = _at(value, row.messages) if row.messages else None
-    inside = unpacked(written)
-    if isinstance(written, str) and not _is_written(inside):
-        inside = written  # what somebody asked may be JSON
+    stored = _at(value, row.messages) if row.messages else None
+    inside = unpacked(stored)
+    if isinstance(stored, str) and not _is_logged(inside):
+        inside = stored  # a user's question may be JSON
     if isinstance(inside, Mapping) and (nodes := _nodes(inside)):
         inside = _branch(nodes, _at(value, row.leaf) if row.leaf else None, notes)
-    if isinstance(inside, list) and len(inside) == 1 and isinstance(inside[0], list):
-        inside = inside[0]  # LangChain sends a list of prompts
+    if isinstance(inside, list):
+        inside = _one_prompt(inside)
     if isinstance(inside, Mapping):
         return _nested_body(inside, depth, notes)
     if isinstance(inside, str):
@@ -335,48 +306,45 @@ def _body(value: Raw, row: Format, depth: int, notes: list[str]) -> Conversation
     if not isinstance(inside, list):
         return {"messages": []}
     if row.order:
-        inside = sorted(inside, key=lambda entry: _rank(_at(entry, row.order)))
+
+        def rank(entry: Any) -> float:
+            value = _at(entry, row.order)
+            return value if isinstance(value, int | float) and abs(value) < 1e15 else 0.0
+
+        inside = sorted(inside, key=rank)
     read = read_records(inside, row, _at(value, row.model))
     notes += read.notes
     return {"messages": read.messages, **without_empty(usage=read.usage)}
 
 
-def _is_written(inside: Any) -> bool:
+def _is_logged(inside: Any) -> bool:
     """Tell whether parsed JSON is a logged conversation, not a user's text."""
     if isinstance(inside, Mapping):
         return any(isinstance(inside.get(name), list) for name in ("messages", "contents", "input"))
     return isinstance(inside, list) and bool(inside) and is_record(inside[0])
 
 
-def _rank(value: Any) -> float:
-    if isinstance(value, int | float) and abs(value) < 1e15:
-        return float(value)
-    return 0.0
-
-
-def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Conversation:
-    conversations = converted(inside, depth + 1) if depth < _ROOM else None
+def _nested_body(inside: Raw, depth: int, notes: list[str]) -> Data:
+    conversations = converted(inside, depth + 1) if depth < _DEEPEST else None
     if conversations:
         notes += conversations[0].pop("warnings", ())
         return conversations[0]
     if isinstance(inside.get("messages"), list):
         return {**inside, "messages": list(inside["messages"])}
     question = _at(inside, format_table("paths")["question"])
-    if isinstance(question, list | Mapping) and depth < _ROOM:
-        return _nested_body(
-            {"messages": question} if isinstance(question, list) else question, depth + 1, notes
-        )
+    if isinstance(question, list | Mapping) and depth < _DEEPEST:
+        inside = {"messages": question} if isinstance(question, list) else question
+        return _nested_body(inside, depth + 1, notes)
     texts = {key: text for key, text in inside.items() if isinstance(text, str)}
     question_text = question if isinstance(question, str) else next(iter(texts.values()), None)
     if aside := ", ".join(key for key, text in texts.items() if text is not question_text):
-        notes.append(f"of its inputs these are not counted: {aside:.200}")
-    return {
-        "messages": [] if question_text is None else [{"role": "user", "content": question_text}]
-    }
+        notes.append(f"Not counted: the inputs {aside:.200}.")
+    asked = [] if question_text is None else [{"role": "user", "content": question_text}]
+    return {"messages": asked}
 
 
 def _nodes(inside: Raw) -> dict[str, Raw]:
-    """Return the messages of a tree by id; an empty dictionary where this is no tree."""
+    """Return the messages of a tree by id, or nothing."""
     nodes = {id: node for id, node in inside.items() if isinstance(node, Mapping)}
     is_tree = (
         nodes
@@ -387,7 +355,7 @@ def _nodes(inside: Raw) -> dict[str, Raw]:
 
 
 def _branch(nodes: Mapping[str, Raw], leaf: Any, notes: list[str]) -> list[Any]:
-    """Follow a tree of messages from its last one back to the first; a note counts the messages of other branches."""
+    """Follow a tree of messages from the last one back to the first."""
     if not isinstance(leaf, str) or leaf not in nodes:
         leaf = list(nodes)[-1]
     followed: dict[str, Raw] = {}
@@ -395,13 +363,12 @@ def _branch(nodes: Mapping[str, Raw], leaf: Any, notes: list[str]) -> list[Any]:
         followed[leaf] = nodes[leaf]
         leaf = _at(nodes[leaf], "parent|parentId")
     aside = sum(_speaks(node) for id, node in nodes.items() if id not in followed)
-    if aside:
-        notes.append(f"messages of branches that were left are not counted: {aside:,}")
+    notes += notes_of({"Not counted: messages of abandoned branches": aside})
     return [node for node in reversed(followed.values()) if _speaks(node)]
 
 
 def _speaks(node: Raw) -> bool:
-    """Say whether a node of a tree holds a message that is not empty."""
+    """Tell whether a node of a tree holds a message that is not empty."""
     content = _at(node, "message.content|content")
     parts = content.get("parts") if isinstance(content, Mapping) else content
     if not isinstance(content, Mapping) or "parts" in content:
@@ -410,7 +377,7 @@ def _speaks(node: Raw) -> bool:
 
 
 def _tools(tools: Any) -> Any:
-    """List tools as a request can carry them; logs store them, or each of them, as JSON text."""
+    """Parse tools that a log stored as JSON text."""
     tools = unpacked(tools)
     if isinstance(tools, list):
         tools = [unpacked(tool) for tool in tools]

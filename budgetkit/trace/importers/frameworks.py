@@ -44,15 +44,14 @@ def pydantic_ai_documents(value: Raw) -> list[Data]:
         if isinstance(text, str) and text and text not in instructions:
             instructions.append(text)
             if len(instructions) == 1:
-                messages.append(
-                    {"role": "system", "content": text, "native": {"instructions": text}}
-                )
+                native = {"instructions": text}
+                messages.append({"role": "system", "content": text, "native": native})
         messages += [_requested(part) for part in records]
 
-    later = "instructions that took the place of the first ones, which are counted"
+    later = "Not counted: instructions that replaced the first ones"
     notes = notes_of({later: max(0, len(instructions) - 1)})
     about = {name: field for name, field in value.items() if name not in ("lines", "messages")}
-    model = next((message["model"] for message in reversed(messages) if "model" in message), None)
+    model = next(reversed([message["model"] for message in messages if "model" in message]), None)
     return [{**about, "messages": messages, **without_empty(model=model, warnings=notes)}]
 
 
@@ -70,7 +69,7 @@ def _requested(part: Raw) -> Data:
 
 
 def _response(raw: Raw, parts: list[Raw]) -> list[Data]:
-    """Return a response as the assistant's message, and after it the results of tools that the provider runs."""
+    """Return the assistant message of a response, and results of built-in tools."""
     texts: list[Any] = []
     thoughts = []
     calls: list[Data] = []
@@ -173,21 +172,15 @@ def agents_traces_documents(value: Raw) -> list[Data]:
         if isinstance(model, str):
             run.model = model or run.model
     if ids_alone and not runs:
-        problem = (
-            f"{ids_alone:,} answers of which it holds the ids and no text, since OpenAI keeps them"
-        )
         raise ValueError(
-            f"a trace of OpenAI's Agents SDK with {problem}; save the run's input list, or give its session"
+            f"{ids_alone:,} answers without text: OpenAI stores them, and the trace has only their ids. "
+            "Save the run's input list, or pass its session."
         )
 
-    notes = notes_of({"answers that OpenAI keeps, of which the trace holds only ids": ids_alone})
+    notes = notes_of({"Not counted: answers stored by OpenAI, with only an id here": ids_alone})
     return [
-        {
-            "messages": run.messages,
-            **without_empty(
-                id=run.trace, title=names.get(run.trace), model=run.model, warnings=notes
-            ),
-        }
+        {"messages": run.messages}
+        | without_empty(id=run.trace, title=names.get(run.trace), model=run.model, warnings=notes)
         for run in runs
     ]
 
@@ -205,7 +198,7 @@ class _Run:
     model: str | None = None
 
     def is_repeated_in(self, question: list[Any]) -> bool:
-        """Say whether a request begins with all that was said in this run."""
+        """Tell whether a request begins with the messages of this run."""
         return question[: len(self.sent)] == self.sent
 
 
@@ -229,7 +222,7 @@ def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
 
 
 _ITEMS = Format(name="", label="", items=True)
-_ROOM = 12
+_DEEPEST = 12
 
 
 def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]:
@@ -245,20 +238,22 @@ def answered(answer: Any, sent: list[Any], row: Format) -> tuple[list[Any], Any]
 
 def _records(answer: Any) -> list[Any]:
     """Return an answer of any provider's shape as records."""
-    for _ in range(_ROOM):
+    for _ in range(_DEEPEST):
         answer = _unless_text(answer)
         if isinstance(answer, str):
             return [{"role": "assistant", "content": answer}] if answer else []
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
             answer = answer[0]
         if isinstance(answer, list) and any(map(_is_message, answer)):
-            return [_as_said(entry) for entry in answer]
-        if isinstance(answer, Mapping) and (_is_said(answer) or is_item(answer)):
-            return [_as_said(answer)]
+            return [_with_role(entry) for entry in answer]
+        if isinstance(answer, Mapping):
+            has_text = bool({"content", "tool_calls", "parts"} & answer.keys())
+            if is_item(answer) or (has_text if "role" in answer else is_record(answer)):
+                return [_with_role(answer)]
         if (
-            isinstance(answer, list)
-            and answer
-            and all(isinstance(e, Mapping) and "type" in e for e in answer)
+            answer
+            and isinstance(answer, list)
+            and all(value_at(e, "type") is not None for e in answer)
         ):
             return [{"role": "assistant", "content": answer}]
         inside = value_at(answer, format_table("paths")["answer"], unpack=True)
@@ -278,17 +273,11 @@ def _unless_text(answer: Any) -> Any:
     inside = unpacked(answer)
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
-    fields = [
-        "role",
-        *(
-            name
-            for name in format_table("marks")["answer"]
-            if isinstance(value_at(inside, name), list | Mapping)
-        ),
-    ]
-    if isinstance(inside, Mapping) and any(name in inside for name in fields):
-        return inside
-    return answer
+    if not isinstance(inside, Mapping):
+        return answer
+    marks = [inside.get(name) for name in format_table("marks")["answer"]]
+    is_answer = "role" in inside or any(isinstance(mark, list | Mapping) for mark in marks)
+    return inside if is_answer else answer
 
 
 def _is_message(entry: Any) -> bool:
@@ -297,13 +286,7 @@ def _is_message(entry: Any) -> bool:
     )
 
 
-def _is_said(answer: Raw) -> bool:
-    if "role" in answer:
-        return bool({"content", "tool_calls", "parts"} & answer.keys())
-    return is_record(answer)
-
-
-def _as_said(answer: Any) -> Any:
+def _with_role(answer: Any) -> Any:
     """Give an answer without a speaker the assistant's role."""
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
@@ -325,7 +308,7 @@ def model_of(answer: Any, model: Any) -> Any:
 
 
 def assembled(answer: Any) -> Any:
-    r"""Join streamed events, given as a list or as text, into the answer they make; return anything else unchanged.
+    r"""Join streamed events into an answer; return anything else unchanged.
 
     >>> chunk = {"choices": [{"delta": {"content": "Hello"}}]}
     >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}])
@@ -336,15 +319,11 @@ def assembled(answer: Any) -> Any:
             unpacked(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")
         ]
     events = objects_in(answer)
-    whole = next(
-        (
-            at
-            for event in events
-            if isinstance(at := event.get("response"), dict) and "output" in at
-        ),
-        None,
-    )
-    if whole is not None and events[-1].get("type") == "response.completed":
+    wholes = [value_at(event, "response.output") for event in events]
+    if (
+        any(whole is not None for whole in wholes)
+        and events[-1].get("type") == "response.completed"
+    ):
         return events[-1]["response"]
     if events and all("candidates" in event or "usageMetadata" in event for event in events):
         parts = [
@@ -356,11 +335,8 @@ def assembled(answer: Any) -> Any:
     names = format_table("streams")
     if not any(value_at(event, names["mark"]) is not None for event in events):
         return answer
-    return {"role": "assistant", "content": _blocks(events, names), "usage": _usage(events)}
 
-
-def _blocks(events: Sequence[Raw], names: Mapping[str, str]) -> list[Data]:
-    """Join the pieces of each text, thought and call, in the order in which they began."""
+    # Join the pieces of each text, thought and call, in the order in which they began.
     blocks: dict[tuple[str, str], Data] = {}
     for event in events:
         calls = value_at(event, names["calls"])
@@ -384,7 +360,7 @@ def _blocks(events: Sequence[Raw], names: Mapping[str, str]) -> list[Data]:
                 ):
                     block = blocks.setdefault((part, at), {"type": kind, part: ""})
                     block[part] += text
-    return list(blocks.values())
+    return {"role": "assistant", "content": [*blocks.values()], "usage": _usage(events)}
 
 
 def _usage(events: Sequence[Raw]) -> Data:

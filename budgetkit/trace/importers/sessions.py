@@ -17,7 +17,7 @@ from typing import Any
 
 from budgetkit.message import Raw
 from budgetkit.requests.reading.formats import format_table, value_at
-from budgetkit.trace.importers import agents, claude_code
+from budgetkit.trace.importers import agents, claude_code, unknown_kinds
 from budgetkit.trace.jsonl import BrokenLine, Numbered, broken_lines
 
 #: How many records are looked at before a file that begins with unknown ones is taken for something else.
@@ -25,7 +25,7 @@ LOOKED_AT = 200
 
 
 def matches(value: Any) -> bool:
-    """Say whether a line is a record of a session that nothing else writes: it names an event, and has no role itself.
+    """Tell whether a line is a record of a session: it names an event, and has no role itself.
 
     >>> matches({"type": "user", "uuid": "u1", "message": {"role": "user", "content": "Hello world"}})
     True
@@ -48,7 +48,7 @@ def matches(value: Any) -> bool:
 
 
 def may_begin(first: Any) -> bool:
-    """Say whether a first line may begin a session: a record that names its kind, and has no role."""
+    """Tell whether a first line may begin a session: a record that names its kind, and has no role."""
     return matches(first) or (
         isinstance(first, Mapping) and isinstance(first.get("type"), str) and "role" not in first
     )
@@ -76,8 +76,8 @@ def looked_at(numbered: Iterator[Numbered]) -> tuple[list[Numbered], bool]:
     return records, False
 
 
-def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Read a session: the main conversation, then that of each sub-agent, each with the line it starts on."""
+def session_conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
+    """Yield the main conversation and those of sub-agents, with their first lines."""
     lines: list[Numbered] = []
     broken = []
     dropped = format_table("marks")["dropped"]
@@ -97,29 +97,20 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     if broken:
         notes.append(broken_lines(broken))
     kinds = Counter(_kind(value) for _, value in lines if isinstance(value, Mapping))
-    notes += _unknown(kinds)
+    marks = format_table("marks")
+    known = {*marks["event"], *marks["codex"], *marks["aside"], None}
+    notes += unknown_kinds({kind: n for kind, n in kinds.items() if kind and kind not in known})
     first = next((value for _, value in lines if isinstance(value, Mapping)), {})
-    if any(kind in format_table("marks")["codex"] for kind in kinds) or "type" not in first:
+    if any(kind in marks["codex"] for kind in kinds) or "type" not in first:
         yield lines[0][0], agents.codex_conversation(lines, notes)
     else:
-        yield from claude_code.conversations(lines, notes)
+        yield from claude_code.claude_conversations(lines, notes)
 
 
 def _kind(value: Raw) -> str | None:
-    """Name the kind of a record; None for one that holds a message, whatever its kind."""
+    """Return the kind of a record, or None for a message."""
     kind = value.get("type")
     attached = value_at(value, "attachment.type")
     if isinstance(attached, str) and attached not in format_table("attachments"):
         return f"attachment {attached}"
     return kind if isinstance(kind, str) and not isinstance(value.get("message"), Mapping) else None
-
-
-def _unknown(kinds: Mapping[Any, int]) -> list[str]:
-    """Say in a sentence which kinds of records nobody here knows, and how many there are."""
-    marks = format_table("marks")
-    known_kinds = {*marks["event"], *marks["codex"], *marks["aside"], None}
-    strange = {str(kind)[:40]: number for kind, number in kinds.items() if kind not in known_kinds}
-    if not strange:
-        return []
-    examples = ", ".join(f"{kind} ({number:,})" for kind, number in list(strange.items())[:5])
-    return [f"Records of unknown kinds are left out: {sum(strange.values()):,}, {examples}."]

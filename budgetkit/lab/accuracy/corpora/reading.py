@@ -289,8 +289,8 @@ def folder(
         return files(
             [root], root.parent.name or str(root.parent), root.parent, kind, language, most
         )
-    if pattern == "**/*" and _is_listed(root / "MANIFEST.csv"):
-        return _listed(root, most)
+    if pattern == "**/*" and _lists_texts(root / "MANIFEST.csv"):
+        return _from_manifest(root, most)
     paths = sorted(
         file
         for file in root.glob(pattern)
@@ -313,7 +313,7 @@ def files(
     """Read files, each a document."""
     read: list[Document | Problem] = []
     for path in paths:
-        text = text_of(path, most)
+        text = file_text(path, most)
         if isinstance(text, Problem):
             read.append(text)
         if isinstance(text, Problem) or not text:
@@ -370,7 +370,7 @@ def rows(
         raise ValueError(
             f"Cannot read rows of {one_line(path.name)}. Pass a .jsonl, .csv or .tsv file, or use folder()."
         )
-    text = text_of(path, most)
+    text = file_text(path, most)
     if isinstance(text, Problem):
         return Corpus((), (text,))
     return _sorted_out(
@@ -379,7 +379,7 @@ def rows(
     )
 
 
-def text_of(path: Path, most: int = MOST_BYTES) -> str | Problem:
+def file_text(path: Path, most: int = MOST_BYTES) -> str | Problem:
     """Read one file as text, or return its problem."""
     try:
         size = path.stat().st_size
@@ -399,14 +399,14 @@ def text_of(path: Path, most: int = MOST_BYTES) -> str | Problem:
 
 
 def _document(path: Path, most: int, *about: str) -> Document | Problem:
-    """Read one file as a document of a class, a language, a source and a name."""
-    text = text_of(path, most)
+    """Read a file as one document."""
+    text = file_text(path, most)
     if isinstance(text, Problem):
         return text
     return Document(text, *about)
 
 
-def _is_listed(manifest: Path) -> bool:
+def _lists_texts(manifest: Path) -> bool:
     """Tell whether a manifest lists texts and not conversations."""
     if not manifest.is_file():
         return False
@@ -414,7 +414,7 @@ def _is_listed(manifest: Path) -> bool:
         return {"path", "class", "language", "source"} <= set(next(csv.reader(lines), []))
 
 
-def _listed(root: Path, most: int) -> Corpus:
+def _from_manifest(root: Path, most: int) -> Corpus:
     """Read a folder by its manifest, JSON lines as a document each."""
     read: list[Document | Problem] = []
     with (root / "MANIFEST.csv").open(encoding="utf-8", newline="") as manifest:
@@ -437,7 +437,7 @@ def _listed(root: Path, most: int) -> Corpus:
 
 
 def rows_in(text: str, suffix: str) -> Iterator[object]:
-    """Give the rows of a table; None for a line that is no JSON."""
+    """Yield the rows of a table; None for invalid JSON."""
     if suffix != ".jsonl":
         yield from text_table(text, "\t" if suffix == ".tsv" else ",")
         return

@@ -17,7 +17,7 @@ from random import Random
 
 from budgetkit.budget import brief
 from budgetkit.files import data_files, read_bytes
-from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, files, text_of
+from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, file_text, files
 
 _EMOJI = (
     *range(0x1F300, 0x1F650),
@@ -173,7 +173,7 @@ def _minified(random: Random, characters: int) -> Iterator[str]:
 
 
 def _words(random: Random, characters: int) -> Iterator[str]:
-    """Words of no language, as in identifiers and names that nobody has seen."""
+    """Make random words, as in identifiers and unknown names."""
     while True:
         word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 10)))
         yield random.choice((word, word.title(), word.upper(), word)) + random.choice(
@@ -223,7 +223,7 @@ def standard_library(most: int = 100) -> Corpus:
     source = f"CPython {platform.python_version()}"
     modules = sorted(root.glob("*.py"))
     code = files(_spread(modules, most), source, root, most=_ROOM)
-    prose = text_of(root / "pydoc_data" / "topics.py")
+    prose = file_text(root / "pydoc_data" / "topics.py")
     if not isinstance(prose, str):
         return code
     from pydoc_data.topics import topics

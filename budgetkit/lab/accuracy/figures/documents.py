@@ -97,7 +97,7 @@ def _points(
     whole = {"cliponaxis": False}  # over the edge of the figure, too
     mark = {"size": 7, "opacity": 0.72, "color": colours, **marker}
     tips = {
-        "text": _told(table),
+        "text": _hovers(table),
         "customdata": table["number"].tolist(),
         "hovertemplate": "%{text}<extra></extra>",
     }
@@ -113,7 +113,7 @@ def _points(
     return [points(x, y, marker=mark, **tips, **whole), read]
 
 
-def _told(table: pd.DataFrame) -> list[str]:
+def _hovers(table: pd.DataFrame) -> list[str]:
     tips = []
     for row in table.itertuples():
         name = (
@@ -143,7 +143,7 @@ def signed_percent(share: float, digits: int = 1) -> str:
     )
 
 
-def _held(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
+def _clipped(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
     """Return errors in percent, the axis' end, and a mark for each."""
     error = 100 * table["error"].to_numpy(float)
     end = max(
@@ -163,7 +163,7 @@ def _axis(error: list[float], end: float) -> Spec:
 def _draw_strip(table: pd.DataFrame) -> Spec:
     classes = list(dict.fromkeys(table["class"]))
     row = {name: len(classes) - 1 - place for place, name in enumerate(classes)}
-    error, end, marks = _held(table)
+    error, end, marks = _clipped(table)
     places = [
         row[name] + 0.62 * ((number * _GOLDEN) % 1 - 0.5)
         for number, name in enumerate(table["class"])
@@ -196,7 +196,7 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
 
 
 def _draw_lengths(table: pd.DataFrame) -> Spec:
-    error, end, marks = _held(table)
+    error, end, marks = _clipped(table)
     marks = [mark.replace("right", "up") for mark in marks]
     x: Spec = {"type": "log", "title": {"text": "characters of a document", "standoff": 4}}
     reach = _decades(table["characters"])

@@ -15,7 +15,7 @@ from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.folds import Kpi, figure, listed
 from budgetkit.lab.figures.question import Question, dollars, rows, short
-from budgetkit.lab.replay.figures.replays import LINE_NOTES, LINES
+from budgetkit.lab.replay.figures import LINE_NOTES, LINES
 
 Data = dict[str, Any]
 _MARKS = "The conversation marks which earlier messages a later one needs."

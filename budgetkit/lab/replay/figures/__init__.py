@@ -1,1 +1,0 @@
-"""Figures of a conversation over its turns: kept messages, cost and forecast."""
