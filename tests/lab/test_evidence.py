@@ -69,9 +69,9 @@ def test_a_mark_that_points_forward_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"Invalid evidence 2 in message 2 of trace 'toy'. Use the id or index"
     ):
-        bk.evidence(conversation("a", "b", "c", m2=[2]))
+        bk.deciding.evidence(conversation("a", "b", "c", m2=[2]))
     with pytest.raises(ValueError, match="Invalid by: 'luck'. Choose one of: auto, marks, names"):
-        bk.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
+        bk.deciding.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
 
 
 def test_marks_may_name_messages_by_their_ids() -> None:

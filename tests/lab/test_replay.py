@@ -544,9 +544,9 @@ def test_replays_in_a_list_are_called_by_their_policies_and_what_is_none_is_refu
         assert bk.deciding.rank_policies(forms)["policy"].tolist() == ["SlidingWindow(5)"]
     for strange in ({"mine": 3}, ["oldest first"], 5):
         with pytest.raises(TypeError, match="Expected results of bk.replay"):
-            bk.rank_policies(strange)  # type: ignore[arg-type]
+            bk.deciding.rank_policies(strange)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="No replays to rank"):
-        bk.rank_policies({})
+        bk.deciding.rank_policies({})
 
 
 # Held against the slow, obvious twin.
