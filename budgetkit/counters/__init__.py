@@ -316,7 +316,7 @@ def _by_vocabulary(name: str) -> Counter | None:
 def __getattr__(name: str) -> Any:
     if name != "EstimateCounter":
         raise AttributeError(
-            f"budgetkit.counters has no {name!r}. Choose one of: {', '.join(__all__)}."
+            f"budgetkit.counters has no {brief(name)}. Choose one of: {', '.join(__all__)}."
         )
     return import_module("budgetkit.counters.estimate").EstimateCounter
 

@@ -191,6 +191,7 @@ class Loader:
         table = TableReader(where, self.columns)
         if isinstance(value, list) and value and table.fits(value[0]):
             return [row for _, row in table.conversations(enumerate(value, start=1))]
+        native: list[Any] | None
         try:
             native = _converted(value)
         except ValueError as error:

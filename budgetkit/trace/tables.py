@@ -148,7 +148,8 @@ class TableReader:
 
     def frame(self, frame: pd.DataFrame) -> Iterator[Numbered]:
         """Read a pandas frame."""
-        return self.conversations(enumerate(frame.to_dict("records"), start=2))
+        rows: list[Any] = frame.to_dict("records")
+        return self.conversations(enumerate(rows, start=2))
 
     def fits(self, value: Any) -> bool:
         """Tell whether an object is a row of a table, by the given columns or the usual names."""

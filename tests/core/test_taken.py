@@ -209,7 +209,7 @@ def test_every_explorer_takes_a_function_and_a_calibrated_counter(given: Any) ->
     name = bk.counter(given).name
     trace = bk.load_trace("support-chat")
     budget = bk.BudgetExplorer("working_memory", trace, counter=given)
-    framing = bk.requests.FRAMINGS[bk.model(budget.config["model"]).framing]
+    framing = bk.requests.framing_for(bk.model(budget.config["model"]))
     assert budget.config["counter"] == name
     assert (
         budget.plan["current"].demand
