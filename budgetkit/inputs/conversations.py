@@ -148,7 +148,7 @@ def _source(value: Any) -> Any:
 
 
 _EXPECTED = (
-    "a text, a message, a passage (a dictionary with its text, a LangChain Document, an Item), and a pair of one of "
+    "a text, a message, a passage (a dictionary with its text, a LangChain Document, an Item), or a pair of one of "
     "them and its score, a number"
 )
 _SCORES = ("score", "relevance_score", "similarity")

@@ -359,6 +359,6 @@ def test_a_number_of_hundreds_of_digits_in_a_conversation_is_none_or_is_refused_
         "response": {"usage": {"input_tokens": number}},
     }
     with pytest.raises(
-        ValueError, match=r"input_tokens of a provider's usage is .{9,120}; tokens are .{9,120}$"
+        ValueError, match=r"Invalid input_tokens of a provider's usage: .{9,120}\. Use .{9,120}$"
     ):
         bk.load_trace(io.BytesIO(json.dumps(call).encode()))

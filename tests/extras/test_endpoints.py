@@ -214,7 +214,7 @@ def test_a_refusal_says_what_was_asked_what_is_known_and_what_to_do(
 ) -> None:
     provider.refuse = (status, headers, answer)
     with pytest.raises(
-        EndpointError, match=f"OpenAI was asked to count for m-1; .*{sentence}"
+        EndpointError, match=f"OpenAI did not count for m-1: .*{sentence}"
     ) as raised:
         ask()("one")
     assert "secret-key" not in str(raised.value)
@@ -502,7 +502,9 @@ def test_what_is_no_key_is_refused_before_it_is_sent_and_not_shown(
     monkeypatch.setenv("OPENAI_API_KEY", wrong)
     with (
         caplog.at_level("DEBUG"),
-        pytest.raises(EndpointError, match="OPENAI_API_KEY holds .* copy your key") as raised,
+        pytest.raises(
+            EndpointError, match="Invalid key in OPENAI_API_KEY: .* copy it again"
+        ) as raised,
     ):
         count("one")
     assert provider.asked == []

@@ -382,7 +382,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda e: e.set(window=5), "choose a larger window"),
+        (lambda e: e.set(window=5), "Choose a window of 10 or more"),
         (lambda e: e.set(counter="nonsense"), "Unknown counter 'nonsense'"),
         (
             lambda e: e.set(counter=EXTRA),
@@ -395,7 +395,10 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
             lambda e: hear(e, {"kind": "line", "line": "histroy", "tokens": 3, "id": "1"}),
             "no line 'histroy'",
         ),
-        (lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}), "tokens"),
+        (
+            lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}),
+            "Invalid system: -3. Use 0 or more.",
+        ),
         (
             lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}),
             "Unknown preset 'chatt'",

@@ -284,7 +284,7 @@ class ProviderCounter:
 
     def _error(self, what: str) -> EndpointError:
         return EndpointError(
-            f"{self.endpoint.provider} was asked to count for {self.model:.80}; {what}"
+            f"{self.endpoint.provider} did not count for {self.model:.80}: {what}"
         )
 
 
