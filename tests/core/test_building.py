@@ -297,7 +297,7 @@ def test_the_question_is_given_once_and_by_its_user() -> None:
     budget = bk.presets.chat(8_192)
     with pytest.raises(ValueError, match="Two questions, one of them 'query'. Pass one."):
         bk.build(budget, COUNT, question="Where?", query="Where?")
-    with pytest.raises(ValueError, match="as a message of 'system'"):
+    with pytest.raises(ValueError, match="Invalid role of the question: 'system'. Expected user"):
         bk.build(budget, COUNT, question={"role": "system", "content": "Where?"})
 
 

@@ -583,7 +583,7 @@ def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path:
     goal = tmp_path / "made.html"
     assert run(["report", str(path), "-o", str(goal)]) == 0
     shown = capsys.readouterr()
-    told = "toy-0; choose another with --conversation, by number, id or title.\n"
+    told = "toy-0. Choose another with --conversation, by number, id or title.\n"
     read = "Read: OpenAI chat, 1 message: 1 user\n"
     assert shown.err == f"Note: Read conversation 1 of 8 in {path}, {told}{read}"
     assert shown.out.endswith(" kB, in a window of 1,050,000 tokens; change it with --window\n")

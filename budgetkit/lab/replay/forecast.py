@@ -119,9 +119,7 @@ def draws(
     ([[0, 0, 0], [0, 0, 0]], [[1.0], [1.0]])
     """
     if not seen:
-        raise ValueError(
-            "no turn was seen; a forecast draws from past turns; give the sizes of at least one"
-        )
+        raise ValueError("No past turns to draw from. Pass the sizes of at least one turn.")
     random = np.random.default_rng(seed)
     chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
     again = random.integers(0, seen, size=(samples, seen))
