@@ -125,7 +125,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "path of a conversation": (
         lambda: bk.load_trace("nowhere.jsonl"),
         FileNotFoundError,
-        "File not found: nowhere.jsonl. Check the path. Or choose a shipped trace: coding-agent, ...",
+        "File not found: nowhere.jsonl. Check the path. Shipped traces: coding-agent, ...",
     ),
     "extra": (
         import_missing,

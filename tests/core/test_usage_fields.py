@@ -21,7 +21,7 @@ def loaded(usage: dict[str, Any], model: str = "gpt-4o") -> bk.Trace:
 
 
 def unread(trace: bk.Trace) -> list[str]:
-    return [note for note in trace.warnings if "not read" in note]
+    return [note for note in trace.warnings if "Not read" in note]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["by"][:30] for row in ROWS])
@@ -89,7 +89,7 @@ def test_unknown_fields_are_named_once() -> None:
     trace = bk.load_trace([question, answer, question, answer])
     assert len(bk.trace.usage_frame(trace)) == 2
     assert unread(trace) == [
-        "The usage has fields that are not read: quantum_tokens; the token sums may be incomplete."
+        "Not read: usage fields quantum_tokens. The token sums may be incomplete."
     ]
     assert len(unread(loaded({"sent_tokens": 9}))) == 1
     assert not unread(loaded({"prompt_tokens": 9, "quantum_tokens": 0}))

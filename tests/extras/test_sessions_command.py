@@ -210,22 +210,22 @@ def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Capt
     """0.2.0 printed ten identical rows without a price."""
     assert run(["compare", "coding-agent", "-m", "claude-opus-4-8"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "as it is: 20 that do not act" in shown
-    assert "tokens; --window gives a smaller one" in shown and "in tokens and dollars" in shown
-    assert "One request a turn is counted; --by request counts one for each answer" in shown
+    assert "unpruned: 20 without effect" in shown
+    assert "tokens. Use --window for a smaller one" in shown and "in tokens and dollars" in shown
+    assert "Counted: one request a turn. Use --by request to count one for each answer" in shown
 
 
 def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:
     assert run(["compare", "support-chat", "-p", "octopus"]) == 0
     shown = capsys.readouterr().out
-    assert "No model is named, so there is no cost in dollars" in shown
+    assert "No cost in dollars: no model is named. Name one with --price" in shown
     assert "policies, in tokens\n" in shown
     assert run(["compare", "support-chat", "-p", "octopus", "--price", "nobodys-model"]) == 0
-    assert "No price is known for nobodys-model" in capsys.readouterr().out
+    assert "the price of nobodys-model is unknown" in capsys.readouterr().out
     assert run(["replay", "support-chat"]) == 0
-    assert "No model is named, so there is no cost in dollars" in capsys.readouterr().out
+    assert "No cost in dollars: no model is named. Name one with --price" in capsys.readouterr().out
     assert run(["replay", "support-chat", "--price", "gpt-4o"]) == 0
-    assert "no cost in dollars" not in capsys.readouterr().out
+    assert "No cost in dollars" not in capsys.readouterr().out
 
 
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are Unicode there")

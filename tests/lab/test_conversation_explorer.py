@@ -328,7 +328,7 @@ def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() ->
     )
     before = explorer.replay
     explorer.set(conflict="raise")
-    assert said(explorer).startswith("error turn ")
+    assert said(explorer).startswith("error The history of turn ")
     assert (explorer.replay, shown(explorer, "conflict")) == (before, "exceed")
 
 
@@ -549,7 +549,7 @@ WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     (lambda e: hear(e, {"kind": "money", "money": float("nan"), "id": "1"}), "US dollars, from 0"),
     (lambda e: hear(e, {"kind": "by", "by": "week", "id": "1"}), "of the command 'by'"),
     (lambda e: hear(e, {"kind": "conversation", "number": 3, "id": "1"}), "it has 1, from 0 to 0"),
-    (lambda e: e.load("{"), "saved state is no JSON"),
+    (lambda e: e.load("{"), "Invalid JSON in saved state"),
 ]
 
 
@@ -575,7 +575,7 @@ def test_a_broken_file_names_its_line_and_leaves_the_conversation(tmp_path: Path
 
 
 def test_a_constructor_that_cannot_says_why() -> None:
-    with pytest.raises(LookupError, match="no policy 'newest first'"):
+    with pytest.raises(LookupError, match="Unknown policy 'newest first'"):
         ConversationExplorer(conversation(3), policies=["newest first"])
     with pytest.raises(ValueError, match="no policy was given"):
         ConversationExplorer(conversation(3), policies=[])

@@ -403,7 +403,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
             lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}),
             "Unknown preset 'chatt'",
         ),
-        (lambda e: hear(e, {"kind": "explode", "id": "1"}), "no command 'explode'"),
+        (lambda e: hear(e, {"kind": "explode", "id": "1"}), "Unknown command 'explode'"),
         (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "has 1 to 3"),
         (
             lambda e: hear(e, {"kind": "conversation", "number": 7, "id": "1"}),

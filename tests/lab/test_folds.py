@@ -87,7 +87,7 @@ def test_a_move_leaves_a_fold_as_it_was_and_says_that_it_is_old(
 def test_a_fold_that_is_not_there_is_refused_and_what_held_holds() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     tell(explorer, "nonsense", of="history")
-    assert explorer.status.startswith("no fold 'nonsense'; there are 'why'")
+    assert explorer.status.startswith("Unknown fold 'nonsense'. Choose one of: 'why'")
 
 
 # --- why ------------------------------------------------------------------------------------------

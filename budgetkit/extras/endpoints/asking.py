@@ -283,9 +283,7 @@ class ProviderCounter:
         raise self._error(message)
 
     def _error(self, what: str) -> EndpointError:
-        return EndpointError(
-            f"{self.endpoint.provider} did not count for {self.model:.80}: {what}"
-        )
+        return EndpointError(f"{self.endpoint.provider} did not count for {self.model:.80}: {what}")
 
 
 def provider_counter(

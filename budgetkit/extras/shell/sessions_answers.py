@@ -180,7 +180,7 @@ def held(session: Session, with_text: bool, as_json: bool) -> None:
             {"prompt": "prompt tokens"},
         )
     titles = {
-        "tool": "Which results held the prompts?",
+        "tool": "Which tool results filled the prompts?",
         "server": "Which MCP servers?",
         "file": "Read again",
     }

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.errors import unknown_name
+from budgetkit.budget.quoting import one_line
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
 from budgetkit.lab.explorers.folds import Folds, refusal
@@ -241,9 +242,7 @@ class Explorer(Generic[S, F]):
     def _find_command(self, kind: str) -> Command:
         commands: Data = {**self.kind.commands, "reset": self._reset}
         if kind not in commands:
-            raise LookupError(
-                f"no command {brief(kind)}; known are {quoted(commands)}; send one of them"
-            )
+            raise LookupError(unknown_name("command", kind, commands))
         command: Command = commands[kind]
         return command
 

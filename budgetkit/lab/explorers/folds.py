@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.errors import unknown_name
+from budgetkit.budget.quoting import brief
 from budgetkit.lab.figures.question import Columns, Question, frame_of
 
 Data = dict[str, Any]
@@ -214,9 +215,7 @@ class Folds:
 
     def _content(self, name: str) -> Content:
         if name not in self._known:
-            raise LookupError(
-                f"no fold {brief(name)}; there are {quoted(self._known)}; open one of them"
-            )
+            raise LookupError(unknown_name("fold", name, self._known))
         if name not in self._made:
             module, _, made = self._known[name].home.partition(":")
             self._made[name] = getattr(import_module(module), made)(lambda: self._again(name))

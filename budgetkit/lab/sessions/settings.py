@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import brief
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import known_prices
 from budgetkit.lab.sessions.causes import LIFE
@@ -152,9 +153,7 @@ def what_if(
     [(setting, values)] = named.items()
     listed: list[Any] = [values] if isinstance(values, int | str) else [*values]
     if setting == "cache_life" and (unknown := [life for life in listed if life not in LIVES]):
-        raise ValueError(
-            f"Unknown cache life {brief(unknown[0])}. Choose one of: {', '.join(LIVES)}."
-        )
+        raise ValueError(unknown_name("cache life", unknown[0], LIVES))
 
     def table_of(one: Session) -> pd.DataFrame:
         return _Trial(one, setup_of(one, window), rule).table(setting, listed)

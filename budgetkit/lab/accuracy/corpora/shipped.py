@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
-from budgetkit.budget import brief
+from budgetkit.budget.errors import unknown_name
 from budgetkit.files import data_files, read_bytes
 from budgetkit.lab.accuracy.corpora.reading import Corpus, Document, file_text, files
 
@@ -75,7 +75,7 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     'e84b355657a25ccd'
     """
     if recipe not in RECIPES:
-        raise ValueError(f"Unknown recipe {brief(recipe)}. Choose one of: {', '.join(RECIPES)}.")
+        raise ValueError(unknown_name("recipe", recipe, RECIPES))
     random = Random(f"{recipe} {seed}")
     text = ""
     for part in RECIPES[recipe](random, characters):

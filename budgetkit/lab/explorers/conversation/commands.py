@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
+from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings, number_of
@@ -101,7 +102,7 @@ def type_price(
 ) -> ConversationSettings:
     """Type in a price in dollars for a million tokens; None is the listed one."""
     if of not in PRICED:
-        raise LookupError(f"no price {brief(of)}; there are {', '.join(PRICED)}; use one of them")
+        raise LookupError(unknown_name("price", of, PRICED))
     others = {name: other for name, other in stage.settings.prices.items() if name != of}
     if price is None:
         return replace(stage.settings, prices=others)
