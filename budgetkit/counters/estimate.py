@@ -235,20 +235,27 @@ class Weights:
         entry_pairs[0] += entry_pairs[1]
         total: Values = entry_pairs[0].astype(np.int16)
         at = missing[0].nonzero()[0]
-        if len(at):  # a window that is not held has the weights of its shape and its pairs
-            pairs, shape = stretch.plain(at)
-            both = self.pairs.take(pairs, mode="wrap")
-            total[at] += self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
+        if len(at):
+            total[at] += self._unknown(stretch, at)
         if stretch.units is not None:
             first, second = look_up_entries(self.raw, stretch.raw())[0].view(np.int32)
             total[stretch.wide] += (first + second - 2 * LEAST).astype(np.int16)
         at = stretch.runs()
-        if len(at):
-            units_of_run, next_units = stretch.ends(at)
-            is_ascii = (units_of_run < 128) & (next_units < 128)
-            cost = np.where(units_of_run == next_units, self.run_units[units_of_run], np.int16(-1))
-            cost = np.where(is_ascii, self.runs[units_of_run & 127, next_units & 127], cost)
-            total[at] = np.where(cost >= 0, 2 * cost, total[at])
+        return self._with_runs(total, at, stretch) if len(at) else total
+
+    def _unknown(self, stretch: Windows, at: Places) -> Values:
+        """Add the weights of shape and pairs, for windows that are not held."""
+        pairs, shape = stretch.plain(at)
+        both = self.pairs.take(pairs, mode="wrap")
+        return self.shapes.take(shape, mode="wrap") + both[0::2] + both[1::2]
+
+    def _with_runs(self, total: Values, at: Places, stretch: Windows) -> Values:
+        """Set the weights of windows inside a run of one unit."""
+        first, second = stretch.ends(at)
+        is_ascii = (first < 128) & (second < 128)
+        cost = np.where(first == second, self.run_units[first], np.int16(-1))
+        cost = np.where(is_ascii, self.runs[first & 127, second & 127], cost)
+        total[at] = np.where(cost >= 0, 2 * cost, total[at])
         return total
 
 

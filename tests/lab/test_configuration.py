@@ -74,8 +74,8 @@ def test_a_file_without_a_model_is_opened_as_its_preset_is(
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ({"context_budget": {}, "agent": {"context_budget": {}}}, "has 'agent'"),
-        ({"budget": "chat", "agent": {"name": "x"}}, "has 'agent'"),
+        ({"context_budget": {}, "agent": {"context_budget": {}}}, "Unknown key 'agent'"),
+        ({"budget": "chat", "agent": {"name": "x"}}, "Unknown key 'agent'"),
         (
             {"budget": "chat", "policy": {"class": "Policy"}},
             "Unknown policy class",

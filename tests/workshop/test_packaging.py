@@ -115,7 +115,7 @@ for name in ("BudgetExplorer", "AccuracyExplorer", "ConversationExplorer"):
     try:
         getattr(bk, name)
     except ImportError as problem:
-        absent.append(str(problem).rpartition("; ")[2])
+        absent.append(str(problem).rpartition(". ")[2])
 print(json.dumps({
     "home": bk.__file__,
     "history": [plan["history"].granted, plan["history"].cut],
@@ -184,7 +184,7 @@ def test_the_core_alone_plans_and_prunes_a_conversation_without_a_network(
         "cut": 20,
         "messages": 98,
         "dropped": dropped,
-        "absent": 3 * ["run: pip install 'budgetkit[lab]'"],
+        "absent": 3 * ["Run: pip install 'budgetkit[lab]'"],
     }
 
 
