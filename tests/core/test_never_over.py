@@ -24,6 +24,7 @@ def budgets(draw: st.DrawFn) -> bk.Budget:
     if name != "small answer":
         return bk.presets.PRESETS[name](size)
     kinds: tuple[Literal["actual", "fixed", "larger"], ...] = ("actual", "fixed", "larger")
+    size = max(size, 600)  # below it the reserves of 500 and the answer fill the window
     return bk.presets.working_memory(size, output=size // 8, current=draw(st.sampled_from(kinds)))
 
 

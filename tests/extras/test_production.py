@@ -38,7 +38,7 @@ for number, end in enumerate(ends):
     answer = Any(choices=[Any(message=said[end])] if end < len(said) else [])
     client = Any(chat=Any(completions=Any(create=lambda **request: answer)))
     if number % 50 == 49:
-        talk = bk.Conversation.from_json(talk.to_json(), bk.policies.TriggerTarget(), "gpt-4o")
+        talk = bk.Conversation.from_json(talk.to_json(), bk.policies.TriggerTarget(), "gpt-5.4")
     turn(client, *said[done:end])
     done = end + 1
 """
@@ -66,7 +66,7 @@ def test_the_application_has_the_core_alone_and_the_numbers_of_the_replay(
     assert budget.caps["system"] == 2_000
     policy = policies.TriggerTarget()
     outcome = bk.replay(
-        trace, budget, policy, counter=bk.counter("gpt-4o"), by="request", start_on="user"
+        trace, budget, policy, counter=bk.counter("gpt-5.4"), by="request", start_on="user"
     )
     ends = [request.sent for request in outcome.placed.requests][:300]
     assert len(ends) == 300
