@@ -44,8 +44,8 @@ def whole_number(value: object) -> int | None:
         return None
 
 
-def check_tokens(what: str, value: object) -> int:
-    """Return a number of tokens unchanged, or say why it is none.
+def check_tokens(what: str, value: object, least: int = 0) -> int:
+    """Return a number unchanged if it is whole and at least `least`; say why it is not.
 
     Examples
     --------
@@ -55,8 +55,8 @@ def check_tokens(what: str, value: object) -> int:
     number = whole_number(value)
     if number is None:
         raise TypeError(wrong_type(what, value, "a whole number of tokens, or a Share for a ratio"))
-    if number < 0:
-        raise ValueError(out_of_range(what, number, "0 or more"))
+    if number < least:
+        raise ValueError(out_of_range(what, number, f"{least} or more"))
     if number > MOST_TOKENS:
         raise ValueError(out_of_range(what, number, f"at most {MOST_TOKENS:,} tokens"))
     return number

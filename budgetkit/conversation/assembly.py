@@ -245,7 +245,3 @@ def _text(plan: Plan, used: int, wording: Wording) -> str:
         near = f" ({wording.near})" if grant.granted > NEAR_LIMIT * limit else ""
         lines.append(f"- {grant.section}: {number(grant.granted)}/{number(limit)}{near}")
     return "\n".join(lines)
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from budgetkit.budget.errors import unknown_name, wrong_type
 from budgetkit.budget.quoting import brief, nearest_name, one_line
@@ -48,16 +48,12 @@ from budgetkit.models import DEFAULT_ENCODING, Model, model, model_name, similar
 from budgetkit.models.names import calibration_row
 from budgetkit.plugins import load_plugin, plugin_names
 
-if TYPE_CHECKING:
-    from budgetkit.counters.estimate import EstimateCounter
-
 __all__ = [
     "RULES",
     "Basis",
     "CalibratedCounter",
     "CharacterCounter",
     "Counter",
-    "EstimateCounter",
     "ExactCounter",
     "ForeignCounter",
     "FunctionCounter",
@@ -311,14 +307,6 @@ def _by_vocabulary(name: str) -> Counter | None:
     if row is not None and row["name"] == noted["vocabulary"]:
         return counter(noted["model"])
     return None
-
-
-def __getattr__(name: str) -> Any:
-    if name != "EstimateCounter":
-        raise AttributeError(
-            f"budgetkit.counters has no {brief(name)}. Choose one of: {', '.join(__all__)}."
-        )
-    return import_module("budgetkit.counters.estimate").EstimateCounter
 
 
 def _of_model(model: Model) -> Counter:

@@ -15,7 +15,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
+from budgetkit.counters import CalibratedCounter, count_of
+from budgetkit.counters.estimate import EstimateCounter
 from budgetkit.files import read_toml
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.message import ROLES, Message, Passage

@@ -22,8 +22,9 @@ from datetime import date as Day
 from functools import cache, lru_cache
 from typing import Any, Final, Literal
 
+from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.errors import out_of_range, unknown_name, wrong_choice, wrong_type
+from budgetkit.budget.errors import unknown_name, wrong_type
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line, warn_caller
 from budgetkit.files import missing_extra, read_rows, read_table, read_toml
@@ -141,10 +142,8 @@ class Model:
 
     def __post_init__(self) -> None:
         name = one_line(self.name)
-        if self.kind not in ("shared", "input"):
-            raise ValueError(wrong_choice(f"kind of {name}", self.kind, ("shared", "input")))
-        if check_tokens(f"window of {name}", self.window) == 0:
-            raise ValueError(out_of_range(f"window of {name}", 0, "1 token or more"))
+        check_choice(f"kind of {name}", self.kind, ("shared", "input"))
+        check_tokens(f"window of {name}", self.window, 1)
         if self.max_output is None:
             longest = 0
         else:
@@ -300,8 +299,7 @@ def model(
     >>> model("openai/gpt-4o-2024-08-06").provenance
     'prefix gpt-4o of gpt-4o-2024-08-06'
     """
-    if unknown not in ("default", "raise"):
-        raise ValueError(wrong_choice("unknown", unknown, ("default", "raise")))
+    check_choice("unknown", unknown, ("default", "raise"))
     facts = resolve(name)
     if isinstance(name, str) and not facts.is_known:
         if unknown == "raise":

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from budgetkit.budget.allocation import Reserve
+from budgetkit.budget.allocation import Reserve, check_choice
 from budgetkit.budget.amounts import Share, check_tokens
-from budgetkit.budget.errors import unknown_name, wrong_choice
+from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.files import Table, read_rows, read_table
@@ -205,8 +205,7 @@ def thinking(model: str | Model, effort: str, through: str = "") -> Thinking:
     >>> thinking("gpt-5.1", "high").tokens is None, thinking("gpt-5.1", "none").tokens
     (True, 0)
     """
-    if effort not in EFFORTS:
-        raise ValueError(wrong_choice("effort", effort, EFFORTS))
+    check_choice("effort", effort, EFFORTS)
     name = model_name(model)
     for row in read_table("thinking.csv"):
         is_row = row["effort"] in ("", effort) and row["through"] in ("", through)

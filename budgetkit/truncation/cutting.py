@@ -12,8 +12,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
+from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.errors import out_of_range, wrong_choice
+from budgetkit.budget.errors import out_of_range
 from budgetkit.counters import count_of
 from budgetkit.counters.protocol import as_counter
 from budgetkit.message import Message
@@ -230,8 +231,7 @@ def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
     if type(limit) is not int or not 0 <= limit <= MOST_TOKENS:
         raise ValueError(out_of_range("limit", limit, f"a whole number from 0 to {MOST_TOKENS:,}"))
     for (parameter, choices), value in zip(_CHOICES.items(), (keep, by, marker_at), strict=True):
-        if value not in choices:
-            raise ValueError(wrong_choice(parameter, value, choices))
+        check_choice(parameter, value, choices)
 
 
 #: What stands where text was left out, by what the section keeps.

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budgetkit import corpora, files
-from budgetkit.counters import EstimateCounter, counter
-from budgetkit.counters.estimate import LEVELS, RUN, WINDOW, table_names
+from budgetkit.counters import counter
+from budgetkit.counters.estimate import LEVELS, RUN, WINDOW, EstimateCounter, table_names
 from tests.conftest import examples
 
 ROUGH = EstimateCounter("o200k_base")

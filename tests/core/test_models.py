@@ -227,8 +227,8 @@ def test_what_is_known_better_overrides_and_provenance_says_so() -> None:
 @pytest.mark.parametrize(
     ("overrides", "error", "message"),
     [
-        ({"window": 0}, ValueError, "Invalid window of .*: 0. Use 1 token or more"),
-        ({"window": -1}, ValueError, "Invalid window.*: -1. Use 0 or more"),
+        ({"window": 0}, ValueError, "Invalid window of .*: 0. Use 1 or more"),
+        ({"window": -1}, ValueError, "Invalid window.*: -1. Use 1 or more"),
         ({"window": 8192.5}, TypeError, "Invalid window.*: 8192.5. Expected a whole number"),
         (
             {"window": 4_096},

@@ -107,7 +107,7 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
             lambda: SlidingWindow(0),
             "Invalid turns of the sliding window: 0. Use 1 or more.",
         ),
-        (lambda: Step(0), "Invalid step: 0. Use 1 token or more."),
+        (lambda: Step(0), "Invalid step: 0. Use 1 or more."),
         (
             lambda: OldestFirst(unit="word"),  # type: ignore[arg-type]
             "Invalid unit of the policy: 'word'. Choose one of: message, turn",

@@ -345,7 +345,7 @@ def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
 
 @pytest.mark.parametrize("turns", [0, -1])
 def test_no_turns_are_no_condition(turns: int) -> None:
-    with pytest.raises(ValueError, match=rf"Invalid number of turns {turns}. Pass 1 or more."):
+    with pytest.raises(ValueError, match=rf"Invalid number of turns: {turns}. Use 1 or more."):
         holds_turns(turns)
 
 

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 
 import pandas as pd
 
+from budgetkit.budget import check_tokens
 from budgetkit.counters import ExactCounter, counter
 from budgetkit.counters.exact import count_texts, last_seam, next_seam, split_at_seams
 from budgetkit.counters.stretches import Read, count_stretch, text_at
@@ -127,10 +128,7 @@ def count_files(
     exact_counter = _exact(counter)
     sizes = {str(path): Path(path).stat().st_size for path in paths}
     tokens = dict.fromkeys(sizes, 0)
-    if block < 1:
-        raise ValueError(
-            f"Invalid block size {block}. Pass 1 byte or more; {BLOCK:,} is the default."
-        )
+    check_tokens("block size", block, 1)
     blocks = (count for path, size in sizes.items() for count in _blocks(path, size, block))
     counting = partial(
         count_block, encoding=exact_counter.encoding, ahead=0 if client else sum(sizes.values())
@@ -286,7 +284,3 @@ def _batches(documents: Iterable[Document], characters: int) -> Iterator[list[Do
             length = 0
     if batch:
         yield batch
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from budgetkit.budget import Budget, Reserve, brief
+from budgetkit.budget import Budget, Reserve, check_choice
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.counters import Count, count_of
 from budgetkit.inputs import AnyCounter, AnyTrace, traces_of
@@ -182,8 +182,7 @@ def reserve_of_answers(budget: Budget) -> Reserve | None:
 
 
 def _present(traces: AnyTrace, counter: AnyCounter, kind: Kind) -> list[Ints]:
-    if kind not in ("all", "call", "text"):
-        raise ValueError(f"Unknown kind of answers {brief(kind)}. Choose 'all', 'call' or 'text'.")
+    check_choice("kind of answers", kind, ("all", "call", "text"))
     traces = traces_of(traces)
     lengths = recorded_lengths(traces, count_of(counter), kind)
     if not lengths:

@@ -215,8 +215,7 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
     >>> holds_turns(20).name
     'history holds 20 turns'
     """
-    if turns < 1:
-        raise ValueError(f"Invalid number of turns {turns}. Pass 1 or more.")
+    check_tokens("number of turns", turns, 1)
 
     def holds(plans: PlannedDemand) -> bool:
         column = plans.columns[section]

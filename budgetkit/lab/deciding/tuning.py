@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import Budget, brief, check_tokens, quoted
+from budgetkit.budget import Budget, check_choice, check_tokens, quoted
 from budgetkit.counters import count_of
 from budgetkit.inputs import (
     AnyBudget,
@@ -438,10 +438,8 @@ def tune(
     options |= {
         name: value for name, value in (("model", model), ("counter", counter)) if value is not None
     }
-    if summaries not in ("lost", "kept"):
-        raise ValueError(f"Invalid summaries {brief(summaries)}. Choose 'lost' or 'kept'.")
-    if check_tokens("trials", trials) < 1:
-        raise ValueError("Invalid trials 0. Try at least 1 setting.")
+    check_choice("summaries", summaries, ("lost", "kept"))
+    check_tokens("trials", trials, 1)
     several = [objective] if isinstance(objective, str) or callable(objective) else objective
     objectives = dict(objective_of(aim, summaries) for aim in several)
     options = {"prices": _needed_prices(next(iter(objectives)), prices), **options}

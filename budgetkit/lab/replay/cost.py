@@ -384,5 +384,4 @@ def _price(value: Any) -> Price | None:
     return Price(float(value))
 
 
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy  # completion shows no other names

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import regex
 
-from budgetkit.budget import brief
-from budgetkit.budget.errors import wrong_choice
+from budgetkit.budget import brief, check_choice
 from budgetkit.inputs import AnyTrace, trace_of
 from budgetkit.lab.replay.outcome import Replay
 from budgetkit.message import SYSTEM_ROLES, Message
@@ -58,8 +57,7 @@ def evidence(trace: AnyTrace, by: Literal["auto", "marks", "names"] = "auto") ->
     [[2, 0, 'A-1734']]
     """
     trace = trace_of(trace)
-    if by not in ("auto", "marks", "names"):
-        raise ValueError(wrong_choice("by", by, ("auto", "marks", "names")))
+    check_choice("by", by, ("auto", "marks", "names"))
     marks = [] if by == "names" else list(_pairs_by_mark(trace))
     rows = marks or ([] if by == "marks" else list(_pairs_by_name(trace)))
     frame = pd.DataFrame(rows, columns=["message", "needs", "term"]).astype(

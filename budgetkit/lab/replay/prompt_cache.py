@@ -223,7 +223,3 @@ def provider_rules(model: str | Model) -> str:
     ('openai-5.6', 'anthropic-512')
     """
     return resolve(model).cache
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, check_tokens, tokens_of
-from budgetkit.budget.errors import out_of_range
 
 Base = Literal["limit", "usable", "window"]
 Unit = Literal["message", "turn"]
@@ -57,8 +56,7 @@ class Floor:
     def __post_init__(self) -> None:
         check_choice("unit of the floor", self.unit, get_args(FloorUnit))
         check_choice("conflict of the floor", self.conflict, get_args(Conflict))
-        if check_tokens("least of the floor", self.least) < 1:
-            raise ValueError(out_of_range("least of the floor", 0, "1 or more"))
+        check_tokens("least of the floor", self.least, 1)
 
 
 @dataclass(frozen=True, slots=True)

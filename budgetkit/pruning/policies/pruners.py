@@ -16,7 +16,6 @@ from typing import Any, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens, tokens_of
-from budgetkit.budget.errors import out_of_range
 from budgetkit.budget.quoting import brief
 from budgetkit.pruning.policies.policy import (
     Base,
@@ -70,8 +69,7 @@ class SlidingWindow(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if check_tokens("turns of the sliding window", self.turns) < 1:
-            raise ValueError(out_of_range("turns of the sliding window", 0, "1 or more"))
+        check_tokens("turns of the sliding window", self.turns, 1)
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Drop every turn that has left the window."""
@@ -106,8 +104,7 @@ class Step(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if check_tokens("step", self.step) < 1:
-            raise ValueError(out_of_range("step", 0, "1 token or more"))
+        check_tokens("step", self.step, 1)
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Drop whole blocks, once the history is over its limit."""
