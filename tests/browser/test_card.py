@@ -178,7 +178,7 @@ def test_window_pool_history_and_errors_shift_together_for_every_maker(
     box.press("Enter")
     expect(page.locator(".bk-errors .bk-note")).to_contain_text(other)
     expect(page.locator(".bk-errors h3")).to_have_text("How far off is chars/4?")
-    expect(page.locator(".bk-over")).to_have_text(f"{other}, 8,192 tokens")
+    expect(page.locator(".bk-over")).to_contain_text(f"{other}, 8,192 tokens")
     assert [row[3] for row in strip(card)] != [row[3] for row in allocated]
 
 

@@ -74,7 +74,7 @@ def test_the_table_of_errors_gives_way_to_long_numbers(card: Notebook, window: i
     """On 0.2.0 "planned" lay over a heading at 1,300 pixels, and "277 of the pool" took two lines at 1,100."""
     card.execute(code_of({"model": "gpt-4o", "preset": "chat", "state": "as it opens"}))
     card.execute(f"explorer.set(window={window})")
-    expect(card.page.locator(".bk-over")).to_have_text(f"gpt-4o, {window:,} tokens")
+    expect(card.page.locator(".bk-over")).to_contain_text(f"gpt-4o, {window:,} tokens")
     for width in (560, 1_010, 1_100, 1_160, 1_300, 1_350):
         card.page.evaluate(CONTAINER, width)
         assert card.page.evaluate(FAULTS_AT_REST) == [], width
@@ -88,7 +88,7 @@ def test_a_long_verdict_goes_on_in_a_second_line(card: Notebook) -> None:
     """Found by the command that looks at every combination: at 640 pixels it lay over "pool 243,927"."""
     layout = {"model": "llama-3.1-70b", "preset": "chat", "state": "a large window"}
     card.execute(code_of(layout))
-    expect(card.page.locator(".bk-over")).to_have_text("llama-3.1-70b, 2,000,000 tokens")
+    expect(card.page.locator(".bk-over")).to_contain_text("llama-3.1-70b, 2,000,000 tokens")
     for width in (640, 720):
         card.page.evaluate(CONTAINER, width)
         assert card.page.evaluate(FAULTS_AT_REST) == [], width
