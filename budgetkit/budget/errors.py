@@ -1,6 +1,6 @@
 """The usual errors, each worded in one place: the problem, then its fix.
 
-A function returns the text alone; its caller chooses the kind of error and raises it.
+A function returns the text alone, and its caller chooses the kind of error; `check_html` raises it.
 """
 
 from __future__ import annotations
@@ -86,3 +86,12 @@ def missing_file(path: object) -> str:
     File not found: chat.jsonl. Check the path.
     """
     return f"File not found: {one_line(str(path))}. Check the path."
+
+
+def check_html(path: object) -> None:
+    """Refuse the path of a page that does not end in .html."""
+    name = str(path)
+    if not name.lower().endswith((".html", ".htm")):
+        raise ValueError(
+            f"A page is HTML. Name a file that ends in .html instead of {one_line(name)}."
+        )

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget import many, one_line
+from budgetkit.budget.errors import check_html
 from budgetkit.counters import counter
 from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.sessions import dollars
@@ -75,9 +76,7 @@ def _key_figures(session: Session) -> list[Data]:
 
 def save(session: Session, window: int | None, output: str, with_text: bool) -> None:
     """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
-    if Path(output).suffix.lower() not in (".html", ".htm"):
-        named = one_line(output)
-        raise ValueError(f"A report is HTML. Name a file that ends in .html instead of {named}.")
+    check_html(output)
     trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
     compared = comparison(setup_of(session, window))
     cost = dollars(session.totals()["cost"])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.errors import check_html
 from budgetkit.files import write_whole
 from budgetkit.lab.app.headline import headline, key_figures, misjudgements
 from budgetkit.lab.app.receipt import picture, receipt
@@ -167,10 +167,7 @@ class DesignCard(BudgetExplorer):
         ValueError
             If it ends with something else.
         """
-        if Path(path).suffix.lower() not in (".html", ".htm"):
-            raise ValueError(
-                f"a receipt was to be shared as {one_line(str(path))}; it is HTML; end the name with .html"
-            )
+        check_html(path)
         page, drawn = self._receipt(texts=texts)
         write_whole(path, page.encode())
         write_whole(Path(path).with_suffix(".svg"), drawn.encode())

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
 
-from budgetkit.budget.errors import unknown_name
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.errors import check_html, unknown_name
 from budgetkit.counters.encodings import ForkSafeLock
 from budgetkit.files import write_whole
 from budgetkit.lab.explorers.folds import Folds, refusal
@@ -79,10 +78,7 @@ class Explorer(Generic[S, F]):
         ValueError
             If it ends with something else.
         """
-        if Path(path).suffix.lower() not in (".html", ".htm"):
-            raise ValueError(
-                f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html"
-            )
+        check_html(path)
         with self._lock:
             # the status as it is, not the last refusal
             status = self.kind.status(self.stage)
