@@ -47,7 +47,7 @@ def lab(notebook_06: Notebook) -> Notebook:
     notebook_06.rest()
     notebook_06.execute(AS_AT_FIRST)
     show(notebook_06.page)
-    expect_kpi(notebook_06.page, "first", "turn 11")
+    expect_kpi(notebook_06.page, "first", "turn 10")
     notebook_06.wait_for_charts(CHARTS)
     return notebook_06
 
@@ -56,7 +56,7 @@ def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> 
     page = lab.page
     expect(page.locator(".bk-reader h3")).to_contain_text("request 85 (turn 27)")
     lab.slider("Request").press("Home")
-    expect_kpi(page, "now", "624")
+    expect_kpi(page, "now", "708")
     expect(page.locator(".bk-reader h3")).to_have_text(
         "What does request 1 (turn 1) send, and what is missing?"
     )
@@ -72,7 +72,7 @@ def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> 
 
 def test_two_policies_side_by_side_cost_what_the_notebook_says(lab: Notebook) -> None:
     page = lab.page
-    expect_kpi(page, "cost", "$1.19")
+    expect_kpi(page, "cost", "$0.54")
     page.get_by_role("button", name="Remove tool results first").click()
     page.locator(".bk-picker summary").click()
     page.get_by_role("button", name="last turns Only the last turns stay").click()
@@ -81,8 +81,8 @@ def test_two_policies_side_by_side_cost_what_the_notebook_says(lab: Notebook) ->
         [re.compile(name) for name in ("down to a mark", "last turns", "oldest first")]
     )
     page.get_by_role("button", name="last turns", exact=True).click()
-    expect_kpi(page, "cost", "$1.72")
-    expect(lanes.nth(1)).to_contain_text("$1.72")
+    expect_kpi(page, "cost", "$1.32")
+    expect(lanes.nth(1)).to_contain_text("$1.32")
     page.get_by_role("tab", name="Cost").click()
     names = page.locator(".bk-card[data-key=spending] .annotation-text")
     expect(names).to_have_count(3)
@@ -141,17 +141,17 @@ def test_an_uploaded_session_is_shown_and_can_be_taken_back(lab: Notebook, tmp_p
     expect(page.locator(".bk-status.bk-is-error")).to_contain_text("line 1")
     expect(page.locator(".bk-source")).to_contain_text("mine.jsonl")
     page.get_by_role("button", name="Undo", exact=True).click()
-    expect_kpi(page, "first", "turn 11")
+    expect_kpi(page, "first", "turn 10")
 
 
 def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook) -> None:
     page = lab.page
     lab.slider("Request").press("Home")
-    expect_kpi(page, "now", "624")
+    expect_kpi(page, "now", "708")
     lab.reload()
     show(page)
     lab.wait_for_charts(CHARTS)
-    expect_kpi(page, "now", "624")
+    expect_kpi(page, "now", "708")
     lab.slider("Request").press("ArrowRight")
     expect(page.locator(".bk-reader h3")).to_contain_text("request 2 (turn 1)")
 
