@@ -17,7 +17,10 @@ from tests.lab.test_serving import printed_token
 #: Every chart of the tab that is shown is drawn.
 DRAWN = """() => [...document.querySelectorAll(".bk-charts > .bk-card")]
     .filter(card => card.clientWidth).every(card => card.querySelector(".main-svg"))"""
-OWN = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
+OWN = """{"model": "gpt-4o", "messages": [
+    {"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}""".replace(
+    "\n", ""
+)
 
 
 @pytest.fixture(scope="module")

@@ -82,9 +82,9 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     box = lab.place_of(page.locator(".bk-controls input[title='Window, in tokens']"))
     assert 0 <= lab.place_of(told)["y"] - box["y"] < 60
     expect(page.locator(".bk-controls input[title='Window, in tokens']")).to_have_value("100,000")
-    type_into(lab, "Window, in tokens", "1.05M")
-    expect_kpi(page, "window", "1,050,000")
-    expect(live).to_contain_text("The window is set to 1,050,000 tokens")
+    type_into(lab, "Window, in tokens", "1.2M")
+    expect_kpi(page, "window", "1,200,000")
+    expect(live).to_contain_text("The window is set to 1,200,000 tokens")
     expect(told).to_have_count(0)
 
 

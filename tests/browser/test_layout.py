@@ -191,7 +191,7 @@ def test_a_segment_lights_its_messages_up_and_a_message_says_what_became_of_it(
     gone = block(page, "gone").last
     gone.locator(".bk-label").click()
     expect(gone.locator(".bk-why")).to_contain_text(
-        "Dropped because: over its cap. history asks for 9,190 tokens"
+        "Dropped because: over its cap. history asks for 9,337 tokens"
     )
     expect(gone.locator(".bk-label")).to_have_attribute("aria-expanded", "true")
     expect(page.locator(".bk-segment[data-key=system]")).to_have_class(
