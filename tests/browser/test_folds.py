@@ -50,7 +50,7 @@ def test_a_warning_opens_why_and_a_mend_is_seen_before_it_is_made_and_can_be_tak
     page.locator(".bk-asks", has_text="history loses").click()
     why = page.locator(".bk-fold[data-key=why]")
     expect(why.locator(".bk-reasons li").first).to_contain_text(
-        "history asked for 9,135 tokens and got"
+        "history asked for 9,283 tokens and got"
     )
     window = page.locator(".bk-kpi[data-key=window] b")
     row = why.locator(".bk-rows li", has_text="Take a larger window: from 9,000")
