@@ -94,7 +94,7 @@ def test_tuning_runs_on_its_button_and_a_point_of_the_front_sets_all_sliders(
     decide.get_by_role("button", name="Tune on 48 conversations").click()
     sentence = decide.locator(".bk-said.bk-is-fits")
     expect(sentence).to_contain_text("the true saving lies between")
-    lab.wait_for_charts(charts)
+    lab.wait_for_charts(3)
     before = sentence.text_content() or ""
     output = lab.page.locator(".bk-controls input[title='output, in tokens']")
     expect(output).to_have_value("200")
@@ -102,7 +102,7 @@ def test_tuning_runs_on_its_button_and_a_point_of_the_front_sets_all_sliders(
     expect(output).to_have_value("78")
     lab.page.get_by_role("button", name="Undo").click()
     expect(output).to_have_value("200")
-    lab.wait_for_charts(charts)
+    lab.wait_for_charts(3)
     other = decide.locator(".scatterlayer .trace").nth(1).locator("path.point").last
     other.click(force=True)
     expect(decide.locator(".bk-said").first).not_to_have_text(before)
