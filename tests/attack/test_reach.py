@@ -251,7 +251,7 @@ def test_a_file_message_without_its_bytes_reads_no_path(folder: Path, tab: int) 
         ({"kind": "line", "line": "window"}, "Invalid argument 'tokens'"),
         ({"kind": "model", "name": "gpt-5", "beside": "x"}, "Invalid argument 'beside'"),
         ({"kind": "reset", "merge": "x"}, "Invalid argument 'merge'"),
-        ({"kind": ["line"]}, "no command"),
+        ({"kind": ["line"]}, "Unknown command"),
     ],
 )
 def test_a_command_takes_only_the_arguments_it_declares(

@@ -89,7 +89,7 @@ def test_a_seed_stands_for_one_text_of_the_length_asked_for(recipe: str) -> None
 
 
 def test_an_unknown_recipe_is_an_error_that_lists_them() -> None:
-    with pytest.raises(ValueError, match="Unknown recipe 'noise'. Choose one of: base64, hex"):
+    with pytest.raises(ValueError, match="Unknown recipe 'noise'. Choose one of: 'base64', 'hex'"):
         generate("noise", 1)
 
 
