@@ -431,3 +431,16 @@ def test_few_turns_are_whole_numbers_on_the_axis() -> None:
             figures.counter_error.spec(budget, demand, demand),
         ):
             assert drawn["layout"]["xaxis"].items() >= ticks.items()
+
+
+def test_the_subtitles_of_a_sweep_agree_with_its_table() -> None:
+    line = bk.sweep(OCTOPUS, LAST, window=range(4_000, 16_001, 2_000))
+    cut = line.groupby("window")["cut"].sum()
+    answer = figures.sweep_line.spec(line)["layout"]["meta"]["answer"]
+    assert answer == (
+        f"Cut in all at 4,000 tokens of window: {cut[4_000]:,}; at 16,000 tokens of window: {cut[16_000]:,}"
+    )
+    both = bk.sweep(OCTOPUS, LAST, window=range(8_000, 16_001, 2_000), output=[0, 1_000, 2_000])
+    whole = (both.groupby(["window", "output"])["cut"].sum() == 0).sum()
+    answer = figures.sweep_map.spec(both)["layout"]["meta"]["answer"]
+    assert answer == f"Nothing is cut in {whole} of 15 combinations"

@@ -42,6 +42,8 @@ def test_the_timeline_stacks_what_is_sent_and_marks_what_left() -> None:
     cuts = figures.timeline.spec(OUTCOME)["data"][-1]
     assert cuts["x"] == [4, 5, 6, 7, 8]
     assert cuts["text"][0] == "10 tokens left at request 4"
+    answer = figures.timeline.spec(OUTCOME)["layout"]["meta"]["answer"]
+    assert answer == "Messages leave at 5 of 8 requests, first at 4"
 
 
 def test_the_cache_figure_stacks_to_what_is_sent() -> None:
@@ -50,6 +52,8 @@ def test_the_cache_figure_stacks_to_what_is_sent() -> None:
     assert [sum(column) for column in zip(*stacked, strict=True)] == [*sent, sent[-1]], (
         "the last one is drawn to its end"
     )
+    answer = figures.caching.spec(OUTCOME)["layout"]["meta"]["answer"]
+    assert answer.startswith(f"{OUTCOME.cached.sum() / sum(sent):.0%}".replace("%", " % of "))
 
 
 def test_of_two_requests_each_has_its_width_and_every_tick_is_one_of_them() -> None:

@@ -79,6 +79,14 @@ def test_stored_outputs_are_numbers_small_tables_and_pictures(path: Path) -> Non
 
 
 @each_notebook
+def test_no_sum_of_money_is_taken_for_a_formula(path: Path) -> None:
+    """JupyterLab sets the text between two dollar signs as a formula, unless they are escaped."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    texts = [source(cell) for cell in cells if cell["cell_type"] == "markdown"]
+    assert not [text for text in texts if re.search(r"(?<!\\)\$", text)]
+
+
+@each_notebook
 def test_no_cell_shows_a_bare_tuple(path: Path) -> None:
     """A tuple has to be decoded in the text below; a small table has labels."""
     for cell in code_cells(path):

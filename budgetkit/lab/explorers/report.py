@@ -28,6 +28,7 @@ from budgetkit.message import Message
 Data = dict[str, Any]
 SETTLED: Final = 0.7  # seconds without a change until the picture is published anew
 _NAMED: Final = 0.08  # of the bar
+_LEFT: Final = "text-align:left"
 _SMALL: Final = "font-size:12px;color:#767676"
 #: Under the picture nothing stands but the explorer: without a kernel JupyterLab says there "model not found".
 _ALONE: Final = (
@@ -99,11 +100,13 @@ def picture(state: Data, title: str, kept: str | None = None) -> str:
     >>> "It &lt; fits." in drawn, "6,554" in drawn, "<script" in drawn
     (True, True, False)
     """
-    headline = state.get("headline", {}).get("text", "")
+    headline = state.get("headline", {"title": "", "text": ""})
     return notebook_div(
         element("p", element("b", title)),
         _kpis(state.get("kpis", [])),
-        element("p", f"{headline} {state['status']['text']}"),
+        element(
+            "p", element("b", headline["title"]), f" {headline['text']} {state['status']['text']}"
+        ),
         _bar(state.get("bar")),
         strip_table(state.get("strip")),
         element("p", state.get("source") or "", style=_SMALL),
@@ -121,7 +124,7 @@ def _kpis(kpis: list[Data]) -> Markup:
             element("b", kpi["value"]),
             element("br"),
             str(kpi["label"]),
-            style="text-align:left",
+            style=_LEFT,
         )
         for kpi in kpis
     ]
@@ -157,7 +160,10 @@ def strip_table(strip: Data | None) -> Markup:
     if strip is None:
         return NOTHING
     names = ("kind", "where", "error", "really", "verdict")
-    rows = [element("tr", *(element("td", row[name]) for name in names)) for row in strip["rows"]]
+    rows = [
+        element("tr", *(element("td", row[name], style=_LEFT) for name in names))
+        for row in strip["rows"]
+    ]
     heading = element("p", element("b", strip["title"]), f" {strip['note']}")
     return joined([heading, element("table", *rows)])
 

@@ -162,7 +162,7 @@ def _draw_line(table: pd.DataFrame) -> Spec:
         **{CUT: whole["cut"].to_numpy()}
     )
     ends = {name: plain(name) for name in (*shown, CUT)}
-    notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.07, along=by)
+    notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.09, along=by)
     return {
         "data": [*lines, total],
         "layout": layout(340, x, y, hovermode="x unified", annotations=notes),
@@ -235,8 +235,20 @@ def _draw_map(table: pd.DataFrame) -> Spec:
     return {"data": [heat, iso], "layout": layout(400, x, y)}
 
 
+def _say_line(table: pd.DataFrame) -> str:
+    by = str(table.columns[0])
+    cut = table.groupby(by)["cut"].sum()
+    first, last = (f"{at:,} tokens of {by}: {cut[at]:,.0f}" for at in cut.index[[0, -1]])
+    return f"Cut in all at {first}; at {last}"
+
+
+def _say_map(table: pd.DataFrame) -> str:
+    is_whole = table["cut"] == 0
+    return f"Nothing is cut in {is_whole.sum():,} of {len(table):,} combinations"
+
+
 #: Draw what each section is granted, and what is cut in all, while one line of a sweep moves.
-sweep_line = Question("What changes as one line moves?", _line_table, _draw_line)
+sweep_line = Question("What changes as one line moves?", _line_table, _draw_line, _say_line)
 
 #: Draw what is cut while two lines of a sweep move, with the line where the first token is cut.
-sweep_map = Question("Where does the first cut begin?", _map_table, _draw_map)
+sweep_map = Question("Where does the first cut begin?", _map_table, _draw_map, _say_map)

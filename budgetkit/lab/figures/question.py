@@ -267,6 +267,17 @@ def counted(many: int, most: int = 8) -> Spec:
     return {"tick0": 1, "dtick": 1}
 
 
+def tick_format(reach: float) -> str:
+    """Return the format of an axis: thousands as k, and no thousandths as m.
+
+    >>> tick_format(12_000), tick_format(0.8)
+    ('~s', ',.2~f')
+    """
+    if reach >= 1_000:
+        return "~s"
+    return ",.2~f"
+
+
 def dollars(cost: float) -> str:
     """Write a sum of money in few characters.
 

@@ -17,6 +17,7 @@ from budgetkit.lab.figures.question import (
     plain,
     points,
     rows,
+    tick_format,
     written,
 )
 from budgetkit.lab.figures.question import bars as lying
@@ -53,7 +54,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     across = {
         "range": [low - 0.15 * reach * (low < 0), high + 0.2 * reach],
         "title": {"text": plain(unit)},
-        "tickformat": "~s",
+        "tickformat": tick_format(reach),
         "nticks": 6,
     }
     ticks = [step * i + (len(columns) - 1) / 2 for i in range(len(names))]
@@ -129,7 +130,11 @@ def _draw_frontier(table: pd.DataFrame) -> Spec:
         marks = points(group[across], group[up], name=name, marker={"color": shade, "size": 11})
         data.append({**marks, "hovertext": [*map(plain, group["setting"])], "hoverinfo": "text"})
     x, y = (
-        {"title": {"text": plain(name)}, "tickformat": "~s", "rangemode": "tozero"}
+        {
+            "title": {"text": plain(name)},
+            "tickformat": tick_format(table[name].max()),
+            "rangemode": "tozero",
+        }
         for name in (across, up)
     )
     legend = {"orientation": "h", "y": -0.3}

@@ -318,10 +318,29 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
     )
 
 
+def _say_timeline(table: pd.DataFrame) -> str:
+    once = table.drop_duplicates("request")
+    cuts = once.loc[once["dropped"] > 0, "request"]
+    if not len(cuts):
+        return f"Nothing leaves in {len(once):,} requests"
+    return f"Messages leave at {len(cuts):,} of {len(once):,} requests, first at {cuts.iloc[0]:,}"
+
+
+def _say_caching(table: pd.DataFrame) -> str:
+    sent = int(table["sent"].sum())
+    return f"{table['cached'].sum() / max(1, sent):.0%} of {short(sent)} tokens sent".replace(
+        "%", " %"
+    )
+
+
 #: Draw each request by section, with the usable window and the requests at which something left the history.
-timeline = Question("What fills the window, request by request?", _timeline_table, _draw_timeline)
+timeline = Question(
+    "What fills the window, request by request?", _timeline_table, _draw_timeline, _say_timeline
+)
 #: Draw what of each request is read from the prompt cache, written to it, or neither.
-caching = Question("How much is read again from the cache?", _caching_table, _draw_caching)
+caching = Question(
+    "How much is read again from the cache?", _caching_table, _draw_caching, _say_caching
+)
 #: Draw what has been spent up to each request, policy by policy.
 spending = Question("What has it cost so far?", _spending_table, _draw_spending)
 #: Draw for each message from which request to which it is in the window.

@@ -237,6 +237,13 @@ def _draw_reads(table: pd.DataFrame) -> Spec:
     return {"data": traces, "layout": layout(320, x, y, **_LEGEND)}
 
 
+def _say_reads(table: pd.DataFrame) -> str:
+    missed = table.loc[table["missed"] > 0, "missed"]
+    if not len(missed):
+        return "No request missed the cache"
+    return f"{many(len(missed), 'request')} missed {missed.sum():,} tokens"
+
+
 def _turning_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return for each window and price the rule that costs least."""
     cheapest = table[table["cheapest"]]
@@ -341,7 +348,7 @@ rules_compared = Question(
 )
 #: Draw what each request read from the cache beside what was foretold, with the misses.
 cache_reads = Question(
-    "What was read from the cache, and what was foretold?", _reads_table, _draw_reads
+    "What was read from the cache, and what was foretold?", _reads_table, _draw_reads, _say_reads
 )
 #: Draw which rule is cheapest by the price of a cached token and by window, with a line where the order turns.
 order_turns = Question("Where does the order of rules turn?", _turning_table, _draw_turning)

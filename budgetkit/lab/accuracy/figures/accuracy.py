@@ -22,6 +22,7 @@ from budgetkit.lab.figures.question import (
     line,
     plain,
     points,
+    short,
     signed,
     written,
 )
@@ -62,7 +63,7 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
         "zerolinewidth": 2,
         "nticks": 8,
     }
-    legend = {"orientation": "h", "y": 1.08, "x": 0}
+    legend = {"orientation": "h", "y": -0.15, "x": 0}
     height = 420
     return {
         "data": boxes,
@@ -146,7 +147,7 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
         "ticksuffix": " %",
         "rangemode": "tozero",
     }
-    legend = {"orientation": "h", "y": 1.1, "x": 0}
+    legend = {"orientation": "h", "y": -0.25, "x": 0}
     return {
         "data": lines,
         "layout": layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend),
@@ -188,16 +189,42 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
     return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
 
 
+def _say_by_class(table: pd.DataFrame) -> str:
+    """Say for each counter in which class its median error is largest."""
+    medians = 100 * table.groupby(["counter", table.columns[1]], sort=False)["error"].median()
+    furthest = medians[medians.abs().groupby("counter", sort=False).idxmax()]
+    ends = [f"{name}: {error:+.0f} % ({group})" for (name, group), error in furthest.items()]
+    return f"Largest median error of {'; '.join(ends)}".replace("-", "\u2212")
+
+
+def _say_buffers(table: pd.DataFrame) -> str:
+    risks = sorted(set(table["risk"]))
+    risk = risks[len(risks) // 2]
+    shares = [
+        f"{100 * row.buffer:.1f} % for {row.counter}"
+        for row in table[table["risk"] == risk].itertuples()
+    ]
+    return f"At a risk of {100 * risk:g} %: {', '.join(shares)}"
+
+
+def _say_tax(table: pd.DataFrame) -> str:
+    least, most = table.iloc[[0, -1]].itertuples()
+    return (
+        f"From {short(least.characters_in_window)} characters ({least.language}) "
+        f"to {short(most.characters_in_window)} ({most.language})"
+    )
+
+
 #: Draw each document's error, by class and counter.
 errors_by_class = Question(
-    "On what is each counter wrong, and by how much?", _by_class, _draw_by_class
+    "On what is each counter wrong, and by how much?", _by_class, _draw_by_class, _say_by_class
 )
 
 #: Draw the safety buffer against the chance of an overflow that is accepted.
-buffers = Question("What buffer does a risk ask for?", _buffers, _draw_buffers)
+buffers = Question("What buffer does a risk ask for?", _buffers, _draw_buffers, _say_buffers)
 
 #: Draw how much text of each language fills one window.
-language_tax = Question("How much text fills the window, by language?", _tax, _draw_tax)
+language_tax = Question("How much text fills the window, by language?", _tax, _draw_tax, _say_tax)
 
 
 def _table(

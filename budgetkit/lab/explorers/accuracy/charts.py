@@ -204,8 +204,8 @@ def ratios(results: AccuracyResults) -> dict[str, float]:
     ratio = results.filled_windows.at(results.settings.risk)
     worst = float(np.quantile(ratio, 1 - results.settings.risk, method="higher"))
     return {
-        "really, typical": float(np.median(ratio)),
-        f"really, {100 * results.settings.risk:g} in 100": worst,
+        "actual, typical": float(np.median(ratio)),
+        f"actual, {100 * results.settings.risk:g} in 100": worst,
     }
 
 
