@@ -278,20 +278,20 @@ def read_of(explorer: Any) -> dict[str, Any]:
 
 
 def pressed(explorer: Any) -> Any:
-    """Press the button that takes the model which the file names."""
-    explorer._receive(
-        explorer.view, {"kind": "model", "name": read_of(explorer)["model"]["name"]}, []
-    )
+    """Press the button that takes the model which the file names, with its window."""
+    name = read_of(explorer)["model"]["name"]
+    explorer._receive(explorer.view, {"kind": "model", "name": name, "whole": True}, [])
     return explorer
 
 
 def test_a_session_offers_its_own_model_and_brings_its_prices() -> None:
     """The model was taken in silence, whatever stood in the box; now one button takes it."""
-    explorer = ConversationExplorer("support-chat")
+    explorer = ConversationExplorer("support-chat", window=8_192)
     explorer.open(Path(__file__).parents[1] / "formats" / "claude-code.jsonl")
     assert explorer.config["model"] == DEFAULT_MODEL
-    assert read_of(explorer)["model"]["button"] == "Use it"
     own = bk.model("claude-sonnet-4-5")
+    button = f"Use it, with its window of {own.window:,}"
+    assert read_of(explorer)["model"]["button"] == button
     pressed(explorer)
     assert (explorer.config["model"], explorer.budget.window) == (own.name, own.window)
     assert explorer.stage.results.run.prices.model == own.name

@@ -80,9 +80,14 @@ def _model(named: str | None, model: str) -> Data | None:
         return None
     if named == model:
         return {"text": f"made for {named}, as the file says"}
-    if known_model(named)[1]:
+    known, unknown = known_model(named)
+    if unknown:
         return {"text": f"the file names the model {named}, of which nothing is known"}
-    return {"text": f"the file names the model {named}", "button": "Use it", "name": named}
+    return {
+        "text": f"the file names the model {named}",
+        "button": f"Use it, with its window of {known.window:,}",
+        "name": named,
+    }
 
 
 def _columns(library: Library) -> Data:

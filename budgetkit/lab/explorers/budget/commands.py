@@ -32,6 +32,7 @@ from budgetkit.lab.explorers.budget.settings import (
     ROUGH,
     BudgetSettings,
     amounts_of,
+    longest_window,
     shortest_ratio,
 )
 from budgetkit.lab.explorers.reach import CounterName
@@ -41,13 +42,16 @@ from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
 
-def choose_model(stage: BudgetStage, name: str) -> BudgetSettings:
-    """Choose another model; keep the lines, and the window if possible.
+def choose_model(stage: BudgetStage, name: str, whole: bool = False) -> BudgetSettings:
+    """Choose another model; keep the lines, and the window if possible or unless its whole window is asked for.
 
     A model that lacks the window gets its own longest one.
     """
     model = typed_model(name)
-    return stage.settings.with_model(name.strip(), model)
+    settings = stage.settings.with_model(name.strip(), model)
+    if not whole:
+        return settings
+    return replace(settings, window=longest_window(model), missing_window=None)
 
 
 def choose_preset(stage: BudgetStage, name: str) -> BudgetSettings:

@@ -370,7 +370,7 @@ function createFacts(post) {
   const root = element("div", {}, line, notes);
   let listed = "";
   which.addEventListener("change", () => post({ kind: "conversation", number: Number(which.value) }));
-  use.addEventListener("click", () => post({ kind: "model", name: use.dataset.name }));
+  use.addEventListener("click", () => post({ kind: "model", name: use.dataset.name, whole: true }));
   const paint = (facts) => {
     root.hidden = !facts;
     if (!facts) return;
