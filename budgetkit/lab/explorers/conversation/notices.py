@@ -71,12 +71,10 @@ def _recorded(results: ConversationResults) -> list[str]:
     session = results.run.session
     if session is None:
         return []
-    gone = results.trace.gone
-    left = int((gone < len(gone)).sum())
     sentences = []
-    if left:
+    if taken_out := len(results.shown.taken_out):
         sentences.append(
-            f"The session's own compactions took out {many(left, 'message')}, whatever the policy."
+            f"The session's own compactions took out {many(taken_out, 'message')} that had been sent."
         )
     totals = session.totals()
     billed = many(totals["requests"], "request")
