@@ -87,6 +87,8 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
         if type(value) is dict and step != "*":  # as nearly always
             value = value.get(step)
+            if value is None:
+                return None
             continue
         value = unpacked(value) if unpack else value
         if step == "*":
