@@ -49,6 +49,8 @@ def holds(value: Any, condition: str) -> bool:
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True
     """
+    if type(value) is dict and not _first_keys(condition) <= value.keys():
+        return False
     for path, choices, wanted in _clauses(condition):
         at = value_at(value, path, unpack=True)
         if (at is not None if choices is None else _is_one_of(at, choices)) is not wanted:
@@ -76,6 +78,13 @@ def _clauses(condition: str) -> tuple[tuple[str, tuple[str, ...] | None, bool], 
         (path, tuple(choices.split(",")) if is_one else None, wanted)
         for path, is_one, choices, wanted in parted
     )
+
+
+@lru_cache(maxsize=1024)
+def _first_keys(condition: str) -> frozenset[str]:
+    """Return keys that a record must have to meet a condition, which rules most conditions out at once."""
+    paths = [path for path, _, is_wanted in _clauses(condition) if is_wanted and "|" not in path]
+    return frozenset(path.split(".")[0] for path in paths) - {"*"}
 
 
 @lru_cache(maxsize=1024)
