@@ -8,6 +8,7 @@ sentence that names the extra where it is missing. Files of a user's own are wri
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -167,7 +168,9 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     if named.exists() and not (named.is_file() or named.is_dir()):
         named.write_bytes(content)
         return
-    goal = named.resolve()  # a link goes on leading to its file
+    goal = Path(os.path.realpath(named))  # a link goes on leading to its file
+    if goal.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(named))
     beside = goal.with_name(f".{goal.name[:100]}.{os.urandom(4).hex()}")
     try:
         if goal.is_file():

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from budgetkit.budget.allocation import check_choice
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import Engine
 from budgetkit.conversation.reading import check_sendable, is_plain, read
@@ -392,6 +393,7 @@ def trim(
     count = setup.counter
     framing = setup.framing
     policy = setup.policy if policy is None else policy
+    check_choice("start_on", start_on, get_args(StartOn))
     if form in USER_FIRST:
         start_on = "user"
     conversation: Any = messages

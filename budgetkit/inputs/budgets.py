@@ -307,6 +307,8 @@ def setup_of(
             framing = framing_of(count if isinstance(counter, str) else counter)
         else:
             framing = framing_for(resolved)
+    elif not isinstance(framing, Framing):
+        raise TypeError(wrong_type("framing", framing, "a Framing"))
     return Setup(
         budget=sized,
         counter=count,

@@ -93,7 +93,7 @@ def json_data(text: str, what: str = SAVED_STATE) -> object:
     >>> json_data('{"window": 8192}')
     {'window': 8192}
     """
-    return _parse("JSON", what, lambda: json.loads(text, object_pairs_hook=_unique_keys))
+    return _parse("JSON", what, lambda: json.loads(text, object_pairs_hook=unique_keys))
 
 
 def yaml_data(text: str, what: str = SAVED_STATE) -> object:
@@ -128,7 +128,7 @@ class _Reader(yaml.SafeLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         if len(pairs := node.value) > len(mapping := super().construct_mapping(node, deep=deep)):
-            _unique_keys([(self.construct_object(key, deep=True), value) for key, value in pairs])
+            unique_keys([(self.construct_object(key, deep=True), value) for key, value in pairs])
         return mapping
 
 
@@ -145,7 +145,7 @@ for _kind, _pattern in {
     )
 
 
-def _unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+def unique_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     """Make a mapping, if no key stands twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):

@@ -289,10 +289,12 @@ def _zstandard(stream: IO[bytes], name: str) -> Any:
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
     """Explain an error in unpacking."""
-    broken = getattr(sys.modules.get("zstandard"), "ZstdError", zlib.error)
     try:
         yield
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, broken) as error:
+    except (
+        *(OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile),
+        getattr(sys.modules.get("zstandard"), "ZstdError", zlib.error),
+    ) as error:
         raise ValueError(f"{name}: cannot be unpacked ({error}). Pack it again.") from None
 
 

@@ -230,3 +230,13 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(name: str, folder: P
     assert child.returncode == 0, child.stderr[-2_000:]
     assert sentence in child.stdout, child.stdout[-500:]
     assert float(child.stderr.splitlines()[-1]) < SECONDS
+
+
+def test_the_first_file_of_zstandard_is_refused_in_words_too(tmp_path: Path) -> None:
+    """Its library is loaded while the file is read; its own error came through."""
+    file = tmp_path / "window.zst"
+    file.write_bytes(b"\x28\xb5\x2f\xfd\xa0\xff\xff\xff\x7f" + bytes(50))
+    program = "import budgetkit as bk, sys; bk.load_traces(sys.argv[1])"
+    command = [sys.executable, "-c", program, str(file)]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert "ValueError: window.zst: cannot be unpacked" in child.stderr

@@ -106,6 +106,17 @@ def test_a_disk_that_is_full_leaves_the_old_file_and_nothing_beside_it(
     assert path.read_bytes() == saved
 
 
+@posix
+def test_a_link_to_itself_is_not_written_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "baseline.json"
+    path.symlink_to(path)
+    assert SAVES["baseline.json"](path) == 2
+    assert "symbolic links" in capsys.readouterr().err
+    assert path.is_symlink()
+
+
 @contextmanager
 def nobody_may_write(folder: Path) -> Iterator[None]:
     """Shut a folder, also to root, who becomes nobody for a while."""

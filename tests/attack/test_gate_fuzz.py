@@ -460,6 +460,32 @@ def test_a_wrong_type_in_a_schema_is_refused(schema: dict[str, Any]) -> None:
         check(BUDGET, tools=[{"name": "ping", "parameters": {"type": "object", **schema}}])
 
 
+FEW = json.dumps(TOOLS)
+ALL = json.dumps(TOO_MUCH["chat"])
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("tools.json", f'{{"tools": {FEW}, "next_cursor": "a"}}'),
+        ("tools.json", f'{{"tools": {FEW}, "nextPageToken": "a"}}'),
+        ("tools.json", f'{{"tools": {FEW}, "functions": {ALL}}}'),
+        ("tools.json", f'{{"tools": {FEW}, "functionDeclarations": {ALL}}}'),
+        ("tools.json", f'{{"tools": {ALL}, "tools": {FEW}}}'),
+        ("tools.json", f'[{{"name": "a", "description": "{LONG * 99}", "description": "b"}}]'),
+        ("tools.json", '[{"name": "a", "description": NaN}]'),
+        *(
+            ("chats.jsonl", json.dumps({**TALK, key: LONG * 99}))
+            for key in ("sytem", "system_prompt", "instructions", "preamble", "developer", "tools_")
+        ),
+    ],
+)
+def test_what_is_not_read_closes_the_gate(file: str, text: str, folder: Path) -> None:
+    files, options = right()
+    files[file] = text
+    assert ends(files, arguments(options), folder) in (1, 2)
+
+
 def test_a_misspelt_key_of_a_call_is_refused() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "argumnts": "word " * 500}}
     said = {"messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}

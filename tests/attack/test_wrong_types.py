@@ -148,6 +148,23 @@ def test_what_is_strange_is_taken_or_refused_in_a_sentence(call: Callable[[Any],
             assert len(str(refusal)) < 600, (name, refusal)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: bk.compare("support-chat"),
+        lambda: bk.trim([{"role": "user", "content": "Hello"}], 100, framing=5),
+        lambda: bk.trim([{"role": "user", "content": "Hello"}], 100, start_on="usr"),
+        lambda: bk.what_if(bk.Session(bk.load_trace("made-up-session")), threshold=-1),
+        lambda: bk.what_if(bk.Session(bk.load_trace("made-up-session")), keep=[True]),
+    ],
+    ids=["compare", "framing", "start_on", "threshold", "keep"],
+)
+def test_a_wrong_value_is_refused_in_a_sentence(call: Callable[[], object]) -> None:
+    with pytest.raises((ValueError, TypeError)) as refused:
+        call()
+    assert PROBLEM_AND_FIX.fullmatch(str(refused.value))
+
+
 def test_whole_numbers_of_numpy_are_taken() -> None:
     """They come out of frames, and are saved and compared as Python's."""
     window, tokens = np.int64(100), np.int32(30)

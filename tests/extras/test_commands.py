@@ -406,6 +406,7 @@ def test_no_name_or_text_commands_the_terminal(tmp_path: Path) -> None:
         ("fit", str(trace), "--conversation", ROGUE),
         ("fit", str(trace), "--conversation", "x" + ROGUE),
         ("replay", str(trace), "-p", ROGUE),
+        ("redact", str(trace)),
         ("check", str(trace), "-b", str(saved)),
         ("check", str(trace), "--format", "github"),
         ("check", str(trace), "--format", "junit"),

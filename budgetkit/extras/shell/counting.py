@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -314,4 +315,6 @@ def redact_command(file: str, name: str) -> None:
     to_line = import_module("budgetkit.trace").to_line
     way = counter(name)
     for _, trace in _conversations((file,)):
-        click.echo(to_line(redact(trace, way)))
+        line = to_line(redact(trace, way))
+        # Escaped, so that no text can command a terminal.
+        click.echo("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line))

@@ -64,6 +64,8 @@ Columns = dict[str, dict[str, Any]]
 _PATH = re.compile(
     r"(?!/[\w@+-]*\Z)(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}"
 )
+#: Keys beside the messages that may hold a part of the prompt, and are not read there.
+_PROMPTS = ("system", "system_prompt", "instructions", "developer", "preamble", "tools")
 
 
 @dataclass(frozen=True)
@@ -387,6 +389,12 @@ def _texts(prompts: Any) -> dict[str, str]:
 
 def _check_messages(trace: Trace) -> None:
     """Refuse a conversation with a misspelt key, whose value would not be counted."""
+    for key, value in trace.fields.items():
+        if value and nearest_name(str(key), _PROMPTS):
+            raise ValueError(
+                f"Unknown key {brief(key)} beside the messages of {one_line(trace.id)}. Write 'system' or 'tools', or "
+                "leave it out."
+            )
     for place, message in enumerate(trace.messages, start=1):
         for problem, advice in misspelt_keys(message.raw):
             raise ValueError(

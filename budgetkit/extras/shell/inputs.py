@@ -17,7 +17,7 @@ from warnings import catch_warnings
 import click
 from click.core import ParameterSource
 
-from budgetkit.budget import Budget, brief, one_line, printable, warn_caller
+from budgetkit.budget import Budget, brief, one_line, printable, quoted, warn_caller
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import basis_for, counter, nearer_sentence
 from budgetkit.extras.shell.terminal import PIPE, read_text
@@ -31,6 +31,7 @@ from budgetkit.pruning import Policy
 from budgetkit.requests import framing_for, read_tools
 from budgetkit.requests.reading.formats import format_table as format_table
 from budgetkit.requests.reading.tools import has_more_pages, tool_entries, without_envelopes
+from budgetkit.state.plain_data import unique_keys
 from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.opening import intake
 
@@ -40,6 +41,8 @@ _KINDS = re.compile(
     r"|image_generation|mcp|mcp_toolset|local_shell|shell|computer|computer_use|bash|text_editor|apply_patch|memory"
     r"|advisor|tool_search)(?:_preview)?(?:_\d[\d_]*)?|tool_search_tool_\w+|computer-use-preview"
 )
+# Keys under which a list of tools stands.
+_LISTS = ("result", "tools", "toolConfig", "functions", "functionDeclarations")
 # Keys of a tool whose values are named by its author.
 _NAMED = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 # Keys of a tool whose values are texts, or lists of them.
@@ -135,7 +138,7 @@ def tools_of(source: str) -> list[dict[str, Any]]:
     """Read tool schemas from a list, a request, or an MCP server's answer."""
     where = "standard input" if source == PIPE else one_line(source)
     try:
-        data = json.loads(read_text(source))
+        data = json.loads(read_text(source), object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"Invalid JSON in {where} ({error}). Pass tool schemas as JSON.") from None
     return tools_in(data, where)
@@ -182,9 +185,13 @@ def check_tools(data: Any) -> None:
     words = frozenset(format_table("shared")["words"].split())
     keys["of a schema"] = words - keys["known"] - keys["schemas"] | _TEXTS | {"format"}
     keys["of a tool"] = keys["known"] | keys["schemas"] | keys["provider"]
-    is_answer = isinstance(data, Mapping) and "result" in data
-    if is_answer and isinstance(data["result"], Mapping):
-        _refuse_unknown(data["result"].keys() - keys["answer"])
+    answer = data.get("result") if isinstance(data, Mapping) else None
+    if isinstance(answer, Mapping):
+        _refuse_unknown(answer.keys() - keys["answer"])
+    if isinstance(data, Mapping):
+        lists = [name for name in _LISTS if data.get(name)]
+        if len(lists) > 1:
+            raise ValueError(f"Two lists of tools: {quoted(lists)}. Put all tools into one.")
     for entry in tool_entries(without_envelopes(data)):
         kind = entry.get("type", "function")
         if not isinstance(kind, str) or not _KINDS.fullmatch(kind):
@@ -206,8 +213,8 @@ def _check_keys(value: Any, keys: Mapping[str, Collection[str]], place: str) -> 
             key for key in value if key not in keys[place] and not str(key).startswith(("x-", "$"))
         )
         for key, entry in value.items():
-            if key in _TEXTS and isinstance(entry, Mapping):
-                raise ValueError(f"{brief(key)} in a tool holds an object. Give its text.")
+            if key in _TEXTS and not isinstance(entry, str | list | tuple | None):
+                raise ValueError(f"{brief(key)} in a tool is {brief(entry)}. Give its text.")
             wanted = _SHAPES.get(key) if place == "of a schema" else None
             if wanted is not None and not isinstance(entry, wanted):
                 raise ValueError(

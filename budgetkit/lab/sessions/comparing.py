@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Allocation, Budget
+from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import Count
 from budgetkit.counters import counter as counter_named
 from budgetkit.inputs import policies_of
@@ -440,6 +441,8 @@ def setup_of(
     ReplaySetup
         What every rule is replayed on.
     """
+    if not isinstance(source, Trace | Session):
+        raise TypeError(wrong_type("conversation", source, "a Trace or a Session"))
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
     is_long = False
     session = source if isinstance(source, Session) else None

@@ -20,7 +20,7 @@ from warnings import catch_warnings
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget import brief
+from budgetkit.budget import brief, check_tokens
 from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import counter as counter_named
 from budgetkit.lab.replay.cost import known_prices
@@ -154,6 +154,9 @@ def what_if(
     listed: list[Any] = [values] if isinstance(values, int | str) else [*values]
     if setting == "cache_life" and (unknown := [life for life in listed if life not in LIVES]):
         raise ValueError(unknown_name("cache life", unknown[0], LIVES))
+    if setting in ("threshold", "keep"):
+        for size in listed:
+            check_tokens(setting, size)
 
     def table_of(one: Session) -> pd.DataFrame:
         return _Trial(one, setup_of(one, window), rule).table(setting, listed)

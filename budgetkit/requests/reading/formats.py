@@ -49,6 +49,8 @@ def holds(value: Any, condition: str) -> bool:
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True
     """
+    if type(value) is dict and not _first_keys(condition) <= value.keys():
+        return False
     for path, choices, wanted in _clauses(condition):
         at = value_at(value, path, unpack=True)
         if (at is not None if choices is None else _is_one_of(at, choices)) is not wanted:
@@ -79,6 +81,13 @@ def _clauses(condition: str) -> tuple[tuple[str, tuple[str, ...] | None, bool], 
 
 
 @lru_cache(maxsize=1024)
+def _first_keys(condition: str) -> frozenset[str]:
+    """Return keys that a record must have to meet a condition, which rules most conditions out at once."""
+    paths = [path for path, _, is_wanted in _clauses(condition) if is_wanted and "|" not in path]
+    return frozenset(path.split(".")[0] for path in paths) - {"*"}
+
+
+@lru_cache(maxsize=1024)
 def _steps(path: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(step for step in option.split(".") if step) for option in path.split("|"))
 
@@ -87,6 +96,8 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
         if type(value) is dict and step != "*":  # as nearly always
             value = value.get(step)
+            if value is None:
+                return None
             continue
         value = unpacked(value) if unpack else value
         if step == "*":

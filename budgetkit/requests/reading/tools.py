@@ -30,6 +30,7 @@ _DECLARATIONS: Final = ("functionDeclarations", "function_declarations")
 # What may stand around a list of tools: a JSON-RPC answer, a request's body, Converse's configuration.
 _ENVELOPES: Final = ("result", "toolConfig", "tools")
 _DEEPEST_ENVELOPE: Final = 4
+_FURTHER_PAGES: Final = ("nextCursor", "next_cursor", "nextPageToken", "next_page", "has_more")
 # Entries of Converse's list that are no tools.
 _NO_TOOLS: Final = {"cachePoint"}
 _DEFINITIONS: Final = ("definitions", "$defs")
@@ -165,7 +166,9 @@ def _without_nulls(entry: Schema) -> Schema:
 def has_more_pages(value: Any) -> bool:
     """Say whether an MCP server answered with the first of several pages."""
     answer = value.get("result", value) if isinstance(value, Mapping) else None
-    return isinstance(answer, Mapping) and "tools" in answer and bool(answer.get("nextCursor"))
+    return (
+        isinstance(answer, Mapping) and "tools" in answer and any(map(answer.get, _FURTHER_PAGES))
+    )
 
 
 def tool_entries(value: Any) -> Sequence[Schema]:
