@@ -29,12 +29,12 @@ from budgetkit.inputs import (
     AnyCounter,
     AnyModel,
     AnyTrace,
+    Setup,
     preset_of,
     setup_of,
     trace_of,
     traces_of,
 )
-from budgetkit.inputs.budgets import Setup
 from budgetkit.lab.deciding.conditions import (
     Condition,
     PlannedDemand,

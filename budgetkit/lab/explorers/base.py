@@ -22,8 +22,9 @@ from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.reach import Reach, arguments
 from budgetkit.lab.explorers.report import Still, page, picture, saved_settings
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.explorers.stage import Command, Data, F, Kind, S, Stage
+from budgetkit.lab.explorers.stage import Command, F, Kind, S, Stage
 from budgetkit.lab.explorers.view import Gesture, UndoStack, Uploads, View, sendable
+from budgetkit.message import Data
 
 
 class Explorer(Generic[S, F]):

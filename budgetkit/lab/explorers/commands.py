@@ -17,18 +17,18 @@ from collections.abc import Mapping
 from functools import wraps
 from typing import Any, Final
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget import brief
 from budgetkit.lab.explorers.budget.commands import BUDGET_CHANGES
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import Library, Shelf
 from budgetkit.lab.explorers.stage import AnyStage, Command
+from budgetkit.message import Data
 from budgetkit.requests.reading.formats import format_table as format_table
 from budgetkit.trace import shipped_traces
 from budgetkit.trace.opening import intake
 from budgetkit.trace.tables import UnknownColumns
 
-Data = dict[str, Any]
 MOST_LISTED = 200  # conversations that a list can hold; of more, the box Which finds them
 WELCOME = {
     "text": "Your own conversation: drop a file here, paste its text, or",

@@ -14,14 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import quoted
+from budgetkit.budget import Budget, quoted
 from budgetkit.counters import Counter
+from budgetkit.lab.deciding import sensitivity, tune
 from budgetkit.lab.deciding.answers import recorded_lengths
 from budgetkit.lab.deciding.objectives import OBJECTIVES
 from budgetkit.lab.deciding.report import PRESENT, TuningReport, front, matter
 from budgetkit.lab.deciding.space import Values, candidates, sizes_of
-from budgetkit.lab.deciding.tuning import sensitivity, tune
 from budgetkit.lab.explorers.budget.commands import move_line, set_amount
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -38,15 +37,15 @@ from budgetkit.lab.explorers.folds import (
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
-from budgetkit.lab.replay.cost import Prices, prices
+from budgetkit.lab.replay import Prices, prices
+from budgetkit.message import Data
 from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.promise import FEWEST_FOR_A_GAIN
-from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning import OldestFirst, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import Trace
 
-Data = dict[str, Any]
 FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations, of which half are held out
 EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
 PLAIN = "chat"  # a preset whose lines shrink with the window, so that a small one cuts something

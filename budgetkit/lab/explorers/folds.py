@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget import brief
 from budgetkit.budget.errors import unknown_name
-from budgetkit.budget.quoting import brief
 from budgetkit.lab.figures.question import Columns, Question, frame_of
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 # RuntimeError: a provider's endpoint that does not answer; ImportError: an extra that is not installed.
 FORESEEN = (ValueError, TypeError, LookupError, OSError, ArithmeticError, ImportError, RuntimeError)
 

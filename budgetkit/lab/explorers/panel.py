@@ -14,11 +14,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Share, brief, quoted
 from budgetkit.files import read_toml
-
-Data = dict[str, Any]
+from budgetkit.message import Data
 
 
 @cache

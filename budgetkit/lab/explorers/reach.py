@@ -26,7 +26,7 @@ from pydantic import (
     create_model,
 )
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line, quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.folds import Content, figure_part, listed, text
 from budgetkit.lab.explorers.stage import AnyStage
-from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.message import RESULT_ROLES, Data, Message
 from budgetkit.models import today
 from budgetkit.plan.advice import CODES, findings
 from budgetkit.requests import count_request, framing_for
 
-Data = dict[str, Any]
 MOST_BARS = 14  # of messages; the table has them all
 
 

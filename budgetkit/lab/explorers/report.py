@@ -23,9 +23,8 @@ from uuid import uuid4
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, notebook_div, safe
 from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.lab.replay import Replay
-from budgetkit.message import Message
+from budgetkit.message import Data, Message
 
-Data = dict[str, Any]
 SETTLED: Final = 0.7  # seconds without a change until the picture is published anew
 _NAMED: Final = 0.08  # of the bar
 _SMALL: Final = "font-size:12px;color:#767676"

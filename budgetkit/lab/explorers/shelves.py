@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import brief, one_line, quoted
 from budgetkit.counters import (
     CalibratedCounter,
     Count,
@@ -27,7 +27,7 @@ from budgetkit.counters import (
     spread_of,
 )
 from budgetkit.counters.memory import Memo
-from budgetkit.inputs.conversations import traces_of
+from budgetkit.inputs import traces_of
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import KNOWN, read
 from budgetkit.models import Model

@@ -14,8 +14,8 @@ from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.panel import Panel
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.view import View
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 Command = Callable[..., Any]
 
 

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 import anywidget
 import traitlets as t
 
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget import one_line
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import extra
 

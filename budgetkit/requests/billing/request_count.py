@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from budgetkit.budget import brief, many, quoted, warn_caller
 from budgetkit.budget.html import element, html_table, notebook_div
-from budgetkit.budget.quoting import brief, many, quoted, warn_caller
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.files import read_table
 from budgetkit.message import RESULT_ROLES, Image, Message, misspelt_keys
@@ -27,13 +27,7 @@ from budgetkit.requests.billing.declarations import (
 from budgetkit.requests.billing.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.billing.frames import FrameRules, hidden_prompt
 from budgetkit.requests.billing.framing import OpenAIRules, rules_for
-from budgetkit.requests.billing.images import (
-    MediaCost,
-    image_price,
-    media_costs,
-    priced,
-    sized,
-)
+from budgetkit.requests.billing.images import MediaCost, image_price, media_costs, priced, sized
 from budgetkit.requests.reading.request import ProviderRequest, read_request
 from budgetkit.requests.reading.tools import parameters_of
 

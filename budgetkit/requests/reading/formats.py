@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase, translate
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget import check_tokens
 from budgetkit.files import read_toml
 
 #: A message, or a part of one, as a program keeps it: one that is only read, and one that is made here.

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from budgetkit.budget import brief
 from budgetkit.budget.errors import wrong_kind
-from budgetkit.budget.quoting import brief
 
 Schema = Mapping[str, Any]
 

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from budgetkit.budget.allocation import check_choice
+from budgetkit.budget import check_choice
 from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.requests.reading.formats import Raw, Record
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.amounts import Share
+from budgetkit.budget import Share
 from budgetkit.counters import RULES, CalibratedCounter, Counter, ExactCounter, basis_of
 from budgetkit.counters.estimate import table_names
 from budgetkit.lab import figures
@@ -18,10 +17,10 @@ from budgetkit.lab.explorers.accuracy.notices import as_percent, called, source,
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, AccuracyStage, selected
 from budgetkit.lab.explorers.folds import Kpi, chart
 from budgetkit.lab.figures.question import Question, signed
+from budgetkit.message import Data
 from budgetkit.promise import needed
 from budgetkit.state import to_json
 
-Data = dict[str, Any]
 FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
 
 

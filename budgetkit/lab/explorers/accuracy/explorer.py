@@ -9,9 +9,7 @@ from typing import Any, ClassVar, Final
 
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Budget, brief, check_tokens, quoted
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, Configuration, budget_of, read_budget
 from budgetkit.lab.accuracy import Buffer
@@ -36,10 +34,10 @@ from budgetkit.lab.explorers.reach import CounterName
 from budgetkit.lab.explorers.shelves import Library, short_name
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
+from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, listed_name
 from budgetkit.state import to_dict
 
-Data = dict[str, Any]
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 

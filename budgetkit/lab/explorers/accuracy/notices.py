@@ -6,8 +6,7 @@ from collections import Counter as Tally
 from pathlib import Path
 from typing import Any
 
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import one_line, printable
+from budgetkit.budget import Share, one_line, printable
 from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
@@ -21,9 +20,8 @@ from budgetkit.lab.explorers.accuracy.results import (
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window, python
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.shelves import advice, basis, short_name
+from budgetkit.message import Data
 from budgetkit.state import to_json, to_yaml
-
-Data = dict[str, Any]
 
 
 def called(count: Counter) -> str:

@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import Budget, Share, brief, one_line, quoted
 from budgetkit.counters import Counter
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy import Buffer, consequences, read_off

@@ -10,12 +10,12 @@ import unicodedata
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 LONGEST: Final = 6_000  # characters of a document that are shown
 _MOST: Final = 2_500  # tokens of a document that are shown
 TONES: Final = 5

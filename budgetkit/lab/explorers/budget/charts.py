@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
 
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, brief
 from budgetkit.budget.html import HATCHED, colour, ink
-from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.budget.notices import source
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
@@ -18,10 +16,10 @@ from budgetkit.lab.explorers.panel import explained, meaning
 from budgetkit.lab.figures.question import Columns, Question, short, signed
 from budgetkit.lab.figures.turns import ALL
 from budgetkit.lab.figures.window import Claim, claims, left_of_pool, takes_the_rest, too_many
+from budgetkit.message import Data
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 
-Data = dict[str, Any]
 #: What a window of each kind is called, and where the answer stands.
 WINDOWS = {"shared": "context window", "input": "input window", "usable": "usable window"}
 BESIDE = {

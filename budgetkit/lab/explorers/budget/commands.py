@@ -10,23 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from budgetkit.budget import Budget
-from budgetkit.budget.amounts import Amount, Share, check_tokens
-from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.inputs.budgets import (
-    AnyBudget,
-    AnyCounter,
-    AnyModel,
-    budget_of,
-    filled_in,
-    read_budget,
-)
+from budgetkit.budget import Amount, Budget, Share, brief, check_tokens, one_line, quoted
+from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, budget_of, filled_in, read_budget
 from budgetkit.inputs.conversations import own_model
-from budgetkit.lab.explorers.budget.results import (
-    BudgetStage,
-    known_model,
-    typed_model,
-)
+from budgetkit.lab.explorers.budget.results import BudgetStage, known_model, typed_model
 from budgetkit.lab.explorers.budget.settings import (
     OWN,
     ROUGH,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget import Amount, Share, brief
 from budgetkit.budget.html import colour
-from budgetkit.budget.quoting import brief
 from budgetkit.counters import encoding_names
 from budgetkit.lab.explorers.budget.charts import BESIDE_SHORT
 from budgetkit.lab.explorers.budget.results import BudgetStage

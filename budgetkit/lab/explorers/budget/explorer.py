@@ -25,14 +25,13 @@ from budgetkit.lab.explorers.reading import parted, speaker, whole, words
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.message import Message
+from budgetkit.message import Data, Message
 from budgetkit.plan import Plan
 from budgetkit.plan.decisions import FITS, Decision
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 from budgetkit.truncation.cutting import SECTION_MARKERS as MARKERS
 
-Data = dict[str, Any]
 # of each section: items that stay, that do not, and of the opening
 NEWEST = 40
 GONE = 15

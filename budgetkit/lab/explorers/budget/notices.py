@@ -7,21 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Reserve
-from budgetkit.budget.amounts import Amount, Share
-from budgetkit.budget.quoting import many, one_line
+from budgetkit.budget import Allocation, Amount, Budget, Reserve, Share, many, one_line
 from budgetkit.counters import Counter, basis_for
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window, names
 from budgetkit.lab.explorers.shelves import advice, title_of, vocabulary_name
+from budgetkit.message import Data
 from budgetkit.models import Model
 from budgetkit.plan import Plan
 from budgetkit.plan.advice import overcommitted, unused_answers
 from budgetkit.state import to_json, to_yaml
 from budgetkit.trace import Trace, shipped_traces
-
-Data = dict[str, Any]
 
 
 def status(stage: BudgetStage) -> Data:

@@ -12,9 +12,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Allocation, Budget, brief, quoted
 from budgetkit.counters import Counter
 from budgetkit.counters.memory import Memo
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -22,10 +20,10 @@ from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
 from budgetkit.lab.figures.turns import first_cut
 from budgetkit.models import Model, found_by, resolve, similar_models
-from budgetkit.plan import Plan
+from budgetkit.plan import Item, Plan, allocate, fit
 from budgetkit.plan.batch import RequestBatch
-from budgetkit.plan.fitting import Cut, allocate, fit
-from budgetkit.plan.items import Item, Items
+from budgetkit.plan.fitting import Cut
+from budgetkit.plan.items import Items
 from budgetkit.presets import PRESETS
 from budgetkit.requests import Framing, framing_for
 from budgetkit.trace import Trace

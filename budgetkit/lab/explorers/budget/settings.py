@@ -9,10 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Reserve
-from budgetkit.budget.amounts import Amount, Share, check_tokens
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens, one_line, quoted
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.presets import PRESETS, preset
 

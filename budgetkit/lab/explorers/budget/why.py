@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from budgetkit.budget import Allocation
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget import Allocation, brief, one_line
 from budgetkit.lab.explorers.budget.charts import bar
 from budgetkit.lab.explorers.budget.commands import move_line
 from budgetkit.lab.explorers.budget.results import (
@@ -22,13 +21,11 @@ from budgetkit.lab.explorers.budget.settings import OWN, WINDOWS, BudgetSettings
 from budgetkit.lab.explorers.folds import Content, button, choice, text
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import left_of_pool, too_many
-from budgetkit.message import RESULT_ROLES
-from budgetkit.plan import Plan
+from budgetkit.message import RESULT_ROLES, Data
+from budgetkit.plan import Plan, allocate, fit
 from budgetkit.plan.advice import Mend
-from budgetkit.plan.fitting import allocate, fit
 from budgetkit.requests import framing_for
 
-Data = dict[str, Any]
 LONGEST = 90  # characters of a message
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget import brief, many
 from budgetkit.budget.html import GREY
-from budgetkit.budget.quoting import brief, many
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.notices import source
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.folds import Kpi, figure, listed
 from budgetkit.lab.figures.question import Question, dollars, rows, short
 from budgetkit.lab.replay.figures import LINE_NOTES, LINES
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 _MARKS = "The conversation marks which earlier messages a later one needs."
 _GUESS = (
     "Nobody marked which messages are needed, so it is guessed: a message that repeats a rare word, such as a name or "

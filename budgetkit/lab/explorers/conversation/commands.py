@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
+from budgetkit.budget import brief
 from budgetkit.budget.errors import unknown_name
-from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import OWN, ConversationSettings, number_of
 from budgetkit.lab.replay.cost import PRICED

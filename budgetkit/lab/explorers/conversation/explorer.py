@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, many
+from budgetkit.budget import Budget, brief, many
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, name_of, policies_of, read_budget
 from budgetkit.lab.explorers.base import Explorer
@@ -35,18 +34,15 @@ from budgetkit.lab.explorers.report import replay_requests
 from budgetkit.lab.explorers.shelves import Library, title_of
 from budgetkit.lab.explorers.stage import Kind
 from budgetkit.lab.explorers.view import view_of
-from budgetkit.lab.replay import Replay
-from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay import Prices, Replay, prices_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.message import Data
 from budgetkit.models import DEFAULT_MODEL, Model
-from budgetkit.pruning.history import NEVER
-from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.pruning import NEVER, Policy, policy_of
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
-Data = dict[str, Any]
 # messages that are there, that have gone, and of the opening
 NEWEST = 16
 GONE = 8

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-from budgetkit.budget.quoting import brief, many
+from budgetkit.budget import brief, many
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
     beyond_window,
@@ -17,8 +16,7 @@ from budgetkit.lab.explorers.budget.notices import (
 from budgetkit.lab.explorers.conversation.results import ConversationResults, ConversationStage
 from budgetkit.lab.explorers.shelves import advice
 from budgetkit.lab.figures.question import dollars
-
-Data = dict[str, Any]
+from budgetkit.message import Data
 
 
 def status(stage: ConversationStage) -> Data:

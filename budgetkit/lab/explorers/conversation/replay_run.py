@@ -20,19 +20,27 @@ from budgetkit.budget import Budget
 from budgetkit.counters import Counter
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.shelves import Library
-from budgetkit.lab.replay import Replay, cost, rank_policies, replay, spent
-from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay import (
+    Prices,
+    Replay,
+    contexts,
+    cost,
+    evidence,
+    rank_policies,
+    replay,
+    spent,
+)
 from budgetkit.lab.replay.forecast import Pace, first_over
-from budgetkit.lab.replay.losses import evidence, needed_there
-from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of
+from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.replay.outlook import first_cut, pace_of
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.sessions.comparing import USUAL, Comparison, comparison, setup_of
 from budgetkit.lab.sessions.session import Session
 from budgetkit.lab.sessions.turning import by_price_and_window
-from budgetkit.plan.items import Ints
-from budgetkit.pruning.history import NEVER
-from budgetkit.pruning.policies import Policy, system
+from budgetkit.plan import Ints
+from budgetkit.pruning import NEVER, Policy
+from budgetkit.pruning.policies import system
 from budgetkit.requests import Framing
 from budgetkit.state import to_json
 from budgetkit.trace import Trace, usage_frame

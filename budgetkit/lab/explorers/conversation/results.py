@@ -32,14 +32,13 @@ from budgetkit.lab.explorers.conversation.settings import (
 )
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
-from budgetkit.lab.replay import turn_sizes
-from budgetkit.lab.replay.cost import Price, Prices
+from budgetkit.lab.replay import Prices, turn_sizes
+from budgetkit.lab.replay.cost import Price
 from budgetkit.lab.replay.forecast import Pace
 from budgetkit.lab.replay.prefix import By, pauses
 from budgetkit.message import Message
-from budgetkit.plan.items import Floats, Ints
-from budgetkit.pruning.history import NEVER
-from budgetkit.pruning.policies import Policy
+from budgetkit.plan import Floats, Ints
+from budgetkit.pruning import NEVER, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import DEFAULT_ROLES, Trace
 

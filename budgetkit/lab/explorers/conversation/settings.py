@@ -10,11 +10,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from budgetkit.budget.amounts import Share
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget import Share, brief, quoted
 from budgetkit.files import Table, read_rows
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
-from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay import Prices
 from budgetkit.lab.replay.prefix import By
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from budgetkit.budget.quoting import brief, many
+from budgetkit.budget import brief, many
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.results import ConversationStage
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
@@ -23,8 +23,8 @@ from budgetkit.lab.sessions.sentences import (
     replay_check,
     turning_points,
 )
+from budgetkit.message import Data
 
-Data = dict[str, Any]
 _MOST_CHOICES: Final = (
     30  # messages that can be followed: those that were lost and needed come first
 )
