@@ -20,12 +20,12 @@ from budgetkit.lab.deciding.answers import (
     reserve_of_answers,
 )
 from budgetkit.lab.deciding.objectives import Objective
-from budgetkit.message import Data
+from budgetkit.message import Data, Raw
 from budgetkit.plan import with_undeclared
 from budgetkit.pruning import OldestFirst, Policy, policy_of
 from budgetkit.trace import Trace
 
-Setting = Mapping[str, Any]  # the name of a value, by line
+Setting = Raw  # the name of a value, by line
 Values = Mapping[
     str, Mapping[Any, Any]
 ]  # the values of a line by the names that a table gives them

@@ -38,7 +38,7 @@ from budgetkit.lab.explorers.folds import (
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import AnyStage
 from budgetkit.lab.replay import Prices, prices
-from budgetkit.message import Data
+from budgetkit.message import Data, Raw
 from budgetkit.models import Model
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.promise import FEWEST_FOR_A_GAIN
@@ -71,7 +71,7 @@ class Case:
     prices: Prices | None
     deficit: str
     locked: frozenset[str]
-    options: Mapping[str, Any]
+    options: Raw
 
 
 @dataclass
@@ -415,7 +415,7 @@ def cut_tokens(case: Case, budget: Budget) -> int:
     return int(sum(section["cut"].sum() for section in columns.values()))
 
 
-def with_setting(stage: AnyStage, setting: Mapping[str, Any]) -> Any:
+def with_setting(stage: AnyStage, setting: Raw) -> Any:
     """Return the explorer's settings with all lines of a row of the table."""
     if isinstance(stage.settings, ConversationSettings):
         name = str(setting.get("policy", stage.settings.main))
@@ -434,5 +434,5 @@ def with_setting(stage: AnyStage, setting: Mapping[str, Any]) -> Any:
     return stage.settings
 
 
-def _lines(setting: Mapping[str, Any]) -> dict[str, Any]:
+def _lines(setting: Raw) -> Data:
     return {line: tokens for line, tokens in setting.items() if line != "policy"}

@@ -158,7 +158,7 @@ class Folds:
         self._again = again
         self._made: dict[str, Content] = {}
         self._parts: dict[str, list[Data]] = {}
-        self._of: dict[str, Any] = {}
+        self._of: Data = {}
 
     def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
         """Return all folds; the open ones with their parts, and whether these are of other settings."""

@@ -7,11 +7,10 @@ with the same keys.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from types import MappingProxyType
 from typing import Any, Final
 
 from budgetkit.budget import Share, brief, quoted
@@ -43,43 +42,6 @@ def explained(tip: str, word: str) -> str:
     if not meaning(word):
         return tip
     return f"{tip.rstrip('.')}. {meaning(word)}"
-
-
-TIPS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "Model": "Which model it is for: its window, its tokenizer and its prices. Type a part of its name",
-        "Preset": "A budget to start from; it sets all lines below",
-        "Window": "How many tokens the model takes in at once",
-        "Plan with": "What counts the tokens of the plan; empty for the model's own tokenizer",
-        "Compare with": "The quick count whose error is shown; it never changes the plan",
-        "From": "Where the messages come from: a shipped conversation, or one that was opened",
-        "File": "The path of a conversation on this machine, read when you press Enter",
-        "Which": "Which conversation of the file, by a part of its title",
-        "Turn": "The turn that is planned; each begins with what the user says",
-        "Request": "The request that is shown, as the model got it",
-        "A request for": "Whether the model is asked once a turn, or once for each of its answers and tool calls",
-        "Rules compared": "Which rules stand side by side; press a name to see that rule in detail",
-        "If it won't fit": "What happens when what must stay is larger than its room",
-        "Rules": "How the provider's prompt cache works: what is cached, from which size, at what price",
-        "Lifetime": "How long the cache is kept after its last use",
-        "Prices of": "The day whose prices are taken, as YYYY-MM-DD; empty for today",
-        "Turns ahead": "How many turns the forecast looks ahead",
-        "Cheap counter": "The quick count whose error is measured",
-        "Exact encoding": "The tokenizer that is right; empty for the model's own",
-        "Texts": "The texts on which both are compared",
-        "Path": "A folder, a file or a pattern such as **/*.md on this machine",
-        "Kind of text": "The kind of the texts at hand: what is looked at, and what the buffer is for",
-        "Classes": "Kinds of text that are looked at; several with Ctrl",
-        "Prunes": "Whether the calls and results of the turn that is being answered can be pruned",
-        "of": "Unit of the floor",
-        "Cut to": "Whether documents are compared whole, or in pieces of about that length",
-        "Shortest": "The shortest documents that are looked at, in characters",
-        "Longest": "The longest documents that are looked at, in characters",
-        "Risk, %": "How many windows of a hundred may overflow",
-        "A window has": "Whether one window mixes all kinds of text, or holds one kind",
-        "Document": "The text that is shown below, token by token",
-    }
-)
 
 
 _DIGITS: Final = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
@@ -303,7 +265,8 @@ class Panel:
     def add(self, key: str, kind: str, label: str, command: Input, drawn: Data) -> None:
         """Add a control of any kind that the page knows."""
         self.inputs[key] = command
-        control = {"is": kind, "key": key, "label": label, "tip": TIPS.get(label, label), **drawn}
+        tip = read_toml("glossary.toml")["tips"].get(label, label)
+        control = {"is": kind, "key": key, "label": label, "tip": tip, **drawn}
         self._groups[-1]["controls"].append(control)
 
     def text(self, key: str, label: str, value: str, command: Input, **drawn: Any) -> None:

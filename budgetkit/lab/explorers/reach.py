@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from budgetkit.budget import brief, one_line, quoted
+from budgetkit.message import Data
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ _STRICT: Final = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed
 
 def arguments(
     kind: str, command: Callable[..., Any], values: Mapping[str, Any], reach: Reach | None
-) -> dict[str, Any]:
+) -> Data:
     """Return the arguments of a command, checked against its annotations.
 
     Raises
@@ -155,7 +156,7 @@ def arguments(
 def _model(command: Callable[..., Any]) -> type[BaseModel]:
     """Return the arguments that a command declares as a schema."""
     hints = get_type_hints(command, include_extras=True)
-    fields: dict[str, Any] = {
+    fields: Data = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         for name, parameter in signature(command).parameters.items()
         if name not in _OWN

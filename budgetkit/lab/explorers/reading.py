@@ -93,10 +93,10 @@ class CheckFold(Content):
         ]
         return [{"is": "rows", "rows": rows}]
 
-    def case(self, stage: AnyStage) -> dict[str, Any]:
+    def case(self, stage: AnyStage) -> Data:
         """Return the inputs of the checks other than the budget."""
         results = stage.results
-        case: dict[str, Any] = {
+        case: Data = {
             "model": results.model,
             "demand": results.demand,
             "estimated_by": estimated_by(results.counter, results.model),

@@ -23,6 +23,7 @@ import traitlets as t
 from budgetkit.budget import one_line
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.files import extra
+from budgetkit.message import Data
 
 STEPS_BACK = 200
 ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
@@ -187,7 +188,7 @@ class View(anywidget.AnyWidget):
             }
         )
 
-    def draw(self, charts: Mapping[str, dict[str, Any]], serial: int) -> None:
+    def draw(self, charts: Mapping[str, Data], serial: int) -> None:
         """Show figures; those that are as they were are not sent again."""
         for name in self.figures:
             drawn = getattr(self, f"figure_{name}")
@@ -232,7 +233,7 @@ class Uploads:
         self._do = do
         self._parts: dict[str, bytearray] = {}
 
-    def piece(self, content: dict[str, Any], data: bytes) -> None:
+    def piece(self, content: Data, data: bytes) -> None:
         """Keep one piece of a file that the page sends; with its last piece the file is read."""
         serial, name, purpose, size, offset = _told(content)
         self._view.send({"kind": "file", "serial": serial})
@@ -251,7 +252,7 @@ class Uploads:
             del self._parts[next(iter(self._parts))]
 
 
-def _told(content: dict[str, Any]) -> tuple[str, str, str, int, int]:
+def _told(content: Data) -> tuple[str, str, str, int, int]:
     try:
         serial, name, purpose = (str(content[field]) for field in ("serial", "name", "purpose"))
         return serial, name, purpose, int(content["size"]), int(content["offset"])

@@ -16,9 +16,8 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
-from budgetkit.message import Message, is_system
+from budgetkit.message import Data, Message, is_system
 from budgetkit.models.names import calibration_row
 from budgetkit.requests.billing.declarations import Charge, Charges, thoughts_sent
 from budgetkit.requests.billing.images import image_charges
@@ -79,7 +78,7 @@ def estimate_for(model: str) -> Estimate:
     ['claude-4.5', 'claude-4.5', 'any other']
     """
     row = calibration_row(model)
-    fields: dict[str, Any] = {
+    fields: Data = {
         name: row[name] for name in ("family", "pattern", "counter", "tool_form", "source", "date")
     }
     fields |= {name: float(row[name]) for name in ("slope", "mark", "tool_times")}

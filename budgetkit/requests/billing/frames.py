@@ -26,7 +26,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from budgetkit.files import read_toml
-from budgetkit.message import RESULT_ROLES, Message, ToolCall, is_system
+from budgetkit.message import RESULT_ROLES, Message, Raw, ToolCall, is_system
 from budgetkit.models.names import dashed
 from budgetkit.requests.billing.declarations import Charge, Charges
 from budgetkit.requests.billing.estimates import (
@@ -197,7 +197,7 @@ def host_name(host: str) -> str:
     >>> host_name("vertex_ai"), host_name("azure")
     ('vertex', 'azure')
     """
-    rows: Mapping[str, Mapping[str, Any]] = read_toml("frames.toml")["host"]
+    rows: Mapping[str, Raw] = read_toml("frames.toml")["host"]
     name = host.casefold()
     return next(
         (table_name for table_name, row in rows.items() if name in row.get("also", ())), name
@@ -367,7 +367,7 @@ def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
     What follows a value (`end`) may become one token with its last.
     """
     arguments = parsed(call.arguments)
-    named: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {"": arguments}
+    named: Raw = arguments if isinstance(arguments, Mapping) else {"": arguments}
     texts = [call.name]
     for name, value in named.items():
         if isinstance(value, str):

@@ -32,7 +32,7 @@ from budgetkit.counters import (
 )
 from budgetkit.counters.vocabularies import FOLDERS, best
 from budgetkit.files import Table, read_rows, read_toml
-from budgetkit.message import RESULT_ROLES, Image, Message
+from budgetkit.message import RESULT_ROLES, Data, Image, Message, Raw
 from budgetkit.models import Model, resolve
 from budgetkit.models.names import bare
 from budgetkit.requests.billing.declarations import (
@@ -57,7 +57,7 @@ from budgetkit.requests.billing.openai import (
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import read_tools
 
-AnyMessage = Message | Mapping[str, Any]
+AnyMessage = Message | Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +406,7 @@ _RECORDED = (
 )
 
 
-def _from_row(row: dict[str, Any]) -> Framing:
+def _from_row(row: Data) -> Framing:
     tools = row.get("tools", "json")
     return Framing(**row | {"tools": tools if isinstance(tools, str) else ToolConstants(**tools)})
 

@@ -18,16 +18,16 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error, a2b_base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, sqrt
 from struct import unpack
-from typing import Any, Final
+from typing import Final
 
 from budgetkit.files import read_toml
-from budgetkit.message import Image, Message
+from budgetkit.message import Image, Message, Raw
 from budgetkit.models import Model, model_name
 from budgetkit.models.names import bare
 from budgetkit.requests.billing.declarations import Charge, Charges
@@ -162,7 +162,7 @@ def image_price(model: str | Model, width: int, height: int, detail: str = "auto
     [425, 14167, 488, 361, 517]
     """
     plain = bare(model_name(model))
-    rows: list[Mapping[str, Any]] = read_toml("images.toml")["image"]
+    rows: list[Raw] = read_toml("images.toml")["image"]
     row = next(row for row in rows if re.search(row["models"], plain))
     sizes = row.get(detail, row.get("auto"))
     match row["rule"]:
@@ -311,7 +311,7 @@ class MediaCost:
 def media_costs(messages: Iterable[Message], model: str) -> Iterator[MediaCost]:
     """Price each document, sound and film of known length, for a model that has a row for it."""
     plain = bare(model)
-    rows: list[Mapping[str, Any]] = read_toml("media.toml")["media"]
+    rows: list[Raw] = read_toml("media.toml")["media"]
     for index, message in enumerate(messages):
         for part in message.parts:
             kind = str(part.get("type"))

@@ -8,13 +8,13 @@ from collections import Counter as Counts
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from budgetkit.budget import brief, many, quoted, warn_caller
 from budgetkit.budget.html import element, html_table, notebook_div
 from budgetkit.counters import Basis, basis_of, counter, nearer_of, nearer_sentence
 from budgetkit.files import read_table
-from budgetkit.message import RESULT_ROLES, Image, Message, misspelt_keys
+from budgetkit.message import RESULT_ROLES, Image, Message, Raw, misspelt_keys
 from budgetkit.models import Model, found_by, model_name, resolve, similar_models
 from budgetkit.promise import range_of
 from budgetkit.requests.billing.declarations import (
@@ -348,7 +348,7 @@ class RequestCount:
 
 
 def count_request(
-    request: Mapping[str, Any] | str | bytes,
+    request: Raw | str | bytes,
     model: str | Model | None = None,
     *,
     host: str = "",
@@ -459,7 +459,7 @@ def count_request(
     )
 
 
-def count_answer(answer: Mapping[str, Any] | Message, model: str | Model) -> int:
+def count_answer(answer: Raw | Message, model: str | Model) -> int:
     """Count the tokens that a provider bills for an answer.
 
     Reasoning comes on top, and only the usage reports it.

@@ -17,10 +17,7 @@ from typing import Any, Final
 
 from budgetkit.budget import check_tokens
 from budgetkit.files import read_toml
-
-#: A message, or a part of one, as a program keeps it: one that is only read, and one that is made here.
-Raw = Mapping[str, Any]
-Record = dict[str, Any]
+from budgetkit.message import Data, Raw
 
 _DEEPEST_KEY = 12
 
@@ -38,7 +35,7 @@ def value_at(value: Any, path: str, unpack: bool = False) -> Any:
     return None
 
 
-def without_empty(**fields: Any) -> Record:
+def without_empty(**fields: Any) -> Data:
     """Leave out the fields that are empty."""
     return {name: value for name, value in fields.items() if value}
 
@@ -123,7 +120,7 @@ def nested(attributes: Any) -> Any:
     >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
     {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
     """
-    root: Record = {}
+    root: Data = {}
     for key, value in _pairs(attributes):
         at = root
         steps = key.split(".", _DEEPEST_KEY)
@@ -303,7 +300,7 @@ _USUAL: Final = ("standard", "default", "auto", "on_demand", "not_available", "g
 
 def usage_of(
     raw: Any, message_index: int | None, model: Any = None, tier: Any = None
-) -> Record | None:
+) -> Data | None:
     """Read one usage record of any provider; None where it counts no input.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]

@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from budgetkit.message import ORIGIN, Message
-from budgetkit.requests.reading.formats import Raw, Record, format_named
+from budgetkit.message import ORIGIN, Data, Message, Raw
+from budgetkit.requests.reading.formats import format_named
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 from budgetkit.requests.reading.records import Pairing, Records, paired, read_records
 
@@ -108,7 +108,7 @@ def _is_anthropic(block: Raw) -> bool:
     return isinstance(kind, str) and _ANTHROPIC.get(kind, "") in block
 
 
-def pieces(record: Raw, form: str) -> list[tuple[Record, tuple[int, ...]]]:
+def pieces(record: Raw, form: str) -> list[tuple[Data, tuple[int, ...]]]:
     """Split a record into one per tool result and one for the rest, with block places.
 
     >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
@@ -117,7 +117,7 @@ def pieces(record: Raw, form: str) -> list[tuple[Record, tuple[int, ...]]]:
     """
     field = blocks_field(form)
     blocks = record.get(field)
-    whole: list[tuple[Record, tuple[int, ...]]] = [(dict(record), ())]
+    whole: list[tuple[Data, tuple[int, ...]]] = [(dict(record), ())]
     if form == "responses" or not isinstance(blocks, list | tuple) or len(blocks) < 2:
         return whole
     kinds = [{kind for kind, _ in sorted_part(block)} for block in blocks]
@@ -143,7 +143,7 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
     """
     row = format_named(ROWS[form])
     read = Records()
-    origins: list[Record] = []
+    origins: list[Data] = []
     for record in records:
         cut = pieces(record, form)
         for part, (piece, places) in enumerate(cut):
@@ -183,7 +183,7 @@ def is_bytes(value: Raw) -> bool:
     return value.get("type") == "file" and isinstance(value.get(BYTES), str) and len(value) == 2
 
 
-def _origins(record: Raw, form: str, number: int) -> Iterator[Record]:
+def _origins(record: Raw, form: str, number: int) -> Iterator[Data]:
     """Give the origins of the messages that one record became."""
     if number == 1:
         yield {"form": form, "records": [record]}

@@ -12,9 +12,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from budgetkit.message import Data, Raw
 from budgetkit.requests.reading.formats import (
-    Raw,
-    Record,
     format_table,
     holds,
     unpacked,
@@ -65,7 +64,7 @@ def is_item(value: Raw) -> bool:
     )
 
 
-def content_of(parts: list[Record]) -> Any:
+def content_of(parts: list[Data]) -> Any:
     """Return a single plain text as a string, several parts as a list, and None for nothing."""
     if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
         return parts[0]["text"]
@@ -115,7 +114,7 @@ def _mark(part: Raw) -> str:
     )
 
 
-def _call(part: Raw, mark: str) -> Record:
+def _call(part: Raw, mark: str) -> Data:
     id, name, arguments = (value_at(part, path) for path in format_table("calls")[mark])
     if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
@@ -126,7 +125,7 @@ def _call(part: Raw, mark: str) -> Record:
     }
 
 
-def _result(part: Raw, mark: str) -> Record:
+def _result(part: Raw, mark: str) -> Data:
     id, name, output = (value_at(part, path) for path in format_table("results")[mark])
     if isinstance(output, Mapping) and "type" in output:
         output = [output]
@@ -147,7 +146,7 @@ def _result(part: Raw, mark: str) -> Record:
     }
 
 
-def _contents(parts: Any) -> list[Record]:
+def _contents(parts: Any) -> list[Data]:
     """List the content in a list of parts, in OpenAI's form."""
     return [
         value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"
@@ -162,7 +161,7 @@ def _is_content(output: Any) -> bool:
     )
 
 
-def _inner_parts(part: Raw) -> list[Record]:
+def _inner_parts(part: Raw) -> list[Data]:
     """List the content of a document, a search result or a citation, its headings first; nothing for other parts."""
     inner = value_at(part, format_table("paths")["inner"])
     if holds(part, "source.type=text"):
@@ -179,7 +178,7 @@ def _inner_parts(part: Raw) -> list[Record]:
     ]
 
 
-def _content_part(part: Raw) -> Record:
+def _content_part(part: Raw) -> Data:
     if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
         return _content_part(wrapped)
     kind = part.get("type", part.get("content_type"))
@@ -210,7 +209,7 @@ def _content_part(part: Raw) -> Record:
     return {**part, "type": named or ("file" if "file_name" in part else inner)}
 
 
-def _image_part(part: Raw) -> Record:
+def _image_part(part: Raw) -> Data:
     """Write a picture as OpenAI's chat format does: its bytes or its address under "image_url"."""
     encoded = value_at(part, format_table("paths")["image_bytes"])
     if isinstance(encoded, bytes):

@@ -9,12 +9,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from budgetkit.message import RESULT_ROLES
-from budgetkit.message import ROLES as OWN_ROLES
+from budgetkit.message import RESULT_ROLES, ROLES, Data, Raw
 from budgetkit.requests.reading.formats import (
     Format,
-    Raw,
-    Record,
     format_table,
     holds,
     record_rows,
@@ -96,7 +93,7 @@ def paired(messages: list[Any], strict: bool, pairing: Pairing | None = None) ->
     return [f"tool results that answer no call here, counted as texts: {orphans:,}"]
 
 
-def _give_id(call: Record, pairing: Pairing) -> str:
+def _give_id(call: Data, pairing: Pairing) -> str:
     """Return a call's id; a call without one gets its tool's name and a number."""
     name = str(value_at(call, "function.name|custom.name|name") or "")
     if call.get("id") == "":
@@ -111,7 +108,7 @@ def _give_id(call: Record, pairing: Pairing) -> str:
     return id
 
 
-def _answers(message: Record, pairing: Pairing) -> bool:
+def _answers(message: Data, pairing: Pairing) -> bool:
     """Say whether a result answers a call; a result without an id takes that of the oldest waiting call."""
     id = message.get("tool_call_id")
     if id == "":
@@ -138,7 +135,7 @@ class Records:
     """The messages, usage, formats and notes read so far."""
 
     messages: list[Any] = field(default_factory=list)
-    usage: list[Record] = field(default_factory=list)
+    usage: list[Data] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -178,7 +175,7 @@ def read_records(
     return read
 
 
-def system_messages(body: Raw, row: Format) -> list[Record]:
+def system_messages(body: Raw, row: Format) -> list[Data]:
     """Make a system message of the instructions that stand beside a body's messages.
 
     >>> [m["content"] for m in system_messages({"system": "Be brief."}, Format(name="", label="", system="system"))]
@@ -222,7 +219,7 @@ def _spelling(raw: Any, last: Format | None) -> Format | None:
 def _is_plain(raw: Raw) -> bool:
     """Say quickly whether a message is in OpenAI's own form, as most are."""
     content = raw.get("content")
-    if raw.get("role") not in OWN_ROLES or any(
+    if raw.get("role") not in ROLES or any(
         raw.get(name) for name in format_table("marks")["foreign"]
     ):
         return False
@@ -254,7 +251,7 @@ def _is_odd(raw: Raw) -> bool:
         part.get("type") == "text" and not isinstance(part.get("text"), str) for part in parts
     )
     return (
-        (role not in OWN_ROLES and role.lower() in role_names())
+        (role not in ROLES and role.lower() in role_names())
         or isinstance(content, Mapping)
         or textless
         or any(
@@ -276,7 +273,7 @@ def _is_odd(raw: Raw) -> bool:
     )
 
 
-def _messages(raw: Raw, row: Format) -> list[Record]:
+def _messages(raw: Raw, row: Format) -> list[Data]:
     """Read one record by its row into messages; results of earlier calls come first."""
     if row.role == "=":
         return []
@@ -296,9 +293,9 @@ def _messages(raw: Raw, row: Format) -> list[Record]:
     return messages
 
 
-def _fields(raw: Raw, row: Format) -> list[Record]:
+def _fields(raw: Raw, row: Format) -> list[Data]:
     """Read a record whose fields are a message each; neighbours of one role become one message."""
-    messages: list[Record] = []
+    messages: list[Data] = []
     for role, path in row.said:
         if not isinstance(text := value_at(raw, path), str) or not text:
             continue
@@ -309,7 +306,7 @@ def _fields(raw: Raw, row: Format) -> list[Record]:
     return messages
 
 
-def _sequence(raw: Raw, row: Format) -> list[Record]:
+def _sequence(raw: Raw, row: Format) -> list[Data]:
     role = _role(raw, row)
     if not row.text or (row is _GENERIC and is_item(raw)):
         content = raw
@@ -368,8 +365,8 @@ def _embedded_calls(text: str) -> Iterator[tuple[int, str, int]]:
         yield opening.start(), text[opening.end() : closing.start() + 1], end
 
 
-def _steps(role: Any, parts: list[Sorted]) -> list[Record]:
-    early: list[Record] = []
+def _steps(role: Any, parts: list[Sorted]) -> list[Data]:
+    early: list[Data] = []
     steps: list[list[Sorted]] = [[]]
     called = {value["id"] for kind, value in parts if kind == "call"} - {""}
     late: dict[str, list[Sorted]] = {}  # results that stand before their call
@@ -398,7 +395,7 @@ def _steps(role: Any, parts: list[Sorted]) -> list[Record]:
     return messages or [{"role": role, "content": None}]
 
 
-def _step(role: Any, step: list[Sorted]) -> list[Record]:
+def _step(role: Any, step: list[Sorted]) -> list[Data]:
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted]
         for wanted in ("text", "thought", "call", "result")
@@ -415,7 +412,7 @@ def _step(role: Any, step: list[Sorted]) -> list[Record]:
     return [{"role": role, "content": content_of(texts), **more}, *results]
 
 
-def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Record:
+def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Data:
     id = value_at(raw, row.result)
     name = value_at(raw, "name|message.author.name|tool_call_metadata.function_name")
     content = content_of([value for kind, value in parts if kind == "text"])
@@ -428,7 +425,7 @@ def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> Record:
     }
 
 
-def _call_of(raw: Raw, row: Format) -> Record:
+def _call_of(raw: Raw, row: Format) -> Data:
     id, name, arguments = (value_at(raw, path, unpack=True) for path in row.call)
     arguments = unpacked(arguments)
     # What was thought stands among the arguments, and was read as text.
@@ -437,9 +434,9 @@ def _call_of(raw: Raw, row: Format) -> Record:
     return _call(str(id or ""), str(name or ""), arguments)
 
 
-def _call(id: str, name: str, arguments: Any) -> Record:
+def _call(id: str, name: str, arguments: Any) -> Data:
     part = {"type": "tool_call", "id": id, "name": name, "args": arguments}
-    call: Record = sorted_part(part)[0][1]
+    call: Data = sorted_part(part)[0][1]
     return call
 
 
@@ -503,7 +500,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     return True
 
 
-def _usage(raw: Any, messages: list[Any], model: Any) -> Record | None:
+def _usage(raw: Any, messages: list[Any], model: Any) -> Data | None:
     """Return the usage of a record, which belongs to the newest message of the assistant."""
     if not isinstance(raw, Mapping):
         return None

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from budgetkit.budget.errors import wrong_type
 from budgetkit.files import read_toml
-from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.reading.formats import Raw, format_named, holds, value_at
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.requests.reading.formats import format_named, holds, value_at
 from budgetkit.requests.reading.forms import ROWS
 from budgetkit.requests.reading.parts import objects_in
 from budgetkit.requests.reading.records import paired, read_records, system_messages
@@ -261,7 +261,7 @@ def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Messa
     return [*signs, *(["thinking in the history"] if thinks else [])]
 
 
-def request_settings(raw: Raw, shape: str) -> dict[str, Any]:
+def request_settings(raw: Raw, shape: str) -> Data:
     """Return a request's settings apart from its messages and tools.
 
     The table of requests gives their places.

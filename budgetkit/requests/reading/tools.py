@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from budgetkit.budget import brief
 from budgetkit.budget.errors import wrong_kind
+from budgetkit.message import Data
 
 Schema = Mapping[str, Any]
 
@@ -210,7 +211,7 @@ def _gemini_tool(tool: Schema) -> Schema:
     }
 
 
-def _with_schema_as(tool: Schema, field: str) -> dict[str, Any]:
+def _with_schema_as(tool: Schema, field: str) -> Data:
     """Return a tool's name and description, and its schema under the name that another form has for it."""
     schema = tool.get("inputSchema")
     if isinstance(schema, Mapping) and "json" in schema:
@@ -265,7 +266,7 @@ def inlined(schema: Schema) -> Schema:
     >>> inlined(word)
     {'properties': {'word': {'type': 'string'}}}
     """
-    definitions: dict[str, Any] = {}
+    definitions: Data = {}
     for name in _DEFINITIONS:
         if isinstance(schema.get(name), Mapping):
             definitions |= schema[name]

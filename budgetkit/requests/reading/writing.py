@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from budgetkit.budget import check_choice
-from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.reading.formats import Raw, Record
+from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 
@@ -54,7 +53,7 @@ class ProviderMessages:
     """
 
     form: str
-    messages: list[Record]
+    messages: list[Data]
     ends: list[int]
     head: int = 0
 
@@ -86,7 +85,7 @@ def write_messages(
         if raw.get("tool_calls")
         for call in Message(raw).tool_calls
     }
-    messages: list[Record] = []
+    messages: list[Data] = []
     ends: list[int] = []
     place = head
     # Each step writes one message, or the parts of one record: after [tool 1, tool 2] there is one record more.
@@ -124,7 +123,7 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
     return texts
 
 
-def as_it_came(raw: Raw) -> Record:
+def as_it_came(raw: Raw) -> Data:
     """Return the single record behind a message, or the chat message itself.
 
     Of a record that was split, it is this message's part.
@@ -136,7 +135,7 @@ def as_it_came(raw: Raw) -> Record:
     return _with_bytes(record) if origin.get("bytes") else record
 
 
-def _plain(raw: Raw) -> Record:
+def _plain(raw: Raw) -> Data:
     """Return a chat message without its origin.
 
     >>> origin = {"form": "gemini", "records": [{"role": "user", "parts": [{"text": "Hello"}]}]}
@@ -175,7 +174,7 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
     return raws[start:end]
 
 
-def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Record]:
+def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
     """Write messages that are parts of one record, or one message, in a form."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     if not origins or origins[0]["form"] != form or not origins[0]["records"]:
@@ -187,7 +186,7 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
 
 def _as_they_came(
     group: Sequence[Raw], origins: Sequence[Raw], form: str, names: Mapping[str, str]
-) -> list[Record]:
+) -> list[Data]:
     """Return the source records of messages, with the text of cut ones."""
     if "places" in origins[0]:
         return [_join_pieces(group, form)]
@@ -212,7 +211,7 @@ def _with_bytes(value: Any) -> Any:
     return {name: _with_bytes(part) for name, part in value.items()}
 
 
-def _join_pieces(group: Sequence[Raw], form: str) -> Record:
+def _join_pieces(group: Sequence[Raw], form: str) -> Data:
     """Join the remaining pieces of a split record, with its blocks in order."""
     field = blocks_field(form)
     placed: list[tuple[int, Any]] = []
@@ -227,7 +226,7 @@ def _join_pieces(group: Sequence[Raw], form: str) -> Record:
     return {**group[0][ORIGIN]["records"][0], field: blocks}
 
 
-def _with_text(record: Raw, raw: Raw, form: str) -> Record:
+def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     """Return a record with the message's text, and all else unchanged.
 
     The text may be that of a result in it.
@@ -265,7 +264,7 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Record:
     return {**record, field: changed}
 
 
-def _result_with(block: Raw, text: str) -> Record:
+def _result_with(block: Raw, text: str) -> Data:
     """Return the block of a tool's result with another text."""
     for name in ("toolResult", "functionResponse", "function_response"):
         inner = block.get(name)
@@ -292,12 +291,12 @@ def _others(content: Any) -> list[Raw]:
     ]
 
 
-def _with_others(text: Record, others: Sequence[Raw]) -> Any:
+def _with_others(text: Data, others: Sequence[Raw]) -> Any:
     """Return a text by itself, or in front of the parts that stand with it."""
     return [text, *others] if others else text["text"]
 
 
-def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Record]:
+def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
     """Convert a message to the provider's format; skip empty ones, which providers reject."""
     message = Message(raw)
     if form == "responses":
@@ -330,7 +329,7 @@ def _parts_to_send(message: Message) -> list[Raw]:
     ]
 
 
-def _items(message: Message) -> list[Record]:
+def _items(message: Message) -> list[Data]:
     """Write a message as items of OpenAI Responses; a call is an item of its own.
 
     >>> call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -343,7 +342,7 @@ def _items(message: Message) -> list[Record]:
         pictures = [_item_part(part, "input_text") for part in _others(message.raw.get("content"))]
         output = _with_others({"type": "input_text", "text": message.text}, pictures)
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
-    items: list[Record] = []
+    items: list[Data] = []
     if _parts_to_send(message) or not message.tool_calls:
         content = message.raw.get("content")
         kind = "output_text" if message.role == "assistant" else "input_text"
@@ -363,7 +362,7 @@ def _items(message: Message) -> list[Record]:
     return items
 
 
-def _item_part(part: Raw, kind: str) -> Record:
+def _item_part(part: Raw, kind: str) -> Data:
     if part.get("type") == "text":
         return {"type": kind, "text": part.get("text")}
     if part.get("type") == "image_url":
@@ -374,7 +373,7 @@ def _item_part(part: Raw, kind: str) -> Record:
     return dict(part)
 
 
-def _block(part: Raw, form: str) -> Record:
+def _block(part: Raw, form: str) -> Data:
     """Convert a text or picture to a block of the format; keep others unchanged."""
     if isinstance(part.get("text"), str):
         if form == "anthropic":
@@ -400,7 +399,7 @@ def _block(part: Raw, form: str) -> Record:
     return dict(part)
 
 
-def _call_block(id: str, name: str, arguments: str, form: str) -> Record:
+def _call_block(id: str, name: str, arguments: str, form: str) -> Data:
     try:
         values = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
@@ -414,7 +413,7 @@ def _call_block(id: str, name: str, arguments: str, form: str) -> Record:
     return {"type": "tool_use", "id": id, "name": name, "input": values}
 
 
-def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Record:
+def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:
     """Write a tool's result, its pictures in it."""
     id = message.tool_call_id or ""
     others = [_block(part, form) for part in _others(message.raw.get("content"))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -14,6 +14,7 @@ import pandas as pd
 
 from budgetkit.budget import brief, one_line, quoted
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.files import Table, read_toml
 from budgetkit.trace.tables import text_table
 
 
@@ -189,31 +190,15 @@ def _pieces(
 #: Longest file that is read; a longer one is reported.
 MOST_BYTES = 5_000_000
 
-_CODE = {
-    "python": "py pyi pyx", "javascript": "js mjs cjs jsx", "typescript": "ts tsx", "c": "c h", "rust": "rs",
-    "cpp": "cc cpp cxx hh hpp hxx", "java": "java", "go": "go", "ruby": "rb", "php": "php", "perl": "pl pm",
-    "shell": "sh bash zsh fish", "sql": "sql", "kotlin": "kt", "swift": "swift", "csharp": "cs", "scala": "scala",
-    "haskell": "hs", "lua": "lua", "r": "r", "julia": "jl", "css": "css scss", "fortran": "f f90", "tcl": "tcl",
-    "powershell": "ps1", "cmake": "cmake", "vim": "vim",
-}  # fmt: skip
-_DATA = {
-    "json": "json", "yaml": "yaml yml", "toml": "toml", "csv": "csv tsv", "xml": "xml", "ini": "ini cfg",
-    "svg": "svg", "ipynb": "ipynb", "po": "po",
-}  # fmt: skip
-_MARKUP = {"markdown": "md", "html": "html htm", "latex": "tex", "rst": "rst", "roff": "1 3 8"}
-
 #: Class and language of a file by its suffix; any other is ("text", its suffix).
-LANGUAGES: dict[str, tuple[str, str]] = {
-    f".{suffix}": (kind, language)
-    for kind, table in {"code": _CODE, "data": _DATA, "markup": _MARKUP}.items()
-    for language, suffixes in table.items()
-    for suffix in suffixes.split()
-} | {
-    ".log": ("log", "log"),
-    ".txt": ("prose", "text"),
-    ".map": ("odd", "source-map"),
-    ".pem": ("odd", "base64"),
-}
+LANGUAGES: Mapping[str, tuple[str, str]] = Table(
+    lambda: {
+        f".{suffix}": (kind, language)
+        for kind, table in read_toml("kinds.toml")["suffixes"].items()
+        for language, suffixes in table.items()
+        for suffix in suffixes.split()
+    }
+)
 
 #: Classes of files whose text may as well be Chinese, Japanese or Korean.
 _OF_TEXT = ("prose", "markup", "log", "text")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import pandas as pd
 
@@ -261,7 +261,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         return self.stage.results.exported_budget
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Data:
         """All that is set, as plain data, and the budget to take away."""
         now = self.settings
         return {

@@ -9,7 +9,6 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +27,7 @@ from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.shelves import Library
 from budgetkit.lab.explorers.stage import Stage
+from budgetkit.message import Data
 from budgetkit.models import Model
 from budgetkit.trace import DEFAULT_ROLES
 
@@ -248,8 +248,8 @@ class AccuracyResults:
     buffered_budget: Budget
     exported_budget: Budget
     demand: dict[str, int]
-    costs: dict[str, Any]
-    buffered_costs: dict[str, Any]
+    costs: Data
+    buffered_costs: Data
     document: int
     key: Hashable
     note: str = ""
@@ -307,7 +307,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         windows, buffer = learned(errors)
     buffered_budget = with_buffer(settings.budget_settings, buffer).budget(model)
 
-    def costs_of(budget: Budget) -> dict[str, Any]:
+    def costs_of(budget: Budget) -> Data:
         """Return the consequences of the count for a budget, computed once."""
         memo_key = (
             key,
@@ -347,7 +347,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     )
 
 
-def _first(rows: pd.DataFrame) -> dict[str, Any]:
+def _first(rows: pd.DataFrame) -> Data:
     return {str(name): value for name, value in rows.iloc[0].items()}
 
 

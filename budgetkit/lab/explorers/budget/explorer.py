@@ -287,7 +287,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
         return self.stage.results.plan
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Data:
         """All that is set, as plain data."""
         now = self.settings
         return {

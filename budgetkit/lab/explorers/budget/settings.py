@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens, one_line, quoted
+from budgetkit.message import Raw
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.presets import PRESETS, preset
 
@@ -29,12 +30,12 @@ def usual() -> tuple[str, ...]:
     return tuple(reserve.name for reserve in USUAL_RESERVES)
 
 
-def names(budget: Budget, moved: Mapping[str, Any]) -> set[str]:
+def names(budget: Budget, moved: Raw) -> set[str]:
     """Return the lines of a budget once the usual reserves that were moved are in it."""
     return {line.name for line in with_reserves(budget, moved)}
 
 
-def with_reserves(budget: Budget, moved: Mapping[str, Any]) -> Budget:
+def with_reserves(budget: Budget, moved: Raw) -> Budget:
     """Add the usual reserves that were moved but are missing."""
     names = {line.name for line in budget}
     new = [

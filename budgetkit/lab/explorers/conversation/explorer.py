@@ -378,7 +378,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         return self.stage.results.ahead.copy()
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Data:
         """All that is set, as plain data."""
         now = self.settings
         results = self.stage.results

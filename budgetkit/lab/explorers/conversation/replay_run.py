@@ -38,6 +38,7 @@ from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.sessions.comparing import USUAL, Comparison, comparison, setup_of
 from budgetkit.lab.sessions.session import Session
 from budgetkit.lab.sessions.turning import by_price_and_window
+from budgetkit.message import Data
 from budgetkit.plan import Ints
 from budgetkit.pruning import NEVER, Policy
 from budgetkit.pruning.policies import system
@@ -45,7 +46,7 @@ from budgetkit.requests import Framing
 from budgetkit.state import to_json
 from budgetkit.trace import Trace, usage_frame
 
-Spec = dict[str, Any]
+Spec = Data
 Drawn = tuple[pd.DataFrame, Spec]
 _STRETCHES: Final = 120  # of a small chart
 
@@ -181,7 +182,7 @@ class ReplayRun:
     prices: Prices
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Data:
         """The options of :func:`budgetkit.replay`."""
         names = ("counter", "framing", "roles", "by", "cache", "prices")
         return {name: getattr(self, name) for name in names}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -36,7 +36,7 @@ from budgetkit.lab.replay import Prices, turn_sizes
 from budgetkit.lab.replay.cost import Price
 from budgetkit.lab.replay.forecast import Pace
 from budgetkit.lab.replay.prefix import By, pauses
-from budgetkit.message import Message
+from budgetkit.message import Data, Message
 from budgetkit.plan import Floats, Ints
 from budgetkit.pruning import NEVER, Policy
 from budgetkit.requests import framing_for
@@ -216,7 +216,7 @@ def _prices(settings: ConversationSettings, model: str, rules: str) -> Prices:
     prices = settings.given_prices or listed_prices(model, settings.on, rules == "anthropic-1h")
     if not settings.prices:
         return prices
-    typed: dict[str, Any] = {name: Price(price) for name, price in settings.prices.items()}
+    typed: Data = {name: Price(price) for name, price in settings.prices.items()}
     return replace(prices, source=f"{prices.source}; {', '.join(sorted(typed))} typed in", **typed)
 
 
@@ -252,7 +252,7 @@ class BilledFold(reading.BilledFold):
 class CheckFold(reading.CheckFold):
     """Panel of findings on the budget and policy, for the shown conversation."""
 
-    def case(self, stage: ConversationStage) -> dict[str, Any]:
+    def case(self, stage: ConversationStage) -> Data:
         """Return the inputs of the checks other than the budget."""
         results = stage.results
         run = results.run
