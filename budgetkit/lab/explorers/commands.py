@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import wraps
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.budget import brief
 from budgetkit.lab.explorers.budget.commands import BUDGET_CHANGES
@@ -174,14 +174,14 @@ def choose_conversation(stage: AnyStage, number: int) -> Any:
 
 
 #: Commands of every explorer; undo, redo and reset belong to `Explorer`.
-SHARED: Final[Mapping[str, Command]] = {
+SHARED: Mapping[str, Command] = {
     **{name: of_budget(change) for name, change in BUDGET_CHANGES.items()},
     "path": open_path,
     "file": take_file,
     "columns": choose_columns,
 }
 #: What explorers of conversations know beside it.
-OF_CONVERSATIONS: Final[Mapping[str, Command]] = {
+OF_CONVERSATIONS: Mapping[str, Command] = {
     **SHARED,
     "trace": choose,
     "conversation": choose_conversation,

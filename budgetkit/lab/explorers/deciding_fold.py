@@ -407,10 +407,9 @@ def demand_of(case: Case, roles: Mapping[str, str] | None = None) -> pd.DataFram
 def cut_tokens(case: Case, budget: Budget) -> int:
     """Return how many tokens of all requests a budget cuts."""
     signed = replace(budget, deficit="signed", undeclared="pool")
+    roles = budget.roles
     if budget.name == case.budget.name:
         roles = case.roles
-    else:
-        roles = budget.roles
     columns = RequestBatch(demand_of(case, roles)).columns(signed)
     return int(sum(section["cut"].sum() for section in columns.values()))
 

@@ -116,7 +116,7 @@ def refusal(problem: Exception) -> Data:
     return {"level": "error", "text": text, "more": [], "picks": getattr(problem, "picks", [])}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fold:
     """A panel's title and its home.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.budget import Share, brief, quoted
 from budgetkit.files import read_toml
@@ -44,13 +44,13 @@ def explained(tip: str, word: str) -> str:
     return f"{tip.rstrip('.')}. {meaning(word)}"
 
 
-_DIGITS: Final = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
-_NUMBER: Final = re.compile(
+_DIGITS = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
+_NUMBER = re.compile(
     rf"(?P<sign>[-+\u2212]?)\s*+(?P<digits>{_DIGITS})?(?P<fraction>\.\d+)?(?P<power>e[-+]?\d{{1,2}})?\s*(?P<unit>[km%]?)",
     re.IGNORECASE | re.ASCII,
 )
-_UNITS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
-WAYS: Final = "type digits, such as 12,000, 1e5, 100k or 1.05M"
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+WAYS = "type digits, such as 12,000, 1e5, 100k or 1.05M"
 
 
 def decimal(text: str) -> tuple[Decimal, bool]:
@@ -99,7 +99,7 @@ def _is_ambiguous(text: str) -> bool:
     return "." in text and not re.search(r"[kme]", text, re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Number:
     """A number as people type it; anything else is refused in words, and the present number stays.
 
@@ -177,7 +177,7 @@ def unchanged(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Input:
     """The command that an input sends, the name that its value has there, and how that is read."""
 

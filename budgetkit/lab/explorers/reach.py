@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -30,7 +30,7 @@ from budgetkit.budget import brief, one_line, quoted
 from budgetkit.message import Data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reach:
     """The files that may be opened by path.
 
@@ -125,8 +125,8 @@ def _counter(name: str, info: ValidationInfo) -> str:
 FilePath = Annotated[str, AfterValidator(_path)]
 CounterName = Annotated[str, AfterValidator(_counter)]
 #: Parameters that the explorer fills in.
-_OWN: Final = ("self", "stage")
-_STRICT: Final = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
+_OWN = ("self", "stage")
+_STRICT = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 def arguments(

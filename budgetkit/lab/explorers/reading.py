@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
@@ -43,10 +43,9 @@ class BilledFold(Content):
         else:
             between = f"between {low:,} and {high:,}"
         missing = [*counted.uncounted, *left]
+        more = ""
         if missing:
             more = f" Not in it: {', '.join(missing)}."
-        else:
-            more = ""
         note = f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}"
         spec = figures.ledger.draw(largest(table))
         return [figure_part("ledger", figures.ledger.title, note, spec, listed(table))]
@@ -112,17 +111,16 @@ def schemas(trace: Any, count: Any, model: Any) -> int:
     return sum(item.tokens for item in counted.schemas)
 
 
-LONGEST: Final = 700  # characters of one message
-BESIDE_CUT: Final = 300  # characters on each side of a cut
+LONGEST = 700  # characters of one message
+BESIDE_CUT = 300  # characters on each side of a cut
 
 
 def speaker(message: Message) -> str:
     """Return the role of a message, with its name if it has one."""
     called = message.raw.get("name")
+    role = message.role
     if message.role in RESULT_ROLES:
         role = "tool result"
-    else:
-        role = message.role
     return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
 
 

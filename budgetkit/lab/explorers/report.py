@@ -17,7 +17,7 @@ from functools import cache
 from hashlib import sha256
 from html import unescape
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, notebook_div, safe
@@ -25,14 +25,14 @@ from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.lab.replay import Replay
 from budgetkit.message import Data, Message
 
-SETTLED: Final = 0.7  # seconds without a change until the picture is published anew
-_NAMED: Final = 0.08  # of the bar
-_SMALL: Final = "font-size:12px;color:#767676"
+SETTLED = 0.7  # seconds without a change until the picture is published anew
+_NAMED = 0.08  # of the bar
+_SMALL = "font-size:12px;color:#767676"
 #: Under the picture nothing stands but the explorer: without a kernel JupyterLab says there "model not found".
-_ALONE: Final = (
+_ALONE = (
     ".jp-OutputArea-child:has(.bk-still)+.jp-OutputArea-child:not(:has(.bk-explorer)){display:none}"
 )
-_SHOWN: Final[set[str]] = set()  # cells that have shown an explorer in this kernel
+_SHOWN: set[str] = set()  # cells that have shown an explorer in this kernel
 
 
 class Still:
@@ -173,17 +173,17 @@ def _ink(segment: Data) -> str:
     return "#111111" if str(segment["ink"]).startswith("var") else str(segment["ink"])
 
 
-_FOLDER: Final = Path(__file__).parent / "view"
-LARGEST: Final = 1_900_000  # bytes of a page
+_FOLDER = Path(__file__).parent / "view"
+LARGEST = 1_900_000  # bytes of a page
 #: Rows of a table and characters of a message; where a page grows too large, the next pair is tried.
-_LEVELS: Final = ((1_000, 700), (300, 250), (100, 80), (20, 0))
+_LEVELS = ((1_000, 700), (300, 250), (100, 80), (20, 0))
 
-_WITHOUT: Final = "Without scripts the figures stand still and the tables stay closed."
-_FOOT: Final = "Made by budgetkit. All of it is in this file; it asks the network for nothing."
-_HERE: Final = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
+_WITHOUT = "Without scripts the figures stand still and the tables stay closed."
+_FOOT = "Made by budgetkit. All of it is in this file; it asks the network for nothing."
+_HERE = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Lead:
     """The beginning of a report: its title, sentences and figures by name."""
 
@@ -408,10 +408,9 @@ def _message(message: Message, longest: int) -> list[str]:
     """Return a message's role and the beginning of its text."""
     calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
     text = "\n".join(filter(None, (message.text, *calls)))
+    more = ""
     if len(text) > longest:
         more = f" \u2026 {len(text) - longest:,} more characters"
-    else:
-        more = ""
     name = message.raw.get("name")
     return [
         f"{message.role} ({name})" if isinstance(name, str) and name else message.role,

@@ -94,10 +94,9 @@ def basis(best: Counter, model: Model) -> str:
         )
     if isinstance(best, CalibratedCounter):
         return f"the best count known for {model.name}, an estimate ({best.product})"
+    interval = ", nobody knows how closely"
     if spread_of(best):
         interval = ""
-    else:
-        interval = ", nobody knows how closely"
     return f"{vocabulary_name(best)}, which stands in for the tokenizer of {model.name}{interval}"
 
 
@@ -107,7 +106,7 @@ Entry = TypeVar("Entry")
 LARGE = 2_000_000  # bytes of a file whose reading is reported
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PendingTable:
     """A table that waits for its columns to be named."""
 

@@ -43,7 +43,7 @@ S = TypeVar("S", bound=ExplorerSettings)
 F = TypeVar("F")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stage(Generic[S, F]):
     """An explorer's settings, its results, and the library behind both."""
 
@@ -66,7 +66,7 @@ def nothing(stage: AnyStage) -> Data:
     return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Kind:
     """One kind of explorer: its commands, panels, results and page."""
 

@@ -30,7 +30,7 @@ ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step 
 S = TypeVar("S")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UndoStack(Generic[S]):
     """The settings now, those before, and those taken back.
 

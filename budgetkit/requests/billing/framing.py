@@ -14,13 +14,12 @@ The first eleven give the nine answers to how many tokens ``{"role": "user", "co
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from budgetkit.budget.errors import wrong_type
 from budgetkit.counters import (
@@ -54,6 +53,7 @@ from budgetkit.requests.billing.openai import (
     chat_charges,
     responses_charges,
 )
+from budgetkit.requests.reading.parts import as_json
 from budgetkit.requests.reading.request import ProviderRequest
 from budgetkit.requests.reading.tools import read_tools
 
@@ -286,7 +286,7 @@ class Framing:
                 has_system = any(message.role == "system" for message in request.messages)
                 charges.append(declaration_charge(tools, has_system))
             elif tools:
-                written = json.dumps(list(tools), ensure_ascii=False, default=str)
+                written = as_json(list(tools))
                 charges.append(Charge("tools", "JSON", (written,)))
         return [*charges, *thinking_charges(request, charges)]
 
@@ -426,7 +426,7 @@ def _openai_framing(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     )
 
 
-FRAMINGS: Final[Mapping[str, Framing]] = Table(
+FRAMINGS: Mapping[str, Framing] = Table(
     lambda: (
         {name: _from_row(row) for name, row in read_rows("framings.toml", "framing").items()}
         | {
@@ -437,7 +437,7 @@ FRAMINGS: Final[Mapping[str, Framing]] = Table(
 )
 
 #: OpenAI's published formula, for texts counted without a model; the same as ``FRAMINGS["openai"]``.
-DEFAULT_FRAMING: Final = _openai_framing(OpenAIRules(OpenAIFamily("gpt-4o")))
+DEFAULT_FRAMING = _openai_framing(OpenAIRules(OpenAIFamily("gpt-4o")))
 
 
 def framing_for(model: str | Model) -> Framing:

@@ -24,7 +24,6 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, sqrt
 from struct import unpack
-from typing import Final
 
 from budgetkit.files import read_toml
 from budgetkit.message import Image, Message, Raw
@@ -151,8 +150,8 @@ def square_tokens(
 
 
 # What an image is taken for whose size nobody can read: so many pixels, square.
-_ONE_CROP: Final = 384  # the longest side of a picture that is one crop
-_ASSUMED_SIDE: Final = 1024
+_ONE_CROP = 384  # the longest side of a picture that is one crop
+_ASSUMED_SIDE = 1024
 
 
 def image_price(model: str | Model, width: int, height: int, detail: str = "auto") -> int:
@@ -291,11 +290,11 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 # length, and models without a row, stay what cannot be counted.
 
 #: Where a part holds its bytes, in any provider's form.
-_BYTES: Final = (
+_BYTES = (
     "source.data|source.bytes|document.source.bytes|inlineData.data|inline_data.data|file.file_data|file_data|"
     "input_audio.data"
 )
-_PAGE: Final = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
+_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections import Counter as Counts
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from budgetkit.budget import brief, many, quoted, warn_caller
 from budgetkit.budget.html import element, html_table, notebook_div
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 #: What earns the word exact: at least so many recorded calls, projects, and exact ones among the calls.
-CALLS: Final = 50
-PROJECTS: Final = 2
-SHARE: Final = 0.98
-_ENOUGH: Final = 40  # calls of a combination, for an interval of its own
-_ENOUGH_PROJECTS: Final = 4
+CALLS = 50
+PROJECTS = 2
+SHARE = 0.98
+_ENOUGH = 40  # calls of a combination, for an interval of its own
+_ENOUGH_PROJECTS = 4
 # A choice of types, or a reference, somewhere in the JSON of a schema.
-_UNION: Final = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
-_UNHEARD_OF: Final = 0.1  # either way, of rules that no recorded call has tried
+_UNION = re.compile(r'"(anyOf|oneOf|allOf|\$ref)": |"type": \[')
+_UNHEARD_OF = 0.1  # either way, of rules that no recorded call has tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _part_names(request: ProviderRequest) -> Iterator[str]:
         yield "image"
 
 
-_ASSUMED: Final = {
+_ASSUMED = {
     "chat": "gpt-4o",
     "responses": "gpt-4o",
     "anthropic": "claude-4-5",
@@ -200,9 +200,9 @@ _ASSUMED: Final = {
 # sizes of images that cost least and most
 _EXTREMES = ((1, 1), (2_048, 768), (5_472, 5_472))
 # Fields that hold an answer's reasoning; behind it an answer costs 9 more in 57 of 100 recorded answers, 10 in 19.
-_REASONING: Final = ("reasoning", "reasoning_content", "reasoning_details")
-_AFTER_REASONING: Final = 9
-_BEYOND: Final = 0.05  # of the next project's bills, on either side
+_REASONING = ("reasoning", "reasoning_content", "reasoning_details")
+_AFTER_REASONING = 9
+_BEYOND = 0.05  # of the next project's bills, on either side
 _NO_LESS = 1  # token that an estimate's interval reaches to either side
 
 

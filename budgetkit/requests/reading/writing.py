@@ -21,15 +21,15 @@ from base64 import b64decode
 from binascii import Error
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 from budgetkit.budget import check_choice
-from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw
+from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Data, Message, Raw, ToolCall
 from budgetkit.requests.reading.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.reading.parts import objects_in, sorted_part
 
 # Forms whose system text stands beside the messages.
-_BESIDE: Final = (
+_BESIDE = (
     "anthropic",
     "gemini",
     "converse",
@@ -177,24 +177,18 @@ def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
 def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[Data]:
     """Write messages that are parts of one record, or one message, in a form."""
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
-    if not origins or origins[0]["form"] != form or not origins[0]["records"]:
-        return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
-    if any(origin.get("bytes") for origin in origins):
-        return [_with_bytes(record) for record in _as_they_came(group, origins, form, names)]
-    return _as_they_came(group, origins, form, names)
-
-
-def _as_they_came(
-    group: Sequence[Raw], origins: Sequence[Raw], form: str, names: Mapping[str, str]
-) -> list[Data]:
-    """Return the source records of messages, with the text of cut ones."""
-    if "places" in origins[0]:
-        return [_join_pieces(group, form)]
-    if not any("rewritten" in origin for origin in origins):
-        return list(origins[0]["records"])
-    if len(group) == 1:
-        return [_with_text(record, group[0], form) for record in origins[0]["records"]]
-    return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+    came = bool(origins) and origins[0]["form"] == form
+    records = origins[0]["records"] if came else []
+    is_cut = any("rewritten" in origin for origin in origins)
+    if records and "places" in origins[0]:
+        records = [_join_pieces(group, form)]
+    elif records and is_cut and len(group) == 1:
+        records = [_with_text(record, group[0], form) for record in records]
+    elif not records or is_cut:
+        records = [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+    if came and any(origin.get("bytes") for origin in origins):
+        return [_with_bytes(record) for record in records]
+    return list(records)
 
 
 def _with_bytes(value: Any) -> Any:
@@ -234,12 +228,8 @@ def _with_text(record: Raw, raw: Raw, form: str) -> Data:
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
-            return {
-                **record,
-                "output": _with_others(
-                    {"type": "input_text", "text": text}, _others(record["output"])
-                ),
-            }
+            part = {"type": "input_text", "text": text}
+            return {**record, "output": _with_others(part, _others(record["output"]))}
         if "content" not in record:
             return dict(record)
     field = blocks_field(form)
@@ -271,22 +261,17 @@ def _result_with(block: Raw, text: str) -> Data:
         if isinstance(inner, Mapping):
             if name != "toolResult":  # with Gemini pictures stand beside the response
                 return {**block, name: {**inner, "response": {"result": text}}}
-            return {
-                **block,
-                name: {**inner, "content": [{"text": text}, *_others(inner.get("content"))]},
-            }
-    return {
-        **block,
-        "content": _with_others({"type": "text", "text": text}, _others(block.get("content"))),
-    }
+            contents = [{"text": text}, *_others(inner.get("content"))]
+            return {**block, name: {**inner, "content": contents}}
+    part = {"type": "text", "text": text}
+    return {**block, "content": _with_others(part, _others(block.get("content")))}
 
 
 def _others(content: Any) -> list[Raw]:
     """List the parts without text, such as pictures and files."""
-    parts = objects_in(content)
     return [
         part
-        for part in parts
+        for part in objects_in(content)
         if not any("text" in value for kind, value in sorted_part(part) if kind == "text")
     ]
 
@@ -312,9 +297,7 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[Data]:
         return [{"role": speaker, "content": raw["content"]}]
     else:
         blocks = [_block(part, form) for part in _parts_to_send(message)]
-        blocks += [
-            _call_block(call.id, call.name, call.arguments, form) for call in message.tool_calls
-        ]
+        blocks += [_call_block(call, form) for call in message.tool_calls]
     if not blocks:
         return []
     return [{"role": speaker, blocks_field(form): blocks}]
@@ -351,14 +334,8 @@ def _items(message: Message) -> list[Data]:
         role = "user" if message.role in RESULT_ROLES else message.role
         items.append({"role": role, "content": content or ""})
     for call in message.tool_calls:
-        items.append(
-            {
-                "type": "function_call",
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": call.arguments,
-            }
-        )
+        asked = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        items.append({"type": "function_call", **asked})
     return items
 
 
@@ -399,18 +376,18 @@ def _block(part: Raw, form: str) -> Data:
     return dict(part)
 
 
-def _call_block(id: str, name: str, arguments: str, form: str) -> Data:
+def _call_block(call: ToolCall, form: str) -> Data:
     try:
-        values = json.loads(arguments or "{}")
+        values = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
         values = {}
     if not isinstance(values, Mapping):
         values = {"value": values}
     if form == "gemini":
-        return {"functionCall": {"name": name, "args": values}}
+        return {"functionCall": {"name": call.name, "args": values}}
     if form == "converse":
-        return {"toolUse": {"toolUseId": id, "name": name, "input": values}}
-    return {"type": "tool_use", "id": id, "name": name, "input": values}
+        return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": values}}
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": values}
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> Data:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import pandas as pd
 
@@ -113,7 +113,7 @@ def read_document(stage: AccuracyStage, document: int | None) -> AccuracySetting
     return replace(stage.settings, document=None if document is None else int(document))
 
 
-COMMANDS: Final[Mapping[str, Callable[..., AccuracySettings]]] = {
+COMMANDS: Mapping[str, Callable[..., AccuracySettings]] = {
     "counter": choose_counter,
     "exact": choose_exact,
     "corpus": choose,

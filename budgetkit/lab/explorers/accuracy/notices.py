@@ -194,10 +194,9 @@ def _left_out(problems: tuple[Any, ...]) -> str:
     named = ", ".join(
         f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:MOST_NAMED]
     )
+    more = ""
     if len(problems) > MOST_NAMED:
         more = f" and {len(problems) - MOST_NAMED:,} more"
-    else:
-        more = ""
     return f"; left out: {named}{more}"
 
 

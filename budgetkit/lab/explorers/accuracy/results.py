@@ -17,7 +17,7 @@ import pandas as pd
 from budgetkit.budget import Budget, Share, brief, one_line, quoted
 from budgetkit.counters import Counter
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.lab.accuracy import Buffer, consequences, read_off
+from budgetkit.lab.accuracy import Buffer, consequences
 from budgetkit.lab.accuracy.buffers import WORST, FilledWindows, filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.kinds import meaning
@@ -137,7 +137,7 @@ Ints = npt.NDArray[np.int64]
 BATCH = 400_000  # characters counted between two reports
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CorpusSelection:
     """A corpus and its piece length, which determine the texts to count."""
 
@@ -145,7 +145,7 @@ class CorpusSelection:
     pieces: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CountedTexts:
     """The chosen texts and their counts, kept in the library."""
 
@@ -287,39 +287,35 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
     buffer_kinds = kind or settings.classes or ()
     mix = settings.window_mix
+    buffer_errors = errors
     if buffer_kinds and mix is None:
         buffer_errors = all_errors[_of_length(all_errors, settings)]
-    else:
-        buffer_errors = errors
 
-    def learned(errors: pd.DataFrame) -> tuple[FilledWindows, Buffer]:
-        """Return the windows that are filled with documents, and the buffer read off them."""
-        windows = library.once_large(
+    def fill(errors: pd.DataFrame) -> FilledWindows:
+        """Return the windows that are filled with documents."""
+        return library.once_large(
             (key, budget.window, mix, len(errors), "filled"),
             lambda: filled_windows(errors, budget.window, mix, kinds=buffer_kinds),
         )
-        return windows, read_off(windows, errors, budget.window, settings.risk, mix, buffer_kinds)
 
-    windows, buffer = learned(buffer_errors)
+    windows = fill(buffer_errors)
+    buffer = windows.read_off(settings.risk)
     if buffer_errors is not errors and WORST in buffer.warning:
         # Too few documents to tell kinds apart: another kind must not speak for the one at hand.
         buffer_errors = errors
-        windows, buffer = learned(errors)
+        windows = fill(errors)
+        buffer = windows.read_off(settings.risk)
     buffered_budget = with_buffer(settings.budget_settings, buffer).budget(model)
 
     def costs_of(budget: Budget) -> Data:
         """Return the consequences of the count for a budget, computed once."""
-        memo_key = (
-            key,
-            budget.usable,
-            budget.sizes.get("safety", 0),
-            mix,
-            len(buffer_errors),
-            "costs",
-        )
-        return library.once_large(
-            memo_key, lambda: _first(consequences(budget, buffer_errors, mix, kinds=buffer_kinds))
-        )
+        sizes = budget.usable, budget.sizes.get("safety", 0)
+
+        def measure() -> Data:
+            row = consequences(budget, buffer_errors, mix, kinds=buffer_kinds).iloc[0]
+            return {str(name): value for name, value in row.items()}
+
+        return library.once_large((key, *sizes, mix, len(buffer_errors), "costs"), measure)
 
     return AccuracyResults(
         settings=settings,
@@ -345,10 +341,6 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         key=key,
         note=budget_results.note,
     )
-
-
-def _first(rows: pd.DataFrame) -> Data:
-    return {str(name): value for name, value in rows.iloc[0].items()}
 
 
 def typical_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:

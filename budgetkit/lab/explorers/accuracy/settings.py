@@ -9,7 +9,7 @@ from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AccuracySettings:
     """Settings of the accuracy explorer."""
 

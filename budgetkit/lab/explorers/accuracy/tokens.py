@@ -10,17 +10,16 @@ import unicodedata
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.message import Data
 
-LONGEST: Final = 6_000  # characters of a document that are shown
-_MOST: Final = 2_500  # tokens of a document that are shown
-TONES: Final = 5
-FURTHER: Final = "⁺"
-_SEEN: Final = {
+LONGEST = 6_000  # characters of a document that are shown
+_MOST = 2_500  # tokens of a document that are shown
+TONES = 5
+FURTHER = "⁺"
+_SEEN = {
     " ": "·",
     "\t": "⇥",
     "\n": "⏎",
@@ -32,7 +31,7 @@ _SEEN: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Token:
     """One token of a text."""
 
@@ -192,10 +191,9 @@ def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -
         part = ""
     else:
         part = f"The first {characters:,} of {len(text):,} characters: "
+    split = ""
     if any(t.shared > 1 for t in tokens):
         split = f" {FURTHER} is a further token of the same character."
-    else:
-        split = ""
     kind = "estimates" if basis_of(count) == "estimate" else "counts"
     return (
         f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "

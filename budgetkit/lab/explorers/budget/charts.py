@@ -36,17 +36,39 @@ def bar(stage: BudgetStage) -> Data:
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
     segments = [_segment(stage.settings, plan, claim, rest) for claim in claims(plan)]
+
+    claimed = "Each section claims its cap."
+    if rest:
+        claimed = f"Each section claims what it takes; {rest} has the rest."
+    if beside := BESIDE[budget.kind]:
+        claimed += f" {beside[0].upper()}{beside[1:]}."
+    keys = "Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
+
+    pinned = None
+    if stage.results.pinned is not None:
+        before = stage.results.pinned
+        name = before.budget.name or "own budget"
+        parts = [
+            {"key": c.line, "tokens": c.tokens, "color": colour(c.line)}
+            for c in claims(before)
+            if c.tokens > 0
+        ]
+        text = f"pinned: {name}, {before.budget.window:,} tokens"
+        pinned = {"text": text, "segments": parts}
+
+    window = budget.window
+    ends = [at for at in range(0, window, nice_step(window * 50)) if window - at > 0.07 * window]
     return {
-        "window": budget.window,
+        "window": window,
         "pool": left_of_pool(plan),
         "rest": rest,
         "segments": segments,
         "usable_text": f"usable {signed(budget.usable)}",
         "reserved_text": f"reserved {budget.reserved:,}",
         "end_text": f"the window ends at {budget.window:,}; {too_many(plan):,} too many",
-        "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],
-        "pinned": None if stage.results.pinned is None else _pinned(stage.results.pinned),
-        "hint": _hint(budget, rest),
+        "ticks": [{"at": at, "text": short(at)} for at in (*ends, window)],
+        "pinned": pinned,
+        "hint": f"{claimed} {keys}",
         "sums": _sums(plan),
     }
 
@@ -65,10 +87,9 @@ def _ticks(window: int) -> list[int]:
 
 
 def _hint(budget: Budget, rest: str | None) -> str:
+    claimed = "Each section claims its cap."
     if rest:
         claimed = f"Each section claims what it takes; {rest} has the rest."
-    else:
-        claimed = "Each section claims its cap."
     if beside := BESIDE[budget.kind]:
         claimed += f" {beside[0].upper()}{beside[1:]}."
     return (
@@ -311,79 +332,80 @@ def _first_cut(results: BudgetResults) -> list[Kpi]:
 
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:
     """Return the figures of the page."""
-    results = stage.results
     drawn = {}
-    for name in shown_figures(results):
-        question, table = _tables(name, results)
-        click = "turn" if name == "turns" else None
-        drawn[name] = chart(question, table, NOTES[name](table, results), name in opened, click)
+    for name in shown_figures(stage.results):
+        question, table, note = _figure(name, stage.results)
+        drawn[name] = chart(
+            question, table, note, name in opened, "turn" if name == "turns" else None
+        )
     return drawn
 
 
-def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
+def _figure(name: str, results: BudgetResults) -> tuple[Question[...], Columns, str]:
+    """Return a figure, its table, and the sentence that answers its title."""
     budget = results.plan.budget
     if name == "waterfall":
-        return figures.waterfall, figures.waterfall.answer(results.plan)
+        table = figures.waterfall.answer(results.plan)
+        left = signed(table["tokens"][-1])
+        shares = f"caps: the shared pool has {left}"
+        if takes_the_rest(budget):
+            shares = f"what the other sections take: {table['line'][-1]} may have {left}"
+        return figures.waterfall, table, f"Window less reserves less {shares} tokens."
+
     if name == "sections":
-        return figures.sections, figures.sections.answer(results.plan)
+        table = figures.sections.answer(results.plan)
+        demand, granted = sum(table["demand"]), sum(table["granted"])
+        at = f" at turn {results.turn:,}" if results.turn else ""
+        note = f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
+        if granted == demand:
+            note = f"All {demand:,} tokens asked for are granted{at}."
+        if not demand:
+            note = "Nothing is asked for; type sizes in, or open a conversation."
+        return figures.sections, table, note
+
     if name == "turns" and results.turns is not None:
-        if results.pinned is None:
-            pinned = None
-        else:
-            pinned = results.pinned.budget
-        return figures.turns, figures.turns.answer(
-            budget, results.turns, results.turn, pinned, results.pinned_turns
-        )
+        pinned = results.pinned.budget if results.pinned else None
+        turns = (results.turns, results.turn, pinned, results.pinned_turns)
+        table = figures.turns.answer(budget, *turns)
+        return figures.turns, table, _turns_note(table, results) + _cut_anywhere(results.turns)
+
     if name == "errors" and results.compared is not None:
         counts = results.compared
-        answer = figures.counter_error.answer(budget, counts.best, counts.cheap)
-        return figures.counter_error, answer
+        table = figures.counter_error.answer(budget, counts.best, counts.cheap)
+        line, error, percent, shift = (
+            table[column][results.turn - 1]
+            for column in ("line", "error", "error_percent", "shift")
+        )
+        size = f"{abs(percent):.1f} % too {'high' if error > 0 else 'low'}" if error else "right"
+        note = f"At turn {results.turn:,} {counts.cheap_name} is {size} against {counts.best_name}"
+        if line != ALL:
+            moved = "stays"
+            if shift:
+                moved = f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+            note += f"; the {line} budget {moved}"
+        return figures.counter_error, table, f"{note}."
+
     if name == "conversations" and results.conversations is not None:
-        return figures.conversations, figures.conversations.answer(budget, results.conversations)
-    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")
-
-
-def _waterfall_note(table: Columns, results: BudgetResults) -> str:
-    left = table["tokens"][-1]
-    rest = takes_the_rest(results.plan.budget)
-    if rest:
-        whose = f"{table['line'][-1]} may have"
-    else:
-        whose = "the shared pool has"
-    claim = "what the other sections take" if rest else "caps"
-    return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
-
-
-def _sections_note(table: Columns, results: BudgetResults) -> str:
-    demand = sum(table["demand"])
-    granted = sum(table["granted"])
-    if results.turn:
-        at = f" at turn {results.turn:,}"
-    else:
-        at = ""
-    if not demand:
-        return "Nothing is asked for; type sizes in, or open a conversation."
-    if granted == demand:
-        return f"All {demand:,} tokens asked for are granted{at}."
-    return f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
+        table = figures.conversations.answer(budget, results.conversations)
+        lost = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations"
+        note = f"{lost} lose something at some turn.{_cut_anywhere(results.conversations)}"
+        return figures.conversations, table, note
+    raise LookupError(f"No figure {brief(name)} for these settings. Open a conversation.")
 
 
 def _turns_note(table: Columns, results: BudgetResults) -> str:
     line = table["line"][0]
     limit = table["limit"][results.turn - 1]
+    allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
     if limit < 0:
-        allowed = (
-            f"Nothing is left for {line} at turn {results.turn:,}, {-limit:,} tokens are missing"
-        )
-    else:
-        allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
+        missing = f"{-limit:,} tokens are missing"
+        allowed = f"Nothing is left for {line} at turn {results.turn:,}, {missing}"
     if results.first_cut is None:
-        return f"{allowed}; nothing is ever cut.{_cut_anywhere(results.turns)}"
+        return f"{allowed}; nothing is ever cut."
     turn, section = results.first_cut
-    sentence = (
+    return (
         f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
     )
-    return sentence + _cut_anywhere(results.turns)
 
 
 def _cut_anywhere(requests: RequestBatch | None) -> str:
@@ -391,39 +413,3 @@ def _cut_anywhere(requests: RequestBatch | None) -> str:
     if requests is None or requests.items is not None:
         return ""
     return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
-
-
-def _errors_note(table: Columns, results: BudgetResults) -> str:
-    line, error, percent, shift = (
-        table[name][results.turn - 1] for name in ("line", "error", "error_percent", "shift")
-    )
-    if results.compared:
-        names = (results.compared.best_name, results.compared.cheap_name)
-    else:
-        names = ("", "")
-    how = "high" if error > 0 else "low"
-    if error == 0:
-        size = "right"
-    else:
-        size = f"{abs(percent):.1f} % too {how}"
-    if line == ALL:
-        return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}."
-    if shift == 0:
-        moved = "stays"
-    else:
-        moved = f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
-    return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}; the {line} budget {moved}."
-
-
-def _conversations_note(table: Columns, results: BudgetResults) -> str:
-    sentence = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations lose something at some turn."
-    return sentence + _cut_anywhere(results.conversations)
-
-
-NOTES = {
-    "waterfall": _waterfall_note,
-    "sections": _sections_note,
-    "turns": _turns_note,
-    "errors": _errors_note,
-    "conversations": _conversations_note,
-}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.budget import Amount, Budget, Share, brief, check_tokens, one_line, quoted
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, budget_of, filled_in, read_budget
@@ -234,7 +234,7 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
 
 
 #: Changes of a budget, which every explorer knows.
-BUDGET_CHANGES: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
+BUDGET_CHANGES: Mapping[str, Callable[..., BudgetSettings]] = {
     "model": choose_model,
     "preset": choose_preset,
     "line": move_line,
@@ -246,7 +246,7 @@ BUDGET_CHANGES: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
     "load": load,
 }
 #: What the budget explorer knows beside them: the turn it plans, sizes that are typed in, and a budget to compare.
-COMMANDS: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
+COMMANDS: Mapping[str, Callable[..., BudgetSettings]] = {
     "turn": choose_turn,
     "demand": type_demand,
     "pin": pin,

@@ -40,10 +40,9 @@ def status(stage: BudgetStage) -> Data:
     losses = [loss for loss in plan.losses if loss.tokens]
     sentences = [*impossible]
     if len(losses) > 1:
+        what = "What is asked loses"
         if results.turn:
             what = f"Turn {results.turn:,} loses"
-        else:
-            what = "What is asked loses"
         sentences.append(f"{what} {sum(grant.cut for grant in plan.grants):,} tokens.")
     elif losses and results.turn:
         section = one_line(losses[0].allocation.section)
@@ -190,10 +189,9 @@ def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
 
 def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
     """Describe the counter of a conversation, and the content left uncounted."""
+    left = ""
     if trace.uncounted:
         left = f", without its {' and '.join(trace.uncounted)}"
-    else:
-        left = ""
     if basis_for(counter, model) == "exact":
         return f"counted exactly with {vocabulary_name(counter)}{left}"
     if model.name in counter.name:  # its name says already what it rests on, and for which model
@@ -219,18 +217,15 @@ def _beside(settings: BudgetSettings, counter: str) -> str:
 
     Reports are shared, so the folders are left out.
     """
+    which = ""
     if settings.conversation:
         which = f", conversation {settings.conversation + 1:,}"
-    else:
-        which = ""
+    conversation = ""
     if settings.trace:
         conversation = f"; {settings.trace}{which}"
-    else:
-        conversation = ""
+    tokenizer = counter
     if counter == settings.model:
         tokenizer = "its own tokenizer"
-    else:
-        tokenizer = counter
     return one_line(f"{settings.model}, counted with {tokenizer}{conversation}")
 
 
@@ -239,10 +234,9 @@ def _counting(settings: BudgetSettings, counter: str) -> str:
     lines = f"\ncount = {counter_of(settings)}"
     if settings.trace is None:
         return lines
+    which = ""
     if settings.conversation:
         which = f", conversation={settings.conversation}"
-    else:
-        which = ""
     read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
     is_known = settings.path or settings.trace in shipped_traces()
     return f"{lines}\n{read if is_known else f'# Write the path of the file here: {read}'}"

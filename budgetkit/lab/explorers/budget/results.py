@@ -37,7 +37,7 @@ _MOST_CUTS = 20_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FileRequests:
     """The requests of a file under one counter, put into sections by a table of roles.
 
@@ -147,7 +147,7 @@ def remembered(cut: Cut) -> Cut:
     return once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TwoCounts:
     """The turns of one conversation by the best counter of its model and by a cheap one, and the counters' names."""
 

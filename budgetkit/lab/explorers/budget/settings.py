@@ -102,7 +102,7 @@ WINDOWS = (
 ROUGH = "chars/4"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BudgetSettings:
     """Settings of the budget explorer."""
 

@@ -85,10 +85,9 @@ def _first(results: ConversationResults) -> Kpi:
         value = "none"
     else:
         value = f"turn {results.turn_of(first):,}"
+    change = ""
     if first is not None and results.run.by == "request":
         change = f"request {first:,}"
-    else:
-        change = ""
     tip = f"The first request from which something is missing under {brief(results.main)}"
     return Kpi("first", "first loss", value, tip, change)
 
@@ -100,10 +99,9 @@ def _totals(results: ConversationResults) -> list[Kpi]:
     cost = totals["cost"]
     is_known = cost == cost
     money = dollars(cost) if is_known else "unknown"
+    what = "A price that is needed is not known"
     if is_known:
         what = "All requests with their answers and summaries"
-    else:
-        what = "A price that is needed is not known"
     return [
         Kpi(
             "sent", "sent in all", short(sent), f"{sent:,} tokens in {results.requests:,} requests"
@@ -206,10 +204,9 @@ def _timeline_note(table: pd.DataFrame, results: ConversationResults) -> str:
 def _caching_note(table: pd.DataFrame, results: ConversationResults) -> str:
     row = table.iloc[results.request - 1]
     parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
+    timed = " The messages carry no times, so every pause counts as short."
     if results.timed:
         timed = ""
-    else:
-        timed = " The messages carry no times, so every pause counts as short."
     return f"{results.named(results.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
 
 

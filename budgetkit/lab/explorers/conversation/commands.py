@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.budget import brief
 from budgetkit.budget.errors import unknown_name
@@ -139,7 +139,7 @@ def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
     return replace(stage.settings, money=float(money))
 
 
-COMMANDS: Final[Mapping[str, Callable[..., ConversationSettings]]] = {
+COMMANDS: Mapping[str, Callable[..., ConversationSettings]] = {
     "policies": choose_policies,
     "main": choose_main,
     "number": set_number,

@@ -49,7 +49,7 @@ GONE = 8
 FIRST = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Standing:
     """Say how messages stand at one request."""
 
@@ -178,10 +178,9 @@ def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str
         if slot in results.shown.taken_out:
             called = results.named(retention.gone[slot] + 1)
             return f"compacted at {called}", "gone", "The session's own compaction took it out."
+        word = "dropped"
         if results.shown.fates[slot] == "summarised":
             word = "summarised"
-        else:
-            word = "dropped"
         return (
             f"{word} at {results.named(retention.gone[slot] + 1)}",
             "gone",

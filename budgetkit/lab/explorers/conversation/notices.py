@@ -107,10 +107,9 @@ def _floors(results: ConversationResults) -> list[str]:
 
 def _floor(results: ConversationResults, name: str) -> str:
     floor = results.policies[name].floor
+    unit = floor.unit
     if floor.least == 1:
         unit = floor.unit.removesuffix("s")
-    else:
-        unit = floor.unit
     return f"{floor.least:,} {unit}"
 
 
@@ -159,14 +158,12 @@ def source(stage: ConversationStage) -> str:
     }
     size = ", ".join(many(number, what) for what, number in sizes.items())
     counted = counted_with(results.run.counter, results.budget_results.model, results.trace)
+    day = ""
     if results.run.prices.date:
         day = f" of {results.run.prices.date}"
-    else:
-        day = ""
+    money = ""
     if results.run.prices.source:
         money = f"Prices{day}: {results.run.prices.source}."
-    else:
-        money = ""
     room = results.budget.window
     model = results.budget_results.model
     within = ""

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,7 +48,7 @@ from budgetkit.trace import Trace, usage_frame
 
 Spec = Data
 Drawn = tuple[pd.DataFrame, Spec]
-_STRETCHES: Final = 120  # of a small chart
+_STRETCHES = 120  # of a small chart
 
 
 class Replayed:
@@ -164,7 +164,7 @@ def _drawn(name: str, replays: Any) -> Drawn:
 SAMPLES = 500  # as many as `outlook` draws
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReplayRun:
     """The options of a conversation's replay, whatever the policy.
 
@@ -292,10 +292,9 @@ class ReplayRun:
         """Return which rule of the usual systems is the cheapest by the price of a cached token and by window."""
         systems = {system(name).label: name for name in USUAL}
         source = self.session or self.trace
+        counter = self.counter
         if isinstance(source, Session):
             counter = None
-        else:
-            counter = self.counter
 
         def turn() -> tuple[Trace, pd.DataFrame]:
             return self.trace, by_price_and_window(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
 
 import pandas as pd
 
@@ -42,8 +41,8 @@ from budgetkit.pruning import NEVER, Policy
 from budgetkit.requests import framing_for
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
-_TELLING: Final = 0.6  # of a conversation
-_MOST_CHARACTERS: Final = 6  # of a token
+_TELLING = 0.6  # of a conversation
+_MOST_CHARACTERS = 6  # of a token
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from budgetkit.budget import Share, brief, quoted
 from budgetkit.files import Table, read_rows
@@ -20,7 +20,7 @@ from budgetkit.models import Model
 from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
 
 #: How long a prompt cache is kept after its last use, in seconds; None for longer than any pause.
-LIFETIMES: Final[Mapping[str, float | None]] = MappingProxyType(
+LIFETIMES: Mapping[str, float | None] = MappingProxyType(
     {
         "5 minutes": 300.0,
         "10 minutes": 600.0,
@@ -29,11 +29,11 @@ LIFETIMES: Final[Mapping[str, float | None]] = MappingProxyType(
         "for ever": None,
     }
 )
-LONGEST: Final = 1_000  # turns that a forecast looks ahead by itself
-AT_FIRST: Final = ("oldest first", "down to a mark", "tool results first")
+LONGEST = 1_000  # turns that a forecast looks ahead by itself
+AT_FIRST = ("oldest first", "down to a mark", "tool results first")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConversationSettings:
     """Settings of the conversation explorer."""
 
@@ -135,7 +135,7 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
     return rules if isinstance(rules, str) else OWN, cache, note
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parameter:
     """Describe a number of a policy that has a slider."""
 
@@ -153,7 +153,7 @@ class Parameter:
         return Share(Decimal(value) / 100)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choice:
     """Describe a policy that can be ticked."""
 
@@ -187,7 +187,7 @@ def _rows() -> Mapping[str, dict[str, Any]]:
 
 
 #: What can be ticked, by name: the policies of this package, then those of systems.
-CHOICES: Final[Mapping[str, Choice]] = Table(
+CHOICES: Mapping[str, Choice] = Table(
     lambda: {name: _choice(name, row.get("numbers", {})) for name, row in _rows().items()}
 )
 
@@ -198,7 +198,7 @@ def label_of(name: str) -> str:
 
 
 #: What each of them does, in plain words.
-SAYS: Final[Mapping[str, str]] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
+SAYS: Mapping[str, str] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
 
 
 def chosen_policy(
@@ -236,10 +236,9 @@ def number_of(policy: str, number: str, value: Any) -> int:
     else:
         parameters = {}
     if number not in parameters:
+        has = "it has none; choose another policy"
         if parameters:
             has = f"its numbers are {quoted(parameters)}; set one of them"
-        else:
-            has = "it has none; choose another policy"
         raise LookupError(f"no number {brief(number)} of {brief(policy)}; {has}")
     bounds = parameters[number]
     whole = isinstance(value, int | float) and value == value // 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -25,10 +24,8 @@ from budgetkit.lab.sessions.sentences import (
 )
 from budgetkit.message import Data
 
-_MOST_CHOICES: Final = (
-    30  # messages that can be followed: those that were lost and needed come first
-)
-_MOST_ROWS: Final = 200  # of a table in a fold
+_MOST_CHOICES = 30  # messages that can be followed: those that were lost and needed come first
+_MOST_ROWS = 200  # of a table in a fold
 
 
 class SystemsFold(Content):
@@ -201,10 +198,8 @@ def _recorded(compared: Comparison) -> str:
 
 
 #: Windows that are tried, as multiples of the one at hand.
-_MULTIPLES: Final = (0.25, 0.5, 1.0, 2.0)
-_MANY: Final = (
-    2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
-)
+_MULTIPLES = (0.25, 0.5, 1.0, 2.0)
+_MANY = 2_000  # messages above which 32 replays take seconds, so that somebody has to ask for them
 
 
 class TurningFold(Content):

@@ -91,10 +91,9 @@ def _policy(policy: Policy) -> str:
 
 def _trace(settings: ConversationSettings, results: ConversationResults) -> str:
     name = str(results.trace.source).split(", line")[0] or str(settings.budget_settings.trace)
+    number = ""
     if settings.budget_settings.conversation:
         number = f", conversation={settings.budget_settings.conversation}"
-    else:
-        number = ""
     return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
 
 
@@ -112,10 +111,9 @@ def _replay(settings: ConversationSettings, results: ConversationResults) -> lis
         f"framing=framing_for({model.name!r})",
     ]
     if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
+        roles = "DEFAULT_ROLES"
         if results.budget.roles:
             roles = "budget.roles"
-        else:
-            roles = "DEFAULT_ROLES"
         arguments.append(
             f'roles={{role: section for role, section in {roles}.items() if role != "step"}}'
         )
