@@ -18,7 +18,7 @@ from functools import wraps
 from typing import Any
 
 from budgetkit.budget import brief
-from budgetkit.lab.explorers.budget.commands import BUDGET_CHANGES
+from budgetkit.lab.explorers.budget.controls import BUDGET_CHANGES
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import Library, Shelf

@@ -21,7 +21,7 @@ from budgetkit.lab.deciding.answers import recorded_lengths
 from budgetkit.lab.deciding.objectives import OBJECTIVES
 from budgetkit.lab.deciding.report import PRESENT, TuningReport, front, matter
 from budgetkit.lab.deciding.space import Values, candidates, sizes_of
-from budgetkit.lab.explorers.budget.commands import move_line, set_amount
+from budgetkit.lab.explorers.budget.controls import move_line, set_amount
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import choose

@@ -20,14 +20,14 @@ from budgetkit.lab.explorers.accuracy.controls import controls
 from budgetkit.lab.explorers.accuracy.notices import door, status, texts
 from budgetkit.lab.explorers.accuracy.results import (
     AccuracyResults,
+    AccuracySettings,
     AccuracyStage,
     named_kind,
     results,
 )
-from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.commands import taken
+from budgetkit.lab.explorers.budget.controls import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.commands import SHARED, choose
 from budgetkit.lab.explorers.reach import CounterName

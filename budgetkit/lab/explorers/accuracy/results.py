@@ -1,14 +1,15 @@
-"""Results: the errors, the buffer, and the effect on a budget.
+"""Settings of the accuracy explorer, and their results: the errors, the buffer, and the effect on a budget.
 
-Counting is in the library and happens once; everything here is arithmetic and happens on every move.
+Counting is in the library and happens once; everything else here is arithmetic and happens on every move.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,8 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy import Buffer, consequences
 from budgetkit.lab.accuracy.buffers import WORST, FilledWindows, filled_windows
 from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.accuracy.kinds import meaning
-from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, typed_demand
 from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -30,6 +31,51 @@ from budgetkit.lab.explorers.stage import Stage
 from budgetkit.message import Data
 from budgetkit.models import Model
 from budgetkit.trace import DEFAULT_ROLES
+
+
+@dataclass(frozen=True)
+class AccuracySettings:
+    """Settings of the accuracy explorer."""
+
+    counter: str = "chars/4"
+    exact: str | None = None
+    corpus: str = SHIPPED
+    pieces: int | None = None
+    #: Class and language of the texts at hand; None: what most texts are of, (): all of the classes chosen.
+    kind: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    risk: float = 0.05
+    window_mix: str | None = None
+    document: int | None = None
+    budget_settings: BudgetSettings = field(default_factory=BudgetSettings)
+
+    #: The shelf of the library on which stands what is shown.
+    shelf: ClassVar[str] = "texts"
+
+    def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
+        """Return the settings with another budget to feel the error; an exact count of another model goes."""
+        if budget_settings.model == self.budget_settings.model:
+            return replace(self, budget_settings=budget_settings)
+        return replace(self, budget_settings=budget_settings, exact=None)
+
+    def showing(self, name: str | None, path: str = "") -> AccuracySettings:
+        """Return the settings that look at other texts, all of them."""
+        return replace(
+            self,
+            corpus=str(name),
+            kind=None,
+            classes=None,
+            shortest=None,
+            longest=None,
+            document=None,
+        )
+
+    def as_at(self, start: AccuracySettings) -> AccuracySettings:
+        """Return how it all began, with the texts that are looked at now."""
+        return replace(start, corpus=self.corpus)
+
 
 # What stands for the language where none is told; so does a role.
 _NO_LANGUAGE = (

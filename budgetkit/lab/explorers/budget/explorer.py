@@ -13,8 +13,7 @@ from budgetkit.budget.html import colour
 from budgetkit.counters import Count
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.charts import charts, scene
-from budgetkit.lab.explorers.budget.commands import COMMANDS, begun
-from budgetkit.lab.explorers.budget.controls import controls
+from budgetkit.lab.explorers.budget.controls import COMMANDS, begun, controls
 from budgetkit.lab.explorers.budget.notices import status, texts
 from budgetkit.lab.explorers.budget.results import BudgetResults, BudgetStage, results
 from budgetkit.lab.explorers.budget.settings import BudgetSettings

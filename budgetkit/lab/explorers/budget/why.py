@@ -9,7 +9,7 @@ from typing import Any
 
 from budgetkit.budget import Allocation, brief, one_line
 from budgetkit.lab.explorers.budget.charts import bar
-from budgetkit.lab.explorers.budget.commands import move_line
+from budgetkit.lab.explorers.budget.controls import move_line
 from budgetkit.lab.explorers.budget.results import (
     BudgetStage,
     FileRequests,

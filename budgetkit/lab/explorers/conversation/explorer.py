@@ -14,12 +14,11 @@ from budgetkit.budget import Budget, brief, many
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyPolicies, name_of, policies_of, read_budget
 from budgetkit.lab.explorers.base import Explorer
-from budgetkit.lab.explorers.budget.commands import begun
+from budgetkit.lab.explorers.budget.controls import begun
 from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, door
 from budgetkit.lab.explorers.conversation.charts import FIGURES, charts, scene
-from budgetkit.lab.explorers.conversation.commands import COMMANDS
-from budgetkit.lab.explorers.conversation.controls import controls
-from budgetkit.lab.explorers.conversation.notices import status
+from budgetkit.lab.explorers.conversation.controls import COMMANDS, controls
+from budgetkit.lab.explorers.conversation.notices import status, texts
 from budgetkit.lab.explorers.conversation.results import (
     ConversationResults,
     ConversationStage,
@@ -27,7 +26,6 @@ from budgetkit.lab.explorers.conversation.results import (
     telling_window,
 )
 from budgetkit.lab.explorers.conversation.settings import AT_FIRST, ConversationSettings
-from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.lab.explorers.report import replay_requests
