@@ -99,6 +99,11 @@ def candidates(
     }
 
 
+def setting_text(setting: Setting) -> str:
+    """Write a setting in one line: "output 500, history 2,000"."""
+    return ", ".join(f"{line} {value}" for line, value in setting.items())
+
+
 def sizes_of(values: Values, setting: Mapping[str, str]) -> Data:
     """Return the sizes of a setting; a policy stays a name."""
     return {

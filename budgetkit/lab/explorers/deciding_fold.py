@@ -20,7 +20,7 @@ from budgetkit.lab.deciding import sensitivity, tune
 from budgetkit.lab.deciding.answers import recorded_lengths
 from budgetkit.lab.deciding.objectives import OBJECTIVES
 from budgetkit.lab.deciding.report import PRESENT, TuningReport, front, matter
-from budgetkit.lab.deciding.space import Values, candidates, sizes_of
+from budgetkit.lab.deciding.space import Values, candidates, setting_text, sizes_of
 from budgetkit.lab.explorers.budget.controls import move_line, set_amount
 from budgetkit.lab.explorers.budget.results import BudgetResults, FileRequests, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -259,7 +259,6 @@ class DecideFold(Content):
             lines = _lines(sizes_of(decided.values, decided.setting(row)))
             budget = replace(budget, deficit="signed").assign(**lines)
         budget = kept_deficit(budget, decided.deficit)
-        named = ", ".join(f"{line} {value}" for line, value in decided.setting(row).items())
         table = front.table(decided, row)
         figure = figure_part(
             "front",
@@ -271,7 +270,7 @@ class DecideFold(Content):
             "point",
         )
         matters = f"What matters most, each moved alone: {', '.join(decided.matter)}."
-        setting: Data = {"key": "set", "text": named, "note": matters}
+        setting: Data = {"key": "set", "text": setting_text(decided.setting(row)), "note": matters}
         if row != PRESENT:
             setting["button"] = button("Set the sliders", {"point": row})
         return [

@@ -50,7 +50,7 @@ _HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "o
 _HIDDEN |= {"thinking": "thinking"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Estimate:
     """Hold one family's row of the table."""
 
@@ -111,7 +111,7 @@ def constants_of(request: ProviderRequest) -> dict[str, int]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EstimatedRules:
     """Charge a request as one family bills it; the family's calibrated counter counts the texts."""
 

@@ -117,7 +117,7 @@ def _marked(value: object) -> str:
 _UNBILLED = "x-anthropic-billing-header:"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Frame:
     """One model family's costs beyond the text, in tokens."""
 
@@ -203,7 +203,7 @@ def hidden_prompt(host: str) -> str:
     return str(row.get("hidden", ""))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FrameRules:
     """Charge a request by a frame; the model's own vocabulary, or a rebuilt one, counts the texts."""
 

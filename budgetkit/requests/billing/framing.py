@@ -60,7 +60,7 @@ from budgetkit.requests.reading.tools import read_tools
 AnyMessage = Message | Raw
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Framing:
     """Token costs of a message and a request beyond their text.
 
@@ -343,7 +343,7 @@ def _as_messages(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpenAIRules:
     """The billing rules of one OpenAI family.
 

@@ -297,7 +297,7 @@ _BYTES = (
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MediaCost:
     """The cost of one document, sound or film, with its range."""
 

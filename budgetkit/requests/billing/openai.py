@@ -72,7 +72,7 @@ def written_function(tool: Schema, plain: bool = False) -> str:
     return "\n".join([*_lines(function.get("description")), called, ""])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Writer:
     """Write the schema of one function's parameters as types."""
 
@@ -228,7 +228,7 @@ def _visible_schema(value: Any, names: bool = False, depth: int = 0) -> Any:
     return [_visible_schema(inner, depth=depth + 1) for inner in value]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpenAIFamily:
     """The token costs of one OpenAI family's format."""
 

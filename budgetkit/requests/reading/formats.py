@@ -164,7 +164,7 @@ def _numbered_to_lists(value: Any) -> Any:
     return fields
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Format:
     """One spelling of a conversation; see :mod:`budgetkit.requests.reading.formats` for paths and conditions."""
 

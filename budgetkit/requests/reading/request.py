@@ -64,7 +64,7 @@ _THINKING_BLOCKS = ("thinking", "redacted_thinking")
 _SIGNATURES = {"thoughtSignature", "thought_signature"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProviderRequest:
     """Hold a request as all rules read it."""
 

@@ -44,7 +44,7 @@ _OF_A_FUNCTION = {"description", "function", "type", *_PARAMETERS}
 _EXPECTED = "a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Toolset:
     """Hold the tools of a request.
 

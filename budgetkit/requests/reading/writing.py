@@ -36,7 +36,7 @@ _BESIDE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProviderMessages:
     """Hold messages in a provider's form.
 
