@@ -184,19 +184,17 @@ BATCH = 400_000  # characters counted between two reports
 
 
 @dataclass(frozen=True)
-class CorpusSelection:
-    """A corpus and its piece length, which determine the texts to count."""
-
-    corpus: str
-    pieces: int | None
-
-
-@dataclass(frozen=True)
 class CountedTexts:
-    """The chosen texts and their counts, kept in the library."""
+    """A corpus, cut to pieces or whole, and its counts, kept in the library."""
 
     library: Library
-    selection: CorpusSelection
+    name: str
+    pieces: int | None
+
+    @property
+    def selection(self) -> Hashable:
+        """All that determines the texts to count."""
+        return self.name, self.pieces
 
     @property
     def corpus(self) -> Corpus:
@@ -205,14 +203,21 @@ class CountedTexts:
 
     def counts(self, counter: Counter) -> Ints:
         """Count every document, in tokens."""
-        return self.library.once(
-            (self.selection, counter.name, "counts"), lambda: self._count(counter)
-        )
+        key = (self.selection, counter.name, "counts")
+        return self.library.once(key, lambda: self._count(counter))
 
     def errors(self, counter: Counter, exact: Counter) -> pd.DataFrame:
         """Compare two counters on every document."""
-        key = (self.selection, counter.name, exact.name, "errors")
-        return self.library.once(key, lambda: self._compared(counter, exact))
+
+        def compare() -> pd.DataFrame:
+            right = self.counts(exact)
+            estimate = self.counts(counter)
+            documents = self.library.once((self.selection, "frame"), self.corpus.frame)
+            counts = {"counter": counter.name, "exact": right, "estimate": estimate}
+            errors: pd.DataFrame = documents.assign(**counts)
+            return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
+
+        return self.library.once((self.selection, counter.name, exact.name, "errors"), compare)
 
     def speed(self, counter: Counter) -> float:
         """Measure how fast a counter is on these texts, on this machine, once; in megabytes a second."""
@@ -220,15 +225,15 @@ class CountedTexts:
         return self.library.once(key, lambda: speed(counter, self.corpus.texts))
 
     def _cut(self) -> Corpus:
-        whole = self.library.texts(self.selection.corpus)
-        pieces = self.selection.pieces
+        whole = self.library.texts(self.name)
+        pieces = self.pieces
         if pieces is None:
             return whole
         cut = whole.pieces(pieces // 2, pieces * 3 // 2)
         if not cut.documents:
             raise ValueError(
                 f"pieces of about {pieces:,} characters were asked for; no document of "
-                f"{one_line(self.selection.corpus)} has {pieces // 2:,}; choose shorter pieces, or whole documents"
+                f"{one_line(self.name)} has {pieces // 2:,}; choose shorter pieces, or whole documents"
             )
         return cut
 
@@ -243,15 +248,6 @@ class CountedTexts:
                 self.library.report(sentence, len(counts) / len(texts))
             counts += counter.many(batch)
         return np.array(counts, "int64")
-
-    def _compared(self, counter: Counter, exact: Counter) -> pd.DataFrame:
-        right = self.counts(exact)
-        estimate = self.counts(counter)
-        documents = self.library.once((self.selection, "frame"), self.corpus.frame)
-        errors: pd.DataFrame = documents.assign(
-            counter=counter.name, exact=right, estimate=estimate
-        )
-        return errors.assign(error=errors["estimate"] / errors["exact"] - 1)
 
 
 def batches(texts: Sequence[str]) -> list[Sequence[str]]:
@@ -310,25 +306,18 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     model = budget_results.model
     budget = budget_results.plan.budget
     count = library.counter(settings.counter)
-    exact = reference_counter(settings, model, library)
-    texts = CountedTexts(library, CorpusSelection(settings.corpus, settings.pieces))
+    best = model.encoding if model.encoding_is_own else model
+    exact = library.counter(best if settings.exact is None else settings.exact)
+    texts = CountedTexts(library, settings.corpus, settings.pieces)
     all_errors = texts.errors(count, exact)
-    if settings.kind is None:
-        kind = kind_at_hand(all_errors)
-    else:
+    kind = kind_at_hand(all_errors)
+    if settings.kind is not None:
         kind = named_kind(settings.kind, all_errors)
     errors = all_errors[selected(all_errors, settings, kind)]
     if errors.empty:
         raise ValueError(_none_left(settings, kind, all_errors))
-    key = (
-        texts.selection,
-        count.name,
-        exact.name,
-        kind,
-        settings.classes,
-        settings.shortest,
-        settings.longest,
-    )
+    limits = settings.classes, settings.shortest, settings.longest
+    key = (texts.selection, count.name, exact.name, kind, *limits)
 
     # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
     buffer_kinds = kind or settings.classes or ()
@@ -363,6 +352,14 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
 
         return library.once_large((key, *sizes, mix, len(buffer_errors), "costs"), measure)
 
+    # The preset's typical sizes, or the caps of a budget of one's own.
+    demand = typed_demand(settings.budget_settings, budget)
+    if not any(demand.values()):
+        demand = {section: cap or 0 for section, cap in budget.caps.items()}
+    # The document that was chosen while it is shown, else the one counted worst.
+    document = settings.document
+    if document is None or document not in errors.index:
+        document = int(errors.index[int(errors["error"].abs().to_numpy().argmax())])
     return AccuracyResults(
         settings=settings,
         budget_results=budget_results,
@@ -380,31 +377,13 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         budget=budget,
         buffered_budget=buffered_budget,
         exported_budget=kept_deficit(buffered_budget, settings.budget_settings.base(model).deficit),
-        demand=typical_demand(settings.budget_settings, budget),
+        demand=demand,
         costs=costs_of(budget),
         buffered_costs=costs_of(buffered_budget),
-        document=document_to_read(settings, errors),
+        document=document,
         key=key,
         note=budget_results.note,
     )
-
-
-def typical_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return each section's typical demand.
-
-    It is the preset's typical sizes, or the caps of a custom budget.
-    """
-    typed = typed_demand(settings, budget)
-    if any(typed.values()):
-        return typed
-    return {section: cap or 0 for section, cap in budget.caps.items()}
-
-
-def reference_counter(settings: AccuracySettings, model: Model, library: Library) -> Counter:
-    """Return the reference counter: the chosen or else the best known."""
-    if settings.exact is not None:
-        return library.counter(settings.exact)
-    return library.counter(model.encoding if model.encoding_is_own else model)
 
 
 def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, ...]) -> Bools:
@@ -436,16 +415,6 @@ def _none_left(settings: AccuracySettings, kind: tuple[str, ...], every: pd.Data
         f"documents of {classes} with {low:,} to {high:,} characters were asked for; none of the {len(every):,} is "
         f"one, they have {lengths.min():,} to {lengths.max():,}; choose more classes or other lengths"
     )
-
-
-def document_to_read(settings: AccuracySettings, errors: pd.DataFrame) -> int:
-    """Return the index of the document to read.
-
-    It is the chosen one while it is shown, else the one counted worst.
-    """
-    if settings.document is not None and settings.document in errors.index:
-        return settings.document
-    return int(errors.index[int(errors["error"].abs().to_numpy().argmax())])
 
 
 def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:
