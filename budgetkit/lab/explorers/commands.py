@@ -19,6 +19,7 @@ from typing import Any
 
 from budgetkit.budget import brief
 from budgetkit.lab.explorers.budget.controls import BUDGET_CHANGES
+from budgetkit.lab.explorers.budget.notices import sentence
 from budgetkit.lab.explorers.budget.results import known_model
 from budgetkit.lab.explorers.reach import FilePath
 from budgetkit.lab.explorers.shelves import Library, Shelf
@@ -51,10 +52,13 @@ def door(stage: AnyStage) -> Data:
     traces = library.conversations(trace)
     facts = library.once(("intake", trace, conversation), lambda: intake(traces, conversation))
     listed = [
-        {"value": place, "label": f"{place + 1:,}: {title}"}
-        for place, title in enumerate(facts.titles[:MOST_LISTED])
+        {"value": number, "label": f"{number + 1:,}: {title}"}
+        for number, title in enumerate(facts.titles[:MOST_LISTED])
     ]
     is_whole = 1 < len(facts.titles) <= MOST_LISTED
+    place = ""
+    if len(facts.titles) > 1:
+        place = f"conversation {conversation + 1:,} of {len(facts.titles):,}"
     return {
         "text": "",
         "short": "",
@@ -63,12 +67,10 @@ def door(stage: AnyStage) -> Data:
             "sentences": [*facts.sentences],
             "format": facts.format,
             "messages": facts.messages,
-            "many": ""
-            if len(facts.titles) == 1
-            else f"conversation {conversation + 1:,} of {len(facts.titles):,}",
+            "many": place,
             "conversations": listed if is_whole else [],
             "conversation": conversation,
-            "notes": [_sentence(note) for note in facts.notes],
+            "notes": [sentence(note) for note in facts.notes],
             "model": _model(facts.model, budget.model),
         },
     }
@@ -95,9 +97,8 @@ def _columns(library: Library) -> Data:
         # a guess by the name; the rest is left to the hand
         usual = (*format_table("columns")[name], *_HINTS[name])
         free = [column for column in undecided.columns if column not in taken]
-        guess = next(
-            (column for column in free if any(word in column.lower() for word in usual)), ""
-        )
+        likely = [column for column in free if any(word in column.lower() for word in usual)]
+        guess = next(iter(likely), "")
         taken.add(guess)
         choices.append({"name": name, "label": label, "guess": guess})
     return {
@@ -106,10 +107,6 @@ def _columns(library: Library) -> Data:
         "choices": choices,
         "none": "none: all rows are one",
     }
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
 def of_budget(command: Command) -> Command:

@@ -11,7 +11,7 @@ import os
 import re
 import threading
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -21,6 +21,7 @@ from typing import Any
 from uuid import uuid4
 
 from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, notebook_div, safe
+from budgetkit.lab.explorers.reading import words
 from budgetkit.lab.figures.svg.drawing import svg
 from budgetkit.lab.replay import Replay
 from budgetkit.message import Data, Message
@@ -124,28 +125,26 @@ def _kpis(kpis: list[Data]) -> Markup:
         )
         for kpi in kpis
     ]
-    if not cells:
-        return NOTHING
-    return element("table", element("tr", *cells))
+    return element("table", element("tr", *cells)) if cells else NOTHING
 
 
 def _bar(bar: Data | None) -> Markup:
     """Return the window as a row of coloured cells, each as wide as its share."""
-    if bar is None:
-        segments = []
-    else:
-        segments = [segment for segment in bar["segments"] if segment["tokens"] > 0]
+    segments = bar["segments"] if bar else []
+    segments = [segment for segment in segments if segment["tokens"] > 0]
     whole = sum(segment["tokens"] for segment in segments)
-    cells = [
-        element(
-            "td",
-            _named(segment, whole),
-            width=f"{max(1, round(100 * segment['tokens'] / whole))}%",
-            bgcolor=segment["color"],
-            style=f"background-color:{segment['color']};color:{_ink(segment)};text-align:left",
-        )
-        for segment in segments
-    ]
+    cells = []
+    for segment in segments:
+        color = segment["color"]
+        share = segment["tokens"] / whole
+        # A theme's own colour of letters is not known here, and a narrow segment has no room for its name.
+        ink = "#111111" if str(segment["ink"]).startswith("var") else segment["ink"]
+        name = NOTHING
+        if share >= _NAMED:
+            name = joined([str(segment["name"]), element("br"), str(segment["text"])])
+        style = f"background-color:{color};color:{ink};text-align:left"
+        width = f"{max(1, round(100 * share))}%"
+        cells.append(element("td", name, width=width, bgcolor=color, style=style))
     if not cells:
         return NOTHING
     return element("table", element("tr", *cells), width="100%", style="width:100%")
@@ -159,18 +158,6 @@ def strip_table(strip: Data | None) -> Markup:
     rows = [element("tr", *(element("td", row[name]) for name in names)) for row in strip["rows"]]
     heading = element("p", element("b", strip["title"]), f" {strip['note']}")
     return joined([heading, element("table", *rows)])
-
-
-def _named(segment: Data, whole: int) -> Markup:
-    """Return the name and size written in a segment of the bar; nothing where it is too narrow."""
-    if segment["tokens"] < _NAMED * whole:
-        return NOTHING
-    return joined([str(segment["name"]), element("br"), str(segment["text"])])
-
-
-def _ink(segment: Data) -> str:
-    """Return the colour of its letters; a theme's own is not known here."""
-    return "#111111" if str(segment["ink"]).startswith("var") else str(segment["ink"])
 
 
 _FOLDER = Path(__file__).parent / "view"
@@ -203,14 +190,18 @@ def page(
     """Return a report: key figures, a slider over its requests, figures with their tables, and the set-up."""
     if lead is not None:
         title = lead.title
-    before, behind = _around(title, state, charts, text, lead=lead)
+    around = _around(title, state, charts, text, lead=lead)
     if lead is not None:
         charts = {**lead.charts, **charts}
-    for rows, longest in _LEVELS:
-        data = _data(state, charts, rows, _shortened(requests, longest))
-        if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
-            return f"{before}{data}{behind}"
-    return f"{before}{_data(state, charts, 0, {})}{behind}"
+
+    def data(rows: int) -> Data:
+        """Return the first rows of each table, and how many it has."""
+        tables = {name: chart["table"] for name, chart in charts.items() if chart.get("table")}
+        for name, table in tables.items():
+            tables[name] = {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
+        return {"tables": tables, "bar": state.get("bar"), "strip": state.get("strip")}
+
+    return _fitted(around, data, requests)
 
 
 def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
@@ -219,22 +210,22 @@ def receipt_page(title: str, receipt: Data, requests: Data, text: str) -> str:
     It holds messages only where they are given.
     """
     state: Data = {"status": {"text": "", "level": "none"}}
-    before, behind = _around(title, state, {}, text, element("section", id="bk-receipt"))
-    for _, longest in _LEVELS:
-        shown_requests = _shortened(requests, longest)
-        data = _json({"requests": shown_requests, "tables": {}, "receipt": receipt})
-        if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
-            return f"{before}{data}{behind}"
-    return f"{before}{_json({'requests': {}, 'tables': {}, 'receipt': receipt})}{behind}"
+    around = _around(title, state, {}, text, element("section", id="bk-receipt"))
+    return _fitted(around, lambda rows: {"tables": {}, "receipt": receipt}, requests)
 
 
-def _data(state: Data, charts: Mapping[str, Data], rows: int, requests: Data) -> str:
-    """Return the JSON data for a report's script."""
-    tables = {
-        name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")
-    }
-    shown = {name: state.get(name) for name in ("bar", "strip")}
-    return _json({"requests": requests, "tables": tables, **shown})
+def _fitted(around: tuple[str, str], data: Callable[[int], Data], requests: Data) -> str:
+    """Return a page with as many rows and characters of messages as there is room for."""
+    before, behind = around
+    for rows, longest in (*_LEVELS, (0, -1)):
+        # Messages with at most so many characters; at last none.
+        shown = {**requests} if longest >= 0 else {}
+        if shown:
+            shown["messages"] = [_message(message, longest) for message in requests["messages"]]
+        page = f"{before}{_json({'requests': shown, **data(rows)})}{behind}"
+        if len(page.encode()) <= LARGEST:
+            break
+    return page
 
 
 def _json(content: Data) -> str:
@@ -255,6 +246,15 @@ def _around(
 ) -> tuple[str, str]:
     """Return the page before its data and behind them; the two together are whole."""
     cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
+    # The sentences on the opened file; none for a shipped one.
+    facts = state.get("door", {}).get("facts")
+    about = [f"{sentence}." for sentence in facts["sentences"]] if facts else []
+    # The set-up as a collapsible text.
+    folded = NOTHING
+    if setup:
+        summary = element("summary", "The set-up, to load again")
+        pre = element("pre", setup, tabindex="0")
+        folded = element("details", summary, pre, class_="bk-card")
     script, style = parts()
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
@@ -271,7 +271,7 @@ def _around(
         "main",
         element("h1", title),
         element("p", state.get("source") or "", class_="bk-source"),
-        *_read(state),
+        *(element("p", sentence, class_="bk-note") for sentence in about),
         _key_figures(state.get("kpis", [])),
         *_begin(lead),
         _status(status),
@@ -285,7 +285,7 @@ def _around(
         element("div", id="bk-requests"),
         element("div", *cards, class_="bk-figures"),
         element("div", id="bk-messages"),
-        _setup(setup),
+        folded,
         element("footer", element("p", _FOOT)),
         class_="bk-view",
     )
@@ -306,13 +306,6 @@ def _begin(lead: Lead | None) -> list[Markup]:
     return [element("div", *sentences, class_="bk-lead"), figures]
 
 
-def _read(state: Data) -> list[Markup]:
-    """Return the sentences on the opened file; none for a shipped one."""
-    facts = state.get("door", {}).get("facts")
-    sentences = facts["sentences"] if facts else []
-    return [element("p", f"{sentence}.", class_="bk-note") for sentence in sentences]
-
-
 def _status(status: Data) -> Markup:
     """Return the sentences under the key figures; nothing where there are none."""
     if not status["text"]:
@@ -321,14 +314,6 @@ def _status(status: Data) -> Markup:
     return element(
         "div", element("div", *sentences), class_=f"bk-status bk-is-{status.get('level', '')}"
     )
-
-
-def _setup(setup: str) -> Markup:
-    """Return the set-up as a collapsible text; nothing if it is empty."""
-    if not setup:
-        return NOTHING
-    summary = element("summary", "The set-up, to load again")
-    return element("details", summary, element("pre", setup, tabindex="0"), class_="bk-card")
 
 
 @cache
@@ -376,11 +361,6 @@ def _figure(name: str, chart: Data) -> Markup:
     return element("section", heading, note, figure, table, class_="bk-card")
 
 
-def _short(table: Data, rows: int) -> Data:
-    """Return the first rows of a table, and how many there are."""
-    return {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
-
-
 def replay_requests(outcome: Replay, request: int) -> Data:
     """Return the requests of a replay, and when each message enters and leaves them."""
     placed = outcome.placed
@@ -396,18 +376,9 @@ def replay_requests(outcome: Replay, request: int) -> Data:
     }
 
 
-def _shortened(requests: Data, longest: int) -> Data:
-    """Return requests with at most so many characters of each message."""
-    if not requests:
-        return {}
-    messages = [_message(message, longest) for message in requests["messages"]]
-    return {**requests, "messages": messages}
-
-
 def _message(message: Message, longest: int) -> list[str]:
     """Return a message's role and the beginning of its text."""
-    calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
-    text = "\n".join(filter(None, (message.text, *calls)))
+    text = words(message)
     more = ""
     if len(text) > longest:
         more = f" \u2026 {len(text) - longest:,} more characters"

@@ -14,7 +14,6 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_wind
 from budgetkit.lab.explorers.shelves import advice, title_of, vocabulary_name
 from budgetkit.message import Data
 from budgetkit.models import Model
-from budgetkit.plan import Plan
 from budgetkit.plan.advice import overcommitted, unused_answers
 from budgetkit.state import to_json, to_yaml
 from budgetkit.trace import Trace, shipped_traces
@@ -53,7 +52,11 @@ def status(stage: BudgetStage) -> Data:
     sentences += warnings
     sentences += beyond_output(budget, results.model)
     if budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
-        sentences.append(_constrained(plan))
+        below = f"{plan.remainder:,} tokens, below {budget.constrained_below:,}"
+        sentences.append(
+            f"{budget.remainder} is constrained: {below}; lower a reserve, shorten the conversation, "
+            "or choose a larger window."
+        )
 
     level = "fits"
     if sentences or results.note:
@@ -118,23 +121,13 @@ def silent(trace: Trace) -> Data:
 
     Whether it fits is not known.
     """
-    first, *more = trace.warnings
-    return {
-        "level": "over",
-        "text": _sentence(first),
-        "more": [_sentence(notice) for notice in more],
-    }
+    first, *more = map(sentence, trace.warnings)
+    return {"level": "over", "text": first, "more": more}
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
-
-
-def _constrained(plan: Plan) -> str:
-    return (
-        f"{plan.budget.remainder} is constrained: {plan.remainder:,} tokens, below "
-        f"{plan.budget.constrained_below:,}; lower a reserve, shorten the conversation, or choose a larger window."
-    )
 
 
 def _fits(results: BudgetResults) -> str:
@@ -204,9 +197,16 @@ def texts(stage: BudgetStage) -> dict[str, str]:
     settings = stage.settings
     budget = stage.results.budget
     counter = stage.results.counter.name
-    program = python(settings, stage.results.model, budget)
+    # The lines that count and read the conversation.
+    program = f"{python(settings, stage.results.model, budget)}\ncount = {counter_of(settings)}"
+    if settings.trace is not None:
+        which = f", conversation={settings.conversation}" if settings.conversation else ""
+        read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
+        if not settings.path and settings.trace not in shipped_traces():
+            read = f"# Write the path of the file here: {read}"
+        program += f"\n{read}"
     return {
-        "python": program + _counting(settings, counter),
+        "python": program,
         "yaml": f"# {_beside(settings, counter)}\n{to_yaml(budget)}",
         "json": to_json(budget),
     }
@@ -227,19 +227,6 @@ def _beside(settings: BudgetSettings, counter: str) -> str:
     if counter == settings.model:
         tokenizer = "its own tokenizer"
     return one_line(f"{settings.model}, counted with {tokenizer}{conversation}")
-
-
-def _counting(settings: BudgetSettings, counter: str) -> str:
-    """Return the program lines that count and read the conversation."""
-    lines = f"\ncount = {counter_of(settings)}"
-    if settings.trace is None:
-        return lines
-    which = ""
-    if settings.conversation:
-        which = f", conversation={settings.conversation}"
-    read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
-    is_known = settings.path or settings.trace in shipped_traces()
-    return f"{lines}\n{read if is_known else f'# Write the path of the file here: {read}'}"
 
 
 def counter_of(settings: BudgetSettings) -> str:
@@ -315,13 +302,12 @@ def _value(value: Any) -> str:
 
 
 def _call(name: str, value: Any) -> str:
-    changed = [f for f in fields(value) if f.init and _differs(getattr(value, f.name), f.default)]
-    arguments = [f"{f.name}={_value(getattr(value, f.name))}" for f in changed]
+    arguments = []
+    for f in fields(value):
+        set_to = getattr(value, f.name)
+        is_empty = isinstance(set_to, tuple | dict) and not set_to
+        if f.init and not is_empty and set_to != f.default:
+            arguments.append(f"{f.name}={_value(set_to)}")
     if not isinstance(value, Budget):
         return f"{name}({', '.join(arguments)})"
     return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
-
-
-def _differs(value: Any, default: object) -> bool:
-    empty = isinstance(value, tuple | dict) and not value
-    return not empty and bool(value != default)

@@ -46,11 +46,7 @@ def choose_policies(stage: ConversationStage, names: Sequence[str]) -> Conversat
 def choose_main(stage: ConversationStage, name: str) -> ConversationSettings:
     """Show a policy in detail; it is chosen with it."""
     settings = stage.settings
-    if name in settings.chosen:
-        chosen = settings.chosen
-    else:
-        chosen = (*settings.chosen, name)
-    return replace(settings, main=name, chosen=chosen)
+    return replace(settings, main=name, chosen=tuple(dict.fromkeys([*settings.chosen, name])))
 
 
 def set_number(
@@ -105,10 +101,7 @@ def choose_lifetime(stage: ConversationStage, name: str) -> ConversationSettings
 def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
     """Take the listed prices of another day; an empty text is today."""
     try:
-        if text.strip():
-            day = date.fromisoformat(text.strip())
-        else:
-            day = None
+        day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
         raise ValueError(
             f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so"
@@ -252,12 +245,8 @@ def add_numbers(panel: Panel, stage: ConversationStage) -> None:
         number = Number(value, parameter.low, parameter.high)
         unit = "%" if parameter.unit == "percent" else parameter.unit
         label = parameter.label if parameter.label == unit else f"{parameter.label}, {unit}"
-        slide = {
-            "min": parameter.low,
-            "max": parameter.high,
-            "step": parameter.step,
-            "value": value,
-        }
+        ends = {"min": parameter.low, "max": parameter.high}
+        slide = {**ends, "step": parameter.step, "value": value}
         typed = command("number", "value", number.read, policy=policy, number=name)
         tip = f"{policy}: {parameter.label}, in {parameter.unit}"
         panel.line(name, label, slide, number, typed, tip=tip, box_tip=tip)

@@ -61,7 +61,9 @@ def reading(stage: ConversationStage) -> Data:
     """Return the reader: the chosen request's messages, and the missing ones."""
     results = stage.results
     standing = standing_at(results)
-    shown = _chosen(standing)
+    # The first messages, the latest losses and cuts, and the newest.
+    gone = {*standing.absent[-GONE:], *standing.shrunk[-GONE:], *standing.summaries}
+    shown = {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
     called = results.named(results.request)
     return {
         "title": f"What does {called} send, and what is missing?",
@@ -89,15 +91,6 @@ def standing_at(results: ConversationResults) -> Standing:
     return Standing(there, outcome.absent(request), shrunk, summaries)
 
 
-def _chosen(standing: Standing) -> set[int]:
-    """Choose the messages to show.
-
-    These are the first, the latest losses and cuts, and the newest.
-    """
-    gone = {*standing.absent[-GONE:], *standing.shrunk[-GONE:], *standing.summaries}
-    return {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
-
-
 def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> str:
     row = results.shown.frame.iloc[results.request - 1]
     there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
@@ -120,7 +113,10 @@ def _blocks(results: ConversationResults, standing: Standing, shown: set[int]) -
             continue
         for slot in slots:
             if slot in standing.summaries:
-                yield _summary(results, *standing.summaries[slot])
+                at, replaced, tokens = standing.summaries[slot]
+                words = f"A summary of {replaced:,} messages, written at {results.named(at)}."
+                block = {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note"}
+                yield block | {"pieces": [{"text": words}]}
             yield _block(results, slot, slot in absent)
 
 
@@ -139,16 +135,6 @@ def _gap(results: ConversationResults, hidden: list[int], absent: set[int]) -> D
     else:
         state = f"{gone:,} gone"
     return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
-
-
-def _summary(results: ConversationResults, request: int, replaced: int, tokens: int) -> Data:
-    words = f"A summary of {replaced:,} messages, written at {results.named(request)}."
-    return {
-        "label": "summary",
-        "mark": f"{tokens:,} tokens",
-        "level": "note",
-        "pieces": [{"text": words}],
-    }
 
 
 def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:

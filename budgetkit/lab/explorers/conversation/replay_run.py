@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -190,14 +190,8 @@ class ReplayRun:
     @property
     def key(self) -> Hashable:
         """All that the outcome depends on; two runs with the same key have the same outcome."""
-        return (
-            *self._counted,
-            tuple(self.roles.items()),
-            to_json(self.budget),
-            self.by,
-            self.cache,
-            self.prices,
-        )
+        roles = tuple(self.roles.items())
+        return (*self._counted, roles, to_json(self.budget), self.by, self.cache, self.prices)
 
     @property
     def _counted(self) -> tuple[Hashable, ...]:
@@ -209,9 +203,26 @@ class ReplayRun:
 
     def replayed(self, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
         """Return one replay a policy; only those are made that were not made before."""
-        self.library.once(("announced", *self._counted), self._announce)
+
+        def announce() -> Trace:
+            """Say so before a long conversation is counted for the first time."""
+            self.library.announce(self.trace, self.counter)
+            return self.trace
+
+        self.library.once(("announced", *self._counted), announce)
         key = self.key
-        return {name: self._replay(key, policy) for name, policy in policies.items()}
+
+        def pairs() -> tuple[Trace, pd.DataFrame]:
+            return self.trace, evidence(self.trace)
+
+        def replayed(policy: Policy) -> Replayed:
+            needs = self.library.once_large(("evidence", id(self.trace)), pairs)[1]
+            return Replayed(replay(self.trace, self.budget, policy, **self.options), needs)
+
+        return {
+            name: self.library.once_large((key, policy), partial(replayed, policy))
+            for name, policy in policies.items()
+        }
 
     def compared(self, policies: Mapping[str, Policy], replays: Mapping[str, Replayed]) -> Compared:
         """Return the replays side by side."""
@@ -243,18 +254,9 @@ class ReplayRun:
 
         def pass_them() -> tuple[Ints, pd.DataFrame]:
             turns = drawn.shape[1] - len(self.trace.turns)
+            case = (self.trace, self.budget, self.counter, turns, SAMPLES, 0)
             limits = [
-                first_cut(
-                    self.trace,
-                    self.budget,
-                    self.counter,
-                    turns,
-                    SAMPLES,
-                    0,
-                    self.roles,
-                    self.framing,
-                    pace,
-                ),
+                first_cut(*case, self.roles, self.framing, pace),
                 first_over(drawn, {"window full": self.budget.window}),
             ]
             dollars = spent(drawn, self.prices) if money else None
@@ -304,20 +306,6 @@ class ReplayRun:
         return self.library.once_large(
             ("turning", id(self.trace), self.counter.name, tuple(windows)), turn
         )[1]
-
-    def _replay(self, key: Hashable, policy: Policy) -> Replayed:
-        def make() -> Replayed:
-            pairs = self.library.once_large(
-                ("evidence", id(self.trace)), lambda: (self.trace, evidence(self.trace))
-            )[1]
-            return Replayed(replay(self.trace, self.budget, policy, **self.options), pairs)
-
-        return self.library.once_large((key, policy), make)
-
-    def _announce(self) -> Trace:
-        """Say so before a long conversation is counted for the first time."""
-        self.library.announce(self.trace, self.counter)
-        return self.trace
 
 
 def listed_prices(model: str, on: date | None, hour: bool) -> Prices:

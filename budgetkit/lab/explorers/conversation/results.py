@@ -137,14 +137,19 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
     else:
         budget = replace(bare.plan.budget, undeclared="pool")
     prices = _prices(settings, bare.model.name, rules)
+    by: By = "request" if any(message.tool_calls for message in trace.messages) else "turn"
+    # Where pruning works within a turn, there is no "step", so running calls are history.
+    roles = dict(budget.roles or DEFAULT_ROLES)
+    if settings.within:
+        roles.pop("step", None)
     run = ReplayRun(
         library=library,
         trace=trace,
         counter=bare.counter,
         framing=framing_for(bare.model),
         budget=budget,
-        roles=_roles(settings, budget),
-        by=settings.by or _by(trace),
+        roles=roles,
+        by=settings.by or by,
         cache=cache,
         prices=prices,
     )
@@ -154,6 +159,9 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
     }
     replays = run.replayed(policies)
     requests = len(replays[settings.main].outcome.over)
+    # The forecast looks about twice as many turns ahead as fill the window.
+    sizes = turn_sizes(trace, run.counter, run.framing)
+    turns = 2 * budget.window / max(1.0, float(sizes.mean()))
     return ConversationResults(
         budget_results=bare,
         run=run,
@@ -163,17 +171,11 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
         compared=run.compared(policies, replays),
         main=settings.main,
         request=min(settings.request or requests, requests),
-        horizon=settings.horizon or _horizon(run),
+        horizon=settings.horizon or int(min(LONGEST, max(20, -(-turns // 10) * 10))),
         money=settings.money,
         conversations=library.conversations(name),
         notes=tuple(filter(None, (bare.note, note))),
     )
-
-
-def _by(trace: Trace) -> By:
-    if any(message.tool_calls for message in trace.messages):
-        return "request"
-    return "turn"
 
 
 def telling_window(base: BudgetSettings, library: Library) -> int | None:
@@ -194,21 +196,6 @@ def telling_window(base: BudgetSettings, library: Library) -> int | None:
         (size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window),
         default=None,
     )
-
-
-def _roles(settings: ConversationSettings, budget: Budget) -> dict[str, str]:
-    """Return the role table; if pruning works within a turn, it has no "step", so running calls are history."""
-    roles = dict(budget.roles or DEFAULT_ROLES)
-    if settings.within:
-        roles.pop("step", None)
-    return roles
-
-
-def _horizon(run: ReplayRun) -> int:
-    """Return the turns to forecast, about twice those that fill the window."""
-    sizes = turn_sizes(run.trace, run.counter, run.framing)
-    turns = 2 * run.budget.window / max(1.0, float(sizes.mean()))
-    return int(min(LONGEST, max(20, -(-turns // 10) * 10)))
 
 
 def _prices(settings: ConversationSettings, model: str, rules: str) -> Prices:
@@ -235,10 +222,7 @@ class BilledFold(reading.BilledFold):
         there = results.shown.outcome.present(request)
         whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
         placeholders = len(there) - len(whole)
-        if placeholders:
-            left = [f"{placeholders:,} placeholders"]
-        else:
-            left = []
+        left = [f"{placeholders:,} placeholders"] if placeholders else []
         left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
         left += ["the passages"] if results.trace.contexts else []
         return (
