@@ -31,7 +31,7 @@ from budgetkit.counters import (
 )
 from budgetkit.counters.vocabularies import FOLDERS, best
 from budgetkit.files import Table, read_rows, read_toml
-from budgetkit.message import RESULT_ROLES, Data, Image, Message, Raw
+from budgetkit.message import RESULT_ROLES, Image, Message, Raw
 from budgetkit.models import Model, resolve
 from budgetkit.models.names import bare
 from budgetkit.requests.billing.declarations import (
@@ -406,11 +406,6 @@ _RECORDED = (
 )
 
 
-def _from_row(row: Data) -> Framing:
-    tools = row.get("tools", "json")
-    return Framing(**row | {"tools": tools if isinstance(tools, str) else ToolConstants(**tools)})
-
-
 def _openai_framing(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     """Make the framing of an OpenAI family, which its own rules decide."""
     family = rules.family
@@ -426,15 +421,19 @@ def _openai_framing(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     )
 
 
-FRAMINGS: Mapping[str, Framing] = Table(
-    lambda: (
-        {name: _from_row(row) for name, row in read_rows("framings.toml", "framing").items()}
-        | {
-            name: _openai_framing(OpenAIRules(FAMILIES[row["family"]]), counter=row["counter"])
-            for name, row in read_rows("framings.toml", "openai").items()
-        }
-    )
-)
+def _framings() -> dict[str, Framing]:
+    framings = {}
+    for name, row in read_rows("framings.toml", "framing").items():
+        if isinstance(row.get("tools"), dict):
+            row["tools"] = ToolConstants(**row["tools"])
+        framings[name] = Framing(**row)
+    for name, row in read_rows("framings.toml", "openai").items():
+        rules = OpenAIRules(FAMILIES[row["family"]])
+        framings[name] = _openai_framing(rules, counter=row["counter"])
+    return framings
+
+
+FRAMINGS: Mapping[str, Framing] = Table(_framings)
 
 #: OpenAI's published formula, for texts counted without a model; the same as ``FRAMINGS["openai"]``.
 DEFAULT_FRAMING = _openai_framing(OpenAIRules(OpenAIFamily("gpt-4o")))
@@ -494,10 +493,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     if not isinstance(counter, _OF_A_MODEL) or not counter.model:
         return DEFAULT_FRAMING
     model = resolve(counter.model)
-    has_rules = (
-        model.is_known or bool(model.openai_family) or bool(estimate_for(model.name).pattern)
-    )
-    if has_rules:
+    if model.is_known or model.openai_family or estimate_for(model.name).pattern:
         return framing_for(model)
     return DEFAULT_FRAMING
 
@@ -513,21 +509,18 @@ def _by_rules(model: Model, folders: str) -> Framing:
         return _openai_framing(rules)
     if isinstance(rules, FrameRules):
         frame = rules.frame
-        source = f"{frame.name}: {frame.rows}; see budgetkit.requests.billing.frames"
-        # A request is sent to be answered, so its last message is not the assistant's.
-        priming = frame.request + frame.user_last
         return Framing(
-            priming=priming,
+            # A request is sent to be answered, so its last message is not the assistant's.
+            priming=frame.request + frame.user_last,
             without_system=frame.no_system,
             rules=rules,
             counter=model.name,
-            source=source,
+            source=f"{frame.name}: {frame.rows}; see budgetkit.requests.billing.frames",
         )
     estimate = rules.estimate
-    source = f"{estimate.family}: {estimate.source}, read {estimate.date}"
     return Framing(
         priming=estimate.constants["request"],
         rules=rules,
         counter=f"calibrated:{model.name}",
-        source=source,
+        source=f"{estimate.family}: {estimate.source}, read {estimate.date}",
     )

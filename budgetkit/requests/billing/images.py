@@ -104,9 +104,8 @@ def patch_tokens(
         shrink *= min(floor(wide) / wide, floor(high) / high)
         columns = ceil(round(width * shrink / 32, 6))
         rows = ceil(round(height * shrink / 32, 6))
-    return ceil(
-        columns * rows * float(multiplier)
-    )  # the provider rounds floats: 300 patches at 1.62 are 487
+    # The provider rounds floats: 300 patches at 1.62 are 487.
+    return ceil(columns * rows * float(multiplier))
 
 
 @lru_cache(maxsize=1024)
@@ -197,10 +196,9 @@ def image_charges(message: Message, index: int, model: str) -> Charges:
     """Charge each image of a message."""
     for image in message.images:
         size = sized(image)
+        part = f"size unknown, taken as {_ASSUMED_SIDE:,} square"
         if size:
             part = f"{size[0]:,} x {size[1]:,}"
-        else:
-            part = f"size unknown, taken as {_ASSUMED_SIDE:,} square"
         yield Charge("image", part, fixed=priced(image, model), message=index)
 
 
@@ -253,10 +251,8 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
         if marker in _FRAMES:
             height, width = unpack(">HH", data[at + 5 : at + 9])
             return width, height
-        if marker in (
-            None,
-            0xFF,
-        ):  # no segment begins here: a stray byte, or filling before a marker
+        # No segment begins here: a stray byte, or filling before a marker.
+        if marker in (None, 0xFF):
             at += 1
         elif marker in _BARE:
             at += 2
@@ -271,9 +267,8 @@ def _webp(data: bytes) -> tuple[int, int] | None:
     if len(data) < 30:
         return None
     if kind == b"VP8 ":
-        return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(
-            data[28:30], "little"
-        ) & 0x3FFF
+        width, height = unpack("<HH", data[26:30])
+        return width & 0x3FFF, height & 0x3FFF
     if kind == b"VP8L":
         bits = int.from_bytes(data[21:25], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1

@@ -305,15 +305,28 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
             # Its name went with the call.
             yield Charge("message", message.role, tuple(_billed_texts(message)), 5, message=index)
         else:
-            yield _message_charge(message, index, request, family)
+            fixed = family.per_message
+            texts = _billed_texts(message)
+            if message.name and message.name != message.role:
+                texts.append(message.name)
+            if message.name is not None and not message.tool_calls:  # as the role, it costs 1 token
+                fixed += family.per_name
+            if message.role == "assistant" and message.tool_calls:
+                fixed += family.per_calling
+            elif message.role == "assistant":
+                fixed += family.per_answer
+                if request.schema and message.text:
+                    fixed += 2
+                    texts.append(str(request.schema.get("name") or ""))
+            yield Charge("message", message.role, tuple(texts), fixed, message=index)
         calls = message.tool_calls
         if len(calls) == 1 or family.older_tools:
             # its name with and without "functions.", its arguments as compact JSON
             for call in calls:
-                texts = (f"functions.{call.name}", call.name, compact(call.arguments))
+                called = (f"functions.{call.name}", call.name, compact(call.arguments))
                 if family.older_tools:
-                    texts = (call.name, call.name, call.arguments)
-                yield Charge("message", f"call {call.name}", texts, 3, message=index)
+                    called = (call.name, call.name, call.arguments)
+                yield Charge("message", f"call {call.name}", called, 3, message=index)
         elif calls:  # one JSON object, and all their results one JSON list
             ids = {call.id for call in calls}
             results = [m for m in request.messages[index:] if m.tool_call_id in ids]
@@ -330,29 +343,6 @@ def _messages(request: ProviderRequest, family: OpenAIFamily) -> Charges:
 def _billed_texts(message: Message) -> list[str]:
     """Return the text of a message, whose parts are billed as one; nothing for one without."""
     return ["".join(message.texts)] if message.texts else []
-
-
-def _message_charge(
-    message: Message, index: int, request: ProviderRequest, family: OpenAIFamily
-) -> Charge:
-    """Charge a message's text and name.
-
-    A name equal to the role costs 1 token; an answer costs the extra of its family.
-    """
-    fixed = family.per_message
-    texts = _billed_texts(message)
-    if message.name and message.name != message.role:
-        texts.append(message.name)
-    if message.name is not None and not message.tool_calls:
-        fixed += family.per_name
-    if message.role == "assistant" and message.tool_calls:
-        fixed += family.per_calling
-    elif message.role == "assistant":
-        fixed += family.per_answer
-        if request.schema and message.text:
-            fixed += 2
-            texts.append(str(request.schema.get("name") or ""))
-    return Charge("message", message.role, tuple(texts), fixed, message=index)
 
 
 def _uses(message: Message) -> str:
@@ -489,18 +479,15 @@ def _response_messages(request: ProviderRequest, family: OpenAIFamily) -> Charge
             second_name = f"functions.{call.name}"
             if family.schema_answer:
                 second_name = call.name
-                if is_alone and call.id in _as_answered(message):
+                # sent back just as it was answered, with the provider's own id and a status
+                native = message.raw.get("native")
+                items = objects_in(native if isinstance(native, list) else [native])
+                if is_alone and any(
+                    item.get("call_id") == call.id
+                    and str(item.get("id") or "").startswith("fc_")
+                    and "status" in item
+                    for item in items
+                ):
                     fixed += _AS_ANSWERED
             texts = (f"functions.{call.name}", second_name, compact(call.arguments))
             yield Charge("message", f"call {call.name}", texts, fixed, message=index)
-
-
-def _as_answered(message: Message) -> set[Any]:
-    """Name the calls that are sent back just as they were answered, with the provider's own id and a status."""
-    native = message.raw.get("native")
-    items = objects_in(native if isinstance(native, list) else [native])
-    return {
-        item.get("call_id")
-        for item in items
-        if str(item.get("id") or "").startswith("fc_") and "status" in item
-    }

@@ -225,13 +225,11 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         plain = BudgetSettings(model=listed_name(model), window=window)
         if isinstance(budget, str):
             budget_settings = replace(plain, preset=budget)
-        elif callable(budget):
-            budget_settings = taken(plain, budget_of(budget, model, window))
         else:
-            budget_settings = taken(plain, budget_of(budget, model))
+            of_window = window if callable(budget) else None
+            budget_settings = taken(plain, budget_of(budget, model, of_window))
         library = Library(view.report)
-        by_name = isinstance(corpus, str | Path)
-        if by_name:
+        if isinstance(corpus, str | Path):
             name = library.texts.open(str(corpus))
         else:
             name = library.texts.add(OWN_TEXTS, corpus_of(corpus))
@@ -264,30 +262,28 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     def config(self) -> Data:
         """All that is set, as plain data, and the budget to take away."""
         now = self.settings
+        results = self.stage.results
+        classes = [*dict.fromkeys(results.all_errors["class"])]
+        if now.classes is not None:
+            classes = [*now.classes]
+        if results.kind:
+            classes = [results.kind[0]]
         return {
-            "counter": self.stage.results.counter.name,
-            "exact": self.stage.results.exact.name,
+            "counter": results.counter.name,
+            "exact": results.exact.name,
             "corpus": now.corpus,
             "pieces": now.pieces,
-            "kind": list(self.stage.results.kind),
-            "classes": self._classes(),
+            "kind": list(results.kind),
+            "classes": classes,
             "shortest": now.shortest,
             "longest": now.longest,
             "risk": now.risk,
             "window_mix": now.window_mix,
-            "document": self.stage.results.document,
+            "document": results.document,
             "preset": now.budget_settings.preset,
             "model": now.budget_settings.model,
             **to_dict(self.budget),
         }
-
-    def _classes(self) -> list[str]:
-        """Return the classes of which documents are looked at."""
-        if self.stage.results.kind:
-            return [self.stage.results.kind[0]]
-        if self.settings.classes is not None:
-            return [*self.settings.classes]
-        return [*dict.fromkeys(self.stage.results.all_errors["class"])]
 
     def __repr__(self) -> str:
         results = self.stage.results

@@ -235,23 +235,20 @@ def program(results: AccuracyResults) -> str:
 
 def _opened(program: str) -> str:
     line = "from dataclasses import replace\n\n"
-    if program.startswith(line):
-        return program
-    return line + program
+    return line + program.removeprefix(line)
 
 
 def provenance(results: AccuracyResults) -> str:
     """Return the basis of the buffer in one line."""
     kind = f" of which {kind_name(results.kind)} is at hand," if results.kind else ""
+    warning = f"; {results.buffer.warning}" if results.buffer.warning else ""
     sentence = (
         f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "
         f"{results.counter.name} against {results.exact.name}, "
         f"{results.buffer.documents} documents of {results.settings.corpus},{kind} "
-        f"risk {100 * results.settings.risk:g} %"
+        f"risk {100 * results.settings.risk:g} %{warning}"
     )
-    return " ".join(
-        (sentence + (f"; {results.buffer.warning}" if results.buffer.warning else "")).split()
-    )
+    return " ".join(sentence.split())
 
 
 WELCOME = {
