@@ -49,7 +49,7 @@ _NUMBER = re.compile(
     rf"(?P<sign>[-+\u2212]?)\s*+(?P<digits>{_DIGITS})?(?P<fraction>\.\d+)?(?P<power>e[-+]?\d{{1,2}})?\s*(?P<unit>[km%]?)",
     re.IGNORECASE | re.ASCII,
 )
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+_UNITS = {"k": 1_000, "m": 1_000_000}
 WAYS = "type digits, such as 12,000, 1e5, 100k or 1.05M"
 
 
@@ -65,13 +65,11 @@ def decimal(text: str) -> tuple[Decimal, bool]:
     if results is None or not (results["digits"] or results["fraction"]):
         raise ValueError(f"{brief(text.strip())} is no number")
     digits = re.sub(r"\D", "", results["digits"] or "0")
-    number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** int(
-        (results["power"] or "e0")[1:]
-    )
-    is_percent = results["unit"] == "%"
-    unit = results["unit"].lower().replace("%", "")
-    size = number * _UNITS[unit]
-    return (-size if results["sign"] in ("-", "\u2212") else size), is_percent
+    power = int((results["power"] or "e0")[1:])
+    number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** power
+    unit = results["unit"].lower()
+    number *= _UNITS.get(unit, 1)
+    return (-number if results["sign"] in ("-", "\u2212") else number), unit == "%"
 
 
 def whole_number(text: str, whole: int | None = None) -> int:
@@ -89,14 +87,11 @@ def whole_number(text: str, whole: int | None = None) -> int:
                 f"{brief(text.strip())} is a share, and there is nothing here to take it of"
             )
         return int(number * whole // 100)
-    if number != int(number) or (number == int(number) and _is_ambiguous(text)):
+    # A point could stand for thousands, as in 12.000.
+    is_ambiguous = "." in text and not re.search(r"[kme]", text, re.IGNORECASE)
+    if number != int(number) or is_ambiguous:
         raise ValueError(f"{brief(text.strip())} is not a whole number")
     return int(number)
-
-
-def _is_ambiguous(text: str) -> bool:
-    """Tell whether a point could stand for thousands, as in 12.000."""
-    return "." in text and not re.search(r"[kme]", text, re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -172,11 +167,6 @@ def written(number: float | None) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
 
 
-def unchanged(value: Any) -> Any:
-    """Return a value as it is."""
-    return value
-
-
 @dataclass(frozen=True)
 class Input:
     """The command that an input sends, the name that its value has there, and how that is read."""
@@ -191,7 +181,9 @@ class Input:
         return {**self.values, self.name: self.read(value)}
 
 
-def command(kind: str, name: str, read: Callable[[Any], Any] = unchanged, **values: Any) -> Input:
+def command(
+    kind: str, name: str, read: Callable[[Any], Any] = lambda value: value, **values: Any
+) -> Input:
     """Return an input that sends a command.
 
     Examples

@@ -218,9 +218,8 @@ class Conversations(Shelf[list[Trace]]):
         if isinstance(source, str | Path):
             return self.open(str(source))
         traces = list(traces_of(source))
-        if isinstance(source, Trace):
-            file = ""
-        else:
+        file = ""
+        if not isinstance(source, Trace):
             file = Path(traces[0].source.split(", line")[0]).name
         return self.add(file or traces[0].id, traces)
 
@@ -240,22 +239,19 @@ class Conversations(Shelf[list[Trace]]):
     def _load(
         self, name: str, source: str | bytes, columns: Mapping[str, str] | None
     ) -> list[Trace]:
-        if isinstance(source, bytes):
-            stream = BytesIO(source)
-            stream.name = name
-            return load_traces(stream, self._progress(name), columns)
-        if self.reads_alone and source not in self.shipped:
-            with Path(source).open("rb") as file:
-                return load_traces(file, self._progress(name), columns)
-        return load_traces(source, self._progress(name), columns)
-
-    def _progress(self, name: str) -> Callable[[int, int], None]:
         def progress(done: int, whole: int) -> None:
             if whole > LARGE:
                 text = f"Reading {name}: {done / 1e6:,.0f} of {whole / 1e6:,.0f} MB"
                 self.report(text, done / max(1, whole))
 
-        return progress
+        if isinstance(source, bytes):
+            stream = BytesIO(source)
+            stream.name = name
+            return load_traces(stream, progress, columns)
+        if self.reads_alone and source not in self.shipped:
+            with Path(source).open("rb") as file:
+                return load_traces(file, progress, columns)
+        return load_traces(source, progress, columns)
 
 
 class Texts(Shelf[Corpus]):

@@ -154,14 +154,9 @@ class Corpus:
         >>> [(len(piece.text), piece.name) for piece in corpus.pieces(500, 500, most=2)]
         [(500, 'all [1]'), (500, 'all [2]')]
         """
-        return Corpus(
-            tuple(
-                piece
-                for document in self
-                for piece in _pieces(document, shortest, longest, most, seed)
-            ),
-            self.problems,
-        )
+        limits = (shortest, longest, most, seed)
+        pieces = (piece for document in self for piece in _pieces(document, *limits))
+        return Corpus(tuple(pieces), self.problems)
 
     def frame(self) -> pd.DataFrame:
         """Return one row a document: class, language, source, name and characters."""
@@ -218,14 +213,6 @@ def is_cjk(text: str) -> bool:
     return 5 * len(_CJK.findall(text)) >= len("".join(text.split()))
 
 
-def _language_of_cjk(text: str) -> str:
-    if _KANA.search(text):
-        return "ja"
-    if _HANGUL.search(text):
-        return "ko"
-    return "zh hans"
-
-
 def folder(
     path: str | Path,
     pattern: str = "**/*",
@@ -276,14 +263,13 @@ def folder(
         )
     if pattern == "**/*" and _lists_texts(root / "MANIFEST.csv"):
         return _from_manifest(root, most)
-    paths = sorted(
-        file
-        for file in root.glob(pattern)
-        if file.is_file()
-        and not any(
-            part.startswith(".") or part == "__pycache__" for part in file.relative_to(root).parts
-        )
-    )
+
+    def is_read(file: Path) -> bool:
+        parts = file.relative_to(root).parts
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
+        return file.is_file() and not hidden
+
+    paths = sorted(filter(is_read, root.glob(pattern)))
     return files(paths, root.name, root, kind, language, most)
 
 
@@ -305,7 +291,8 @@ def files(
             continue
         about = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
         if about[0] in _OF_TEXT and is_cjk(text):
-            about = ("cjk", _language_of_cjk(text))
+            language_of_cjk = "ko" if _HANGUL.search(text) else "zh hans"
+            about = ("cjk", "ja" if _KANA.search(text) else language_of_cjk)
         name = path.relative_to(root).as_posix()
         read.append(Document(text, kind or about[0], language or about[1], source, name))
     return _sorted_out(read)
@@ -383,14 +370,6 @@ def file_text(path: Path, most: int = MOST_BYTES) -> str | Problem:
         return Problem(str(path), f"not UTF-8: byte {error.start:,} is {data[error.start]:#04x}")
 
 
-def _document(path: Path, most: int, *about: str) -> Document | Problem:
-    """Read a file as one document."""
-    text = file_text(path, most)
-    if isinstance(text, Problem):
-        return text
-    return Document(text, *about)
-
-
 def _lists_texts(manifest: Path) -> bool:
     """Tell whether a manifest lists texts and not conversations."""
     if not manifest.is_file():
@@ -415,9 +394,9 @@ def _from_manifest(root: Path, most: int) -> Corpus:
                     *(Document(d.text, d.kind, row["language"], source, d.name) for d in inside),
                 ]
             else:
-                read.append(
-                    _document(path, most, row["class"], row["language"], source, row["path"])
-                )
+                text = file_text(path, most)
+                about = (row["class"], row["language"], source, row["path"])
+                read.append(text if isinstance(text, Problem) else Document(text, *about))
     return _sorted_out(read)
 
 
@@ -429,10 +408,8 @@ def rows_in(text: str, suffix: str) -> Iterator[object]:
     for line in text.splitlines():
         try:
             yield json.loads(line)
-        except (
-            ValueError,
-            RecursionError,
-        ):  # no JSON, a number of thousands of digits, lists in lists without end
+        # no JSON, a number of thousands of digits, lists in lists without end
+        except (ValueError, RecursionError):
             yield None
 
 
@@ -443,13 +420,8 @@ def _row(
         return Problem(name, "not JSON")
     if not isinstance(row.get(column), str):
         return Problem(name, f"no text in {brief(column)}; it has {quoted(row)}")
-    return Document(
-        row[column],
-        kind,
-        language or row.get("lang") or row.get("language") or "text",
-        source,
-        name,
-    )
+    language = language or row.get("lang") or row.get("language") or "text"
+    return Document(row[column], kind, language, source, name)
 
 
 def _sorted_out(read: Iterable[Document | Problem]) -> Corpus:

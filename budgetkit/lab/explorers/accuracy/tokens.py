@@ -79,13 +79,9 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
         return {"title": title, "note": note, "blocks": [], "follows": "document"}
     shown = beginning_of(text)
     tokens = tokens_of(shown, exact)[:_MOST]
-    blocks = [_block(first, last, line, count) for first, last, line in lines(tokens)]
-    return {
-        "title": title,
-        "note": _note(text, tokens, exact, count),
-        "blocks": blocks,
-        "follows": "document",
-    }
+    blocks = [_block(*line, count) for line in lines(tokens)]
+    note = _note(text, tokens, exact, count)
+    return {"title": title, "note": note, "blocks": blocks, "follows": "document"}
 
 
 def beginning_of(text: str) -> str:
@@ -132,17 +128,11 @@ def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter)
     kind = "estimate" if basis_of(count) == "estimate" else "count"
     mark = f"exact {exact:,} · {kind} {estimate:,} · {signed_percent(error)}"
     level = {"level": "over"} if error <= -0.25 and exact - estimate > 2 else {}
-    return {
-        "label": label,
-        "mark": mark,
-        **level,
-        "pieces": [_piece(place, token) for place, token in line],
-    }
-
-
-def _piece(place: int, token: Token) -> Data:
-    text = visible(token.text) if token.text else FURTHER
-    return {"text": text, "tone": place % TONES, "tip": tip(token)}
+    pieces = [
+        {"text": visible(token.text) or FURTHER, "tone": place % TONES, "tip": tip(token)}
+        for place, token in line
+    ]
+    return {"label": label, "mark": mark, **level, "pieces": pieces}
 
 
 def tip(token: Token) -> str:

@@ -81,60 +81,30 @@ def _sums(plan: Plan) -> str:
     return f"used {plan.used:,} · cut {cut:,} · {rest}"
 
 
-def _ticks(window: int) -> list[int]:
-    step = nice_step(window * 50)
-    return [at for at in range(0, window, step) if window - at > 0.07 * window] + [window]
-
-
-def _hint(budget: Budget, rest: str | None) -> str:
-    claimed = "Each section claims its cap."
-    if rest:
-        claimed = f"Each section claims what it takes; {rest} has the rest."
-    if beside := BESIDE[budget.kind]:
-        claimed += f" {beside[0].upper()}{beside[1:]}."
-    return (
-        f"{claimed} Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
-    )
-
-
-def _pinned(plan: Plan) -> Data:
-    segments = [
-        {"key": c.line, "tokens": max(0, c.tokens), "color": colour(c.line)}
-        for c in claims(plan)
-        if c.tokens > 0
-    ]
-    name = plan.budget.name or "own budget"
-    return {"text": f"pinned: {name}, {plan.budget.window:,} tokens", "segments": segments}
-
-
 def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | None) -> Data:
     line = claim.line
     tokens = max(0, claim.tokens)
     hatched = line in HATCHED
-    if claim.kind != "pool":
-        name = line
-    else:
-        name = pool_name(plan, claim, rest)
-    if claim.kind != "section" or rest is not None:
-        gauge = None
-    else:
-        gauge = claim.granted / max(1, tokens)
-    beside = _is_beside(plan.budget, claim)
+    name = pool_name(plan, claim, rest) if claim.kind == "pool" else line
+    is_section = claim.kind == "section"
+    gauge = claim.granted / max(1, tokens) if is_section and rest is None else None
+    size = f"{tokens:,}"
+    if _is_beside(plan.budget, claim):
+        size = f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}"
+    cut = plan[line].cut if is_section else 0
     return {
         "key": line,
         "name": name,
         "kind": claim.kind,
         "tokens": tokens,
-        "text": f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}"
-        if beside
-        else f"{tokens:,}",
+        "text": size,
         "tip": _tip(plan, claim, name),
         "color": colour(line),
         "ink": "var(--bk-ink)" if hatched else ink(colour(line)),
         "hatch": hatched,
         "used": gauge,
-        "cut": _cut(plan, claim),
-        "reach": plan[line].demand if claim.kind == "section" and rest is not None else None,
+        "cut": f"{cut:,} cut" if cut > 0 else "",
+        "reach": plan[line].demand if is_section and rest is not None else None,
         "handle": None if claim.kind == "pool" else _handle(settings, plan, claim),
     }
 
@@ -169,20 +139,10 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
         ]
         if drawn:
             share += f"; {', '.join(drawn)} of {signed(pool)} in the shared pool"
-    return explained(f"{name}: {share}{_asked(plan, claim)}", name)
-
-
-def _asked(plan: Plan, claim: Claim) -> str:
-    if claim.kind != "section":
-        return ""
-    grant = plan[claim.line]
-    return f"; asks for {grant.demand:,} and gets {grant.granted:,}"
-
-
-def _cut(plan: Plan, claim: Claim) -> str:
-    if claim.kind != "section" or plan[claim.line].cut <= 0:
-        return ""
-    return f"{plan[claim.line].cut:,} cut"
+    if claim.kind == "section":
+        grant = plan[claim.line]
+        share += f"; asks for {grant.demand:,} and gets {grant.granted:,}"
+    return explained(f"{name}: {share}", name)
 
 
 def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
@@ -193,11 +153,9 @@ def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
     value = window if cap is None else cap
     step = nice_step(window)
     kind = "reserve" if claim.kind == "reserve" else "cap"
-    label = (
-        f"{value:,} tokens, {100 * value / window:.1f} % of the window"
-        if cap is not None
-        else "no cap of its own"
-    )
+    label = "no cap of its own"
+    if cap is not None:
+        label = f"{value:,} tokens, {100 * value / window:.1f} % of the window"
     return {
         "label": f"{line}, {kind}",
         "min": budget.floors.get(line, 0),
@@ -244,12 +202,7 @@ def shown_figures(results: BudgetResults) -> list[str]:
     names = ["waterfall", "sections"]
     if results.demand is not None:
         # First what somebody opens an explorer for.
-        names = [
-            "turns",
-            "sections",
-            "waterfall",
-            "errors",
-        ]
+        names = ["turns", "sections", "waterfall", "errors"]
     if results.conversations is not None:
         names.append("conversations")
     return names
@@ -286,17 +239,11 @@ def _kpi(
 ) -> Kpi:
     value = number(results.plan)
     pinned = results.pinned
-    comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
-    if pinned is not None and comparable:
-        before = number(pinned)
-    else:
-        before = None
-    if value == before:
-        moved = "as pinned"
-    else:
-        moved = f"{signed(value - (before or 0), always=True)} to pinned"
+    change = ""
+    if pinned is not None and (key != "remainder" or pinned.budget.remainder is not None):
+        moved = value - number(pinned)
+        change = f"{signed(moved, always=True)} to pinned" if moved else "as pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
-    change = "" if before is None else moved
     level = "alarm" if value < 0 else ""
     return Kpi(key, label, signed(value), explained(tip, label), change, level, signed_short(value))
 
@@ -319,15 +266,8 @@ def _first_cut(results: BudgetResults) -> list[Kpi]:
     if results.first_cut is None:
         return [Kpi("first", "first cut", "none", tip)]
     turn, section = results.first_cut
-    return [
-        Kpi(
-            "first",
-            "first cut",
-            f"turn {turn:,}",
-            f"{tip} {section} loses most there",
-            change=f"in {section}",
-        )
-    ]
+    tip = f"{tip} {section} loses most there"
+    return [Kpi("first", "first cut", f"turn {turn:,}", tip, f"in {section}")]
 
 
 def charts(stage: BudgetStage, opened: Collection[str]) -> dict[str, Data]:

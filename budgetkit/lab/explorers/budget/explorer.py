@@ -94,34 +94,19 @@ def _gap(plan: Plan, start: int, stop: int) -> Data:
     many = stop - start
     tokens = int(plan.decisions.columns.tokens[start:stop].sum())
     gone = int((plan.decisions.reasons[start:stop] != FITS).sum())
-    if not gone:
-        state = "all kept"
-    elif gone == many:
-        state = "all dropped"
-    else:
-        state = f"{gone:,} dropped"
+    state = {0: "all kept", many: "all dropped"}.get(gone, f"{gone:,} dropped")
     label = f"{many:,} message{'s' * (many != 1)} not shown here"
-    return {
-        "key": f"gap {start}",
-        "label": label,
-        "mark": f"{tokens:,} tokens, {state}",
-        "level": "gap",
-        "pieces": [],
-    }
+    mark = f"{tokens:,} tokens, {state}"
+    return {"key": f"gap {start}", "label": label, "mark": mark, "level": "gap", "pieces": []}
 
 
 def _block(plan: Plan, row: int, decision: Decision) -> Data:
     before = plan.decisions.columns.items[row].payload
+    size = f"{decision.tokens:,} tokens"
     if decision.outcome == "cut":
-        size = f"{decision.kept:,} of {decision.tokens:,} tokens"
-    else:
-        size = f"{decision.tokens:,} tokens"
-    if decision.outcome == "kept":
-        asks = {}
-    else:
-        asks = {"asks": row}
+        size = f"{decision.kept:,} of {size}"
     return {
-        **asks,
+        **({} if decision.outcome == "kept" else {"asks": row}),
         "key": str(row),
         "section": decision.section,
         "color": colour(decision.section),
@@ -143,10 +128,7 @@ def _pieces(before: Any, decision: Decision) -> list[Data]:
 def _why(plan: Plan, decision: Decision) -> str:
     """Explain an item's outcome, with its section's demand, limit and grant."""
     grant = plan[decision.section]
-    if decision.outcome == "kept":
-        because = ""
-    else:
-        because = f" because: {decision.reason}"
+    because = "" if decision.outcome == "kept" else f" because: {decision.reason}"
     request_sentence = (
         f"{decision.section} asks for {grant.demand:,} tokens, may take {grant.limit:,} "
         f"and gets {grant.granted:,}."

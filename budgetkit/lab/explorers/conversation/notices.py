@@ -8,6 +8,8 @@ from collections import Counter
 from datetime import date
 from typing import Any
 
+import numpy as np
+
 from budgetkit.budget import brief, many
 from budgetkit.lab.explorers.budget.notices import (
     beyond_output,
@@ -40,21 +42,30 @@ def status(stage: ConversationStage) -> Data:
     model = results.budget_results.model
     over = [*beyond_window(budget, model), *_floors(results), *_too_large(results)]
     beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
-    more = [
-        *over,
-        *beside,
-        *_recorded(results),
-        *_money(results),
-        *_pauses(results),
-        *results.notes,
-    ]
+    more = [*over, *beside, *_recorded(results)]
+
+    # A price that is needed and not known.
+    prices = results.run.prices
+    if np.isnan(results.shown.totals["cost"]):
+        wanted = ("input", "output", "cache_read")
+        missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
+        more.append(
+            f"The price for {' and '.join(missing)} of {prices.model} is not known ({prices.source}), so the cost is "
+            "not; type it in, in dollars for a million tokens."
+        )
+
+    # Requests at which the cache has run out.
+    cache = results.run.cache
+    if cache.lifetime is not None and cache.breakpoints != ():
+        late = int((results.pauses > cache.lifetime).sum())
+        if late:
+            come = f"which come more than {cache.lifetime:,.0f} s after the one before"
+            more.append(f"The cache is gone at {late:,} requests, {come}.")
+
+    level = "fits" if results.shown.first_loss is None else "cut"
     if over:
         level = "over"
-    elif results.shown.first_loss is None:
-        level = "fits"
-    else:
-        level = "cut"
-    return {"level": level, "text": _lost(results), "more": more}
+    return {"level": level, "text": _lost(results), "more": [*more, *results.notes]}
 
 
 def _lost(results: ConversationResults) -> str:
@@ -90,7 +101,7 @@ def _recorded(results: ConversationResults) -> list[str]:
         )
     totals = session.totals()
     billed = many(totals["requests"], "request")
-    if totals["cost"] == totals["cost"]:
+    if not np.isnan(totals["cost"]):
         billed = f"{billed} for {dollars(totals['cost'])}"
     asked = [request.sent for request in results.shown.outcome.placed.requests]
     messages = results.trace.messages
@@ -110,19 +121,13 @@ def _floors(results: ConversationResults) -> list[str]:
     for name, replayed in results.replays.items():
         requests, most = replayed.over
         if requests:
+            floor = results.policies[name].floor
+            unit = floor.unit.removesuffix("s") if floor.least == 1 else floor.unit
             sentences.append(
-                f"{name}: the floor of the {results.section} ({_floor(results, name)}) does not fit at {requests:,} of "
+                f"{name}: the floor of the {results.section} ({floor.least:,} {unit}) does not fit at {requests:,} of "
                 f"{results.requests:,} requests, by up to {most:,} tokens; lower it, or leave more room."
             )
     return sentences
-
-
-def _floor(results: ConversationResults, name: str) -> str:
-    floor = results.policies[name].floor
-    unit = floor.unit
-    if floor.least == 1:
-        unit = floor.unit.removesuffix("s")
-    return f"{floor.least:,} {unit}"
 
 
 def _too_large(results: ConversationResults) -> list[str]:
@@ -132,30 +137,6 @@ def _too_large(results: ConversationResults) -> list[str]:
     return [
         f"{requests:,} of {results.requests:,} requests are larger than the usable window, by up to {most:,} tokens: "
         "a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
-    ]
-
-
-def _money(results: ConversationResults) -> list[str]:
-    prices = results.run.prices
-    if results.shown.totals["cost"] == results.shown.totals["cost"]:
-        return []
-    wanted = ("input", "output", "cache_read")
-    missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
-    return [
-        f"The price for {' and '.join(missing)} of {prices.model} is not known ({prices.source}), so the cost is not; "
-        "type it in, in dollars for a million tokens."
-    ]
-
-
-def _pauses(results: ConversationResults) -> list[str]:
-    lifetime = results.run.cache.lifetime
-    if lifetime is None or results.run.cache.breakpoints == ():
-        return []
-    late = int((results.pauses > lifetime).sum())
-    if not late:
-        return []
-    return [
-        f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."
     ]
 
 
@@ -176,26 +157,21 @@ def source(stage: ConversationStage) -> str:
     money = ""
     if results.run.prices.source:
         money = f"Prices{day}: {results.run.prices.source}."
+    cache = results.run.cache
+    kept = ""
+    if cache.breakpoints != ():
+        kept = f", from {cache.minimum:,} tokens" if cache.minimum else ""
+        if cache.lifetime is not None:
+            kept += f", kept {cache.lifetime:,.0f} s"
     room = results.budget.window
     model = results.budget_results.model
     within = ""
     if room < model.window:
         within = f", in a window of {room:,} tokens ({model.name} takes {model.window:,})"
     better = advice(results.run.counter)
-    return f"{which}: {size}, {counted}{within}.{better} Cache: {results.rules}{_kept(results)}. {money}".strip()
-
-
-def _kept(results: ConversationResults) -> str:
-    cache = results.run.cache
-    if cache.breakpoints == ():
-        return ""
-    if cache.lifetime is None:
-        lifetime = ""
-    else:
-        lifetime = f", kept {cache.lifetime:,.0f} s"
-    if not cache.minimum:
-        return lifetime
-    return f", from {cache.minimum:,} tokens{lifetime}"
+    return (
+        f"{which}: {size}, {counted}{within}.{better} Cache: {results.rules}{kept}. {money}".strip()
+    )
 
 
 def texts(stage: ConversationStage) -> dict[str, str]:
