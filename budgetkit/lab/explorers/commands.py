@@ -155,7 +155,7 @@ def choose_columns(stage: AnyStage, role: str, content: str, conversation: str =
     """Read the pending table by its role, content and conversation columns."""
     if role == content:
         raise ValueError(
-            f"column {brief(role)} was chosen twice; who speaks and what is said are two; choose another"
+            f"Column {brief(role)} is chosen twice. Choose one for the speaker and another for the text."
         )
     columns = {"role": role, "content": content}
     if conversation:

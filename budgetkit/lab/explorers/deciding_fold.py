@@ -319,8 +319,8 @@ def decide(
     moved = matter(moves)
     if not moved:
         raise ValueError(
-            f"none of {quoted(values)}, each moved alone, changes the {OBJECTIVES[objective].noun} of these "
-            "conversations; choose another objective, a smaller window, or unlock a line"
+            f"None of {quoted(values)} changes the {OBJECTIVES[objective].noun} of these conversations. Choose "
+            "another objective or a smaller window, or unlock a line."
         )
     vary = {line: values[line] for line in values if line in moved}
     progress_of = progress("Settings together", 0.4, 1.0)

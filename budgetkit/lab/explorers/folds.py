@@ -109,7 +109,7 @@ def refusal(problem: Exception) -> Data:
         ]
         sentence = (
             f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: "
-            f"{brief(sentence)}; what was set before still holds; please report this sentence, and what you did"
+            f"{brief(sentence)}. The settings are as before. Please report this sentence, and what you did."
         )
     text = sentence or type(problem).__name__
     return {"level": "error", "text": text, "more": [], "picks": getattr(problem, "picks", [])}

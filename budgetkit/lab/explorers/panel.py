@@ -13,7 +13,8 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from budgetkit.budget import Share, brief, quoted
+from budgetkit.budget import Share, brief
+from budgetkit.budget.errors import unknown_name
 from budgetkit.files import read_toml
 from budgetkit.message import Data
 
@@ -50,7 +51,7 @@ _NUMBER = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _UNITS = {"k": 1_000, "m": 1_000_000}
-WAYS = "type digits, such as 12,000, 1e5, 100k or 1.05M"
+WAYS = "Type digits, such as 12,000, 1e5, 100k or 1.05M"
 
 
 def decimal(text: str) -> tuple[Decimal, bool]:
@@ -131,14 +132,18 @@ class Number:
         try:
             amount = self._amount(value)
         except ValueError as problem:
-            raise ValueError(f"{str(problem).removesuffix('.')}; {stays}; {WAYS}.") from None
+            raise ValueError(f"{str(problem).removesuffix('.')}, so {stays}. {WAYS}.") from None
         size = amount.of(self.whole or 0) if isinstance(amount, Share) else amount
         if self.least <= size <= self.most:
             return amount if self.per == 1 else size / self.per
-        limit, end = (self.most, "most") if size > self.most else (self.least, "least")
-        empty = ", and an empty box is no cap" if self.may_be_empty and size > self.most else ""
-        reach = f"{written(limit)} is the {end} that can be here{empty}"
-        raise ValueError(f"{written(size)} was typed; {reach}; {stays}.")
+        if size < self.least:
+            raise ValueError(
+                f"{written(size)} is too small, so {stays}. Type at least {written(self.least)}."
+            )
+        empty = ", or nothing for no cap" if self.may_be_empty else ""
+        raise ValueError(
+            f"{written(size)} is too large, so {stays}. Type at most {written(self.most)}{empty}."
+        )
 
     def _amount(self, value: Any) -> Any:
         if isinstance(value, int | float):
@@ -220,9 +225,7 @@ class Panel:
 
     def __getitem__(self, key: str) -> Input:
         if key not in self.inputs:
-            raise LookupError(
-                f"Unknown control {brief(key)}. Choose one of: {quoted(self.inputs)}."
-            )
+            raise LookupError(unknown_name("control", key, self.inputs))
         return self.inputs[key]
 
     @property

@@ -48,7 +48,7 @@ class Reach:
     True
     >>> Reach().file("may.jsonl")
     Traceback (most recent call last):
-    PermissionError: the file may.jsonl was asked for; here no file is opened by its path; send it with the button
+    PermissionError: Cannot open may.jsonl: no path is opened here. Send the file with the button.
     """
 
     root: Path | None = None
@@ -71,13 +71,13 @@ class Reach:
         PermissionError
             If it leads outside.
         """
-        asked = f"the file {one_line(path)} was asked for"
+        problem = f"Cannot open {one_line(path)}"
         if self.root is None:
             raise PermissionError(
-                f"{asked}; here no file is opened by its path; send it with the button"
+                f"{problem}: no path is opened here. Send the file with the button."
             )
         if "\0" in path:
-            raise PermissionError(f"{asked}; no file has such a name; name one that is there")
+            raise PermissionError(f"{problem}: no file has such a name. Check the path.")
         root = self.root.resolve()
         folder = root if root.is_dir() else root.parent
         place = (folder / Path(path.strip())).resolve()
@@ -85,7 +85,7 @@ class Reach:
             not opened.resolve().is_relative_to(root) for opened in _opened(place)
         ):
             raise PermissionError(
-                f"{asked}; here only {one_line(str(root))} and what lies in it is opened; name that"
+                f"{problem}: only files of {one_line(str(root))} are opened here. Choose one of them."
             )
         return str(place)
 
@@ -95,8 +95,8 @@ class Reach:
         # only files of these libraries
         if ".json" in name or "(tokenizer " in name:
             raise PermissionError(
-                f"the counter {brief(name)} is a file; here no tokenizer is opened by its path; "
-                "choose a counter by its name"
+                f"Cannot open the counter {brief(name)}: no tokenizer is opened by its path here. "
+                "Choose a counter by its name."
             )
         return name
 

@@ -16,7 +16,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from budgetkit.budget import brief, one_line, quoted
+from budgetkit.budget import brief, one_line
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import (
     CalibratedCounter,
     Count,
@@ -144,10 +145,7 @@ class Shelf(ABC, Generic[Entry]):
         """Return the entry of a name, read when it is first asked for."""
         if name not in self._entries:
             if name not in self.shipped:
-                names = quoted(self.names)
-                raise LookupError(
-                    f"no {self.noun} {brief(name)}; known are {names}; name one, or give a path"
-                )
+                raise LookupError(unknown_name(self.noun, name, self.names))
             self._entries[name] = self._load(name, name, None)
         return self._entries[name]
 
@@ -186,9 +184,7 @@ class Shelf(ABC, Generic[Entry]):
         """Add the pending table with the chosen columns, and return its name."""
         table = self.undecided
         if table is None:
-            raise LookupError(
-                "columns were chosen and no table waits for them; open the table again"
-            )
+            raise LookupError("No table is waiting for its columns. Open the table again.")
         return self._take_in(table.name, table.content, columns)
 
     def _take_in(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> str:
@@ -228,9 +224,10 @@ class Conversations(Shelf[list[Trace]]):
         traces = self(name)
         if 0 <= number < len(traces):
             return traces[number]
+        last = len(traces) - 1
+        choices = f"a number from 0 to {last:,}" if last else "0, the only one"
         raise LookupError(
-            f"conversation {brief(number)} of {one_line(name)} was asked for; it has {len(traces)}, from 0 to "
-            f"{len(traces) - 1}; choose one of them"
+            f"Unknown conversation {brief(number)} of {one_line(name)}. Choose {choices}."
         )
 
     def _called(self, path: str) -> str:
@@ -268,9 +265,7 @@ class Texts(Shelf[Corpus]):
         """Add texts without the empty documents, and return their name."""
         corpus_with_text = entry.where(lambda document: bool(document.text))
         if not corpus_with_text.documents:
-            raise ValueError(
-                f"{one_line(name)} was to be counted; it has no text; give at least one document"
-            )
+            raise ValueError(f"No text in {one_line(name)}. Pass at least one document.")
         return super().add(name, corpus_with_text)
 
     def _called(self, path: str) -> str:
@@ -349,7 +344,7 @@ class Library:
         new = counter(count)
         if self._counters.setdefault(new.name, new) != new:
             raise ValueError(
-                f"two counters are called {brief(new.name)}; name one of the functions otherwise"
+                f"Two counters are called {brief(new.name)}. Rename one of the functions."
             )
         return new.name
 

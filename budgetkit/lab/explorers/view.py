@@ -244,7 +244,7 @@ class Uploads:
         if len(part) > LARGEST:
             del self._parts[serial]
             raise ValueError(
-                f"{one_line(name)} is larger than 20 MB; name the file by its path instead"
+                f"{one_line(name)} is larger than 20 MB. Name the file by its path instead."
             )
         if len(part) >= size:
             self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
@@ -258,6 +258,5 @@ def _told(content: Data) -> tuple[str, str, str, int, int]:
         return serial, name, purpose, int(content["size"]), int(content["offset"])
     except (LookupError, TypeError, ValueError):
         raise ValueError(
-            "a piece of a file came without its serial, name, purpose, size or offset; each piece has all five, "
-            "size and offset in bytes; open the file again"
+            "A piece of a file came without its serial, name, purpose, size or offset. Open the file again."
         ) from None

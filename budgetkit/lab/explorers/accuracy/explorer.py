@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget, brief, check_tokens, quoted
+from budgetkit.budget import Budget, brief, check_tokens
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyModel, Configuration, budget_of, read_budget
 from budgetkit.lab.accuracy import Buffer
@@ -61,9 +62,7 @@ def choose_classes(stage: AccuracyStage, names: Sequence[str]) -> AccuracySettin
     """Look at documents of these classes alone; all of them, or none, are every document."""
     class_names = list(dict.fromkeys(stage.results.all_errors["class"]))
     if strange := [name for name in names if name not in class_names]:
-        raise LookupError(
-            f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
-        )
+        raise LookupError(unknown_name("class", strange[0], class_names))
     every = not names or set(names) == set(class_names)
     chosen = None if every else tuple(name for name in class_names if name in names)
     return replace(stage.settings, kind=(), classes=chosen)
@@ -97,9 +96,7 @@ def fill_mix(stage: AccuracyStage, column: str | None) -> AccuracySettings:
     None stands for texts of one kind, "mixed" for those of all.
     """
     if column is not None and column not in WINDOW_MIXES:
-        raise LookupError(
-            f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
-        )
+        raise LookupError(unknown_name("mix of a window", column, WINDOW_MIXES))
     return replace(stage.settings, window_mix=column)
 
 
@@ -107,9 +104,7 @@ def read_document(stage: AccuracyStage, document: int | None) -> AccuracySetting
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
     if document is not None and not 0 <= int(document) < len(stage.results.all_errors):
         last = len(stage.results.all_errors) - 1
-        raise LookupError(
-            f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them"
-        )
+        raise LookupError(f"Unknown document {brief(document)}. Choose a number up to {last:,}.")
     return replace(stage.settings, document=None if document is None else int(document))
 
 

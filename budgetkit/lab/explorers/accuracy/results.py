@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.budget import Budget, Share, brief, one_line, quoted
+from budgetkit.budget import Budget, Share, one_line
+from budgetkit.budget.errors import unknown_name
 from budgetkit.counters import Counter
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy import Buffer, consequences
@@ -111,11 +112,7 @@ def named_kind(labels: Sequence[str], every: pd.DataFrame) -> tuple[str, ...]:
     for kind in kinds:
         if kind == tuple(labels) or [*map(meaning, kind)] == wanted:
             return kind
-    name = brief(", ".join(labels))
-    known = quoted(map(kind_name, kinds))
-    raise LookupError(
-        f"no texts of the kind {name}; these are of {known}; give a class and a language of these"
-    )
+    raise LookupError(unknown_name("kind of text", ", ".join(labels), map(kind_name, kinds)))
 
 
 def kind_name(kind: tuple[str, ...]) -> str:
@@ -232,8 +229,8 @@ class CountedTexts:
         cut = whole.pieces(pieces // 2, pieces * 3 // 2)
         if not cut.documents:
             raise ValueError(
-                f"pieces of about {pieces:,} characters were asked for; no document of "
-                f"{one_line(self.name)} has {pieces // 2:,}; choose shorter pieces, or whole documents"
+                f"No document of {one_line(self.name)} has {pieces // 2:,} characters. Choose shorter pieces, or "
+                "whole documents."
             )
         return cut
 
@@ -412,8 +409,8 @@ def _none_left(settings: AccuracySettings, kind: tuple[str, ...], every: pd.Data
     low = settings.shortest or 0
     high = settings.longest or int(lengths.max())
     return (
-        f"documents of {classes} with {low:,} to {high:,} characters were asked for; none of the {len(every):,} is "
-        f"one, they have {lengths.min():,} to {lengths.max():,}; choose more classes or other lengths"
+        f"None of {len(every):,} documents is of {classes} with {low:,} to {high:,} characters; they have "
+        f"{lengths.min():,} to {lengths.max():,}. Choose more classes or other lengths."
     )
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from budgetkit.budget import Amount, Budget, Share, brief, check_tokens, one_line, quoted
+from budgetkit.budget import Amount, Budget, Share, brief, check_tokens, one_line
+from budgetkit.budget.errors import unknown_name
 from budgetkit.budget.html import colour
 from budgetkit.counters import encoding_names
 from budgetkit.inputs import AnyBudget, AnyCounter, AnyModel, budget_of, filled_in, read_budget
@@ -120,9 +121,7 @@ def lock(stage: BudgetStage, line: str, on: bool) -> BudgetSettings:
             locked = {}
         return replace(settings, locks=others, lines={**settings.lines, **locked})
     if line not in sizes:
-        raise LookupError(
-            f"line {brief(line)} was to be locked; the lines are {quoted(sizes)}; name one of them"
-        )
+        raise LookupError(unknown_name("line", line, sizes))
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
@@ -141,13 +140,10 @@ def compare_with(stage: BudgetStage, name: CounterName) -> BudgetSettings:
 def choose_turn(stage: BudgetStage, turn: int) -> BudgetSettings:
     """Show another turn, from 1."""
     if stage.results.demand is None:
-        turns = 0
-    else:
-        turns = len(stage.results.demand)
+        raise ValueError("There is no turn to choose. Open a conversation.")
+    turns = len(stage.results.demand)
     if not 1 <= int(turn) <= turns:
-        raise ValueError(
-            f"turn {brief(int(turn))} was asked for; the conversation has 1 to {turns:,}; choose one of them"
-        )
+        raise ValueError(f"Unknown turn {brief(int(turn))}. Choose a number from 1 to {turns:,}.")
     return replace(stage.settings, turn=int(turn))
 
 
@@ -184,8 +180,7 @@ def take_setup(stage: BudgetStage, name: str, content: bytes) -> BudgetSettings:
         return load(stage, content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{one_line(name)} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it "
-            "in that encoding"
+            f"{one_line(name)} is not UTF-8 at byte {error.start:,}. Save it as UTF-8."
         ) from None
 
 

@@ -9,7 +9,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens, one_line, quoted
+from budgetkit.budget import Amount, Budget, Reserve, Share, brief, check_tokens
+from budgetkit.budget.errors import unknown_name
 from budgetkit.message import Raw
 from budgetkit.models import DEFAULT_MODEL, Model
 from budgetkit.presets import PRESETS, preset
@@ -197,9 +198,7 @@ class BudgetSettings:
             return replace(self, window=tokens, missing_window=None)
         amounts = amounts_of(budget, base)
         if line not in amounts:
-            raise LookupError(
-                f"no line {brief(line)} in this budget; its lines are {quoted(amounts)}; name one of them"
-            )
+            raise LookupError(unknown_name("line", line, amounts))
         return self.next_amount(
             line, moved(amounts[line], tokens, budget.window, line in budget.caps)
         )
@@ -212,9 +211,7 @@ class BudgetSettings:
                 size = "without a cap"
             else:
                 size = f"at {locked:,} tokens"
-            raise ValueError(
-                f"{one_line(line)} was to change; it is locked {size}; unlock it first"
-            )
+            raise ValueError(f"Line {brief(line)} is locked {size}. Unlock it first.")
         return replace(self, lines={**self.lines, line: amount})
 
 

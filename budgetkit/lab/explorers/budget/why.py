@@ -67,7 +67,7 @@ class WhyFold(Content):
             return None
         if self._settings is not stage.settings or str(event["mend"]) not in self._offers:
             raise ValueError(
-                "the budget has changed since this was worked out; look at what is offered now"
+                "The budget has changed since these changes were computed. Choose one that is offered now."
             )
         return self._offers[str(event["mend"])]
 

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from budgetkit.budget import brief
-from budgetkit.budget.errors import unknown_name
+from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.lab.explorers.budget.controls import (
     RATIOS,
     add_conversations,
@@ -104,7 +104,7 @@ def set_day(stage: ConversationStage, text: str) -> ConversationSettings:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
         raise ValueError(
-            f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so"
+            f"Invalid day {brief(text.strip())}. Write it as YYYY-MM-DD, such as 2026-01-31."
         ) from None
     return replace(stage.settings, on=day, given_prices=None)
 
@@ -121,10 +121,8 @@ def type_price(
     if price is None:
         return replace(stage.settings, prices=others)
     if not (isinstance(price, int | float) and 0 <= price <= sys.float_info.max):
-        raise ValueError(
-            f"a price of {brief(price)} for {of.replace('_', ' ')}; prices are dollars for a million tokens, from 0; "
-            "type a number, or nothing for the listed price"
-        )
+        limits = "dollars for a million tokens, from 0 on, or nothing for the listed price"
+        raise ValueError(out_of_range(f"price for {of.replace('_', ' ')}", price, limits))
     return replace(stage.settings, prices={**others, of: float(price)})
 
 
@@ -133,8 +131,7 @@ def choose_request(stage: ConversationStage, request: int) -> ConversationSettin
     number = int(request)
     if not 1 <= number <= stage.results.requests:
         raise ValueError(
-            f"request {brief(number)} was asked for; the conversation makes 1 to {stage.results.requests:,}; "
-            "choose one of them"
+            f"Unknown request {brief(number)}. Choose a number from 1 to {stage.results.requests:,}."
         )
     return replace(stage.settings, request=number)
 
@@ -147,9 +144,7 @@ def set_horizon(stage: ConversationStage, turns: int) -> ConversationSettings:
 def set_money(stage: ConversationStage, money: float) -> ConversationSettings:
     """Set the spending limit in US dollars; 0 for no limit."""
     if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
-        raise ValueError(
-            f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number"
-        )
+        raise ValueError(out_of_range("spending limit", money, "US dollars, from 0 on"))
     return replace(stage.settings, money=float(money))
 
 

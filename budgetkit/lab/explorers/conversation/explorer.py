@@ -319,9 +319,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         else:
             chosen = AT_FIRST
         if not chosen:
-            raise ValueError(
-                "no policy was given; a conversation is replayed under at least one; name one or more"
-            )
+            raise ValueError("No policy is chosen. Choose at least one.")
         settings = ConversationSettings(
             budget_settings=base,
             chosen_window=chosen_window,

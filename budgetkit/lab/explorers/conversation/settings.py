@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from budgetkit.budget import Share, brief, quoted
+from budgetkit.budget.errors import out_of_range, unknown_name
 from budgetkit.files import Table, read_rows
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.replay import Prices
@@ -122,15 +123,11 @@ def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, Pro
             f"No prompt cache is known for {whose}: an ideal one that finds any prefix stands in."
         )
     if isinstance(rules, str) and rules not in CACHES:
-        raise LookupError(
-            f"no prompt cache {brief(rules)}; known are {quoted(CACHES)}; choose one of them"
-        )
+        raise LookupError(unknown_name("prompt cache", rules, CACHES))
     cache = CACHES[rules] if isinstance(rules, str) else rules
     if settings.lifetime is not None:
         if settings.lifetime not in LIFETIMES:
-            raise LookupError(
-                f"no lifetime {brief(settings.lifetime)}; known are {quoted(LIFETIMES)}; choose one of them"
-            )
+            raise LookupError(unknown_name("lifetime", settings.lifetime, LIFETIMES))
         cache = replace(cache, lifetime=LIFETIMES[settings.lifetime])
     return rules if isinstance(rules, str) else OWN, cache, note
 
@@ -217,9 +214,7 @@ def chosen_policy(
     if name in own_policies:
         return own_policies[name]
     if name not in CHOICES:
-        raise LookupError(
-            f"no policy {brief(name)}; known are {quoted([*CHOICES, *own_policies])}; choose from these"
-        )
+        raise LookupError(unknown_name("policy", name, [*CHOICES, *own_policies]))
     return CHOICES[name].policy(parameters.get(name, {}), floor)
 
 
@@ -231,20 +226,13 @@ def number_of(policy: str, number: str, value: Any) -> int:
     >>> number_of("last turns", "turns", 3)
     3
     """
-    if policy in CHOICES:
-        parameters = CHOICES[policy].parameters
-    else:
-        parameters = {}
+    parameters = CHOICES[policy].parameters if policy in CHOICES else {}
     if number not in parameters:
-        has = "it has none; choose another policy"
-        if parameters:
-            has = f"its numbers are {quoted(parameters)}; set one of them"
-        raise LookupError(f"no number {brief(number)} of {brief(policy)}; {has}")
+        fix = f"Choose one of: {quoted(parameters)}." if parameters else "Choose another policy."
+        raise LookupError(f"Policy {brief(policy)} has no number {brief(number)}. {fix}")
     bounds = parameters[number]
     whole = isinstance(value, int | float) and value == value // 1
     if not (whole and bounds.low <= value <= bounds.high):
-        raise ValueError(
-            f"{bounds.label} {brief(value)} was asked for of {brief(policy)}; it goes from {bounds.low:,} to "
-            f"{bounds.high:,} {bounds.unit}; give a whole number between them"
-        )
+        limits = f"a whole number of {bounds.unit} from {bounds.low:,} to {bounds.high:,}"
+        raise ValueError(out_of_range(f"{bounds.label} of {brief(policy)}", value, limits))
     return int(value)
