@@ -407,7 +407,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
         (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "has 1 to 3"),
         (
             lambda e: hear(e, {"kind": "conversation", "number": 7, "id": "1"}),
-            "it has 1, from 0 to 0",
+            "Choose 0, the only one.",
         ),
     ],
 )

@@ -355,7 +355,7 @@ def test_a_table_named_by_its_path_is_asked_about_as_well(tmp_path: Path) -> Non
     explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])
     assert read_of(explorer)["messages"] == "3 messages: 2 user, 1 assistant"
     explorer._receive(explorer.view, {"kind": "columns", **chosen}, [])
-    assert "no table waits for them" in explorer.status
+    assert "No table is waiting for its columns" in explorer.status
 
 
 def test_a_report_says_what_was_read(tmp_path: Path) -> None:
