@@ -137,7 +137,7 @@ def _pool(results: AccuracyResults) -> str:
     if pool >= 0 or results.budget.shared_pool < 0:
         return ""
     return (
-        f"With that buffer the caps claim {-pool:,} tokens more than there is; lower "
+        f"With that buffer the caps claim {-pool:,} tokens more than there is. Lower "
         f"caps, or choose a larger window."
     )
 

@@ -14,7 +14,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_wind
 from budgetkit.lab.explorers.shelves import advice, title_of, vocabulary_name
 from budgetkit.message import Data
 from budgetkit.models import Model
-from budgetkit.plan.advice import overcommitted, unused_answers
+from budgetkit.plan.advice import overcommitted, two_sentences, unused_answers
 from budgetkit.state import to_json, to_yaml
 from budgetkit.trace import Trace, shipped_traces
 
@@ -54,7 +54,7 @@ def status(stage: BudgetStage) -> Data:
     if budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
         below = f"{plan.remainder:,} tokens, below {budget.constrained_below:,}"
         sentences.append(
-            f"{budget.remainder} is constrained: {below}; lower a reserve, shorten the conversation, "
+            f"{budget.remainder} is constrained: {below}. Lower a reserve, shorten the conversation, "
             "or choose a larger window."
         )
 
@@ -76,14 +76,15 @@ def beyond_window(budget: Budget, model: Model) -> list[str]:
     if longest is None or budget.window <= longest:
         return []
     return [
-        f"The window is set to {budget.window:,} tokens, and {model.name} takes at most {longest:,}; "
-        f"set it to {longest:,}, or choose another model."
+        f"The window is set to {budget.window:,} tokens, and {model.name} takes at most {longest:,}. "
+        f"Set it to {longest:,}, or choose another model."
     ]
 
 
 def beyond_output(budget: Budget, model: Model) -> list[str]:
     """Say so where more is kept for the answer than the model writes."""
-    return [f"{finding}; {mend}." for finding, mend in unused_answers(budget, model.max_output)]
+    unused = unused_answers(budget, model.max_output)
+    return [two_sentences(problem, mend) for problem, mend in unused]
 
 
 def missing_window(results: BudgetResults) -> list[str]:
@@ -102,10 +103,10 @@ def for_the_hand(warning: str) -> str:
 
     Examples
     --------
-    >>> for_the_hand('raise the cap, shorten the text, or in code let it be cut inside, with granularity="line".')
-    'raise the cap, or shorten the text.'
+    >>> for_the_hand('Raise the cap, shorten the text, or in code let it be cut inside, with granularity="line".')
+    'Raise the cap, or shorten the text.'
     """
-    before, mark, _ = warning.replace("raise limit_items in code", "let it keep more").partition(
+    before, mark, _ = warning.replace("Raise limit_items in code", "Let it keep more").partition(
         ", or in code "
     )
     if not mark:

@@ -51,7 +51,7 @@ def status(stage: ConversationStage) -> Data:
         missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
         more.append(
             f"The price for {' and '.join(missing)} of {prices.model} is not known ({prices.source}), so the cost is "
-            "not; type it in, in dollars for a million tokens."
+            "not. Type it in, in dollars for a million tokens."
         )
 
     # Requests at which the cache has run out.
@@ -125,7 +125,7 @@ def _floors(results: ConversationResults) -> list[str]:
             unit = floor.unit.removesuffix("s") if floor.least == 1 else floor.unit
             sentences.append(
                 f"{name}: the floor of the {results.section} ({floor.least:,} {unit}) does not fit at {requests:,} of "
-                f"{results.requests:,} requests, by up to {most:,} tokens; lower it, or leave more room."
+                f"{results.requests:,} requests, by up to {most:,} tokens. Lower it, or leave more room."
             )
     return sentences
 
